@@ -1,0 +1,1 @@
+"""Connectors: stores behind the contract of `rowmerge_nb.spi`."""

@@ -1,0 +1,488 @@
+"""Tables held as Arrow data by the driver: the store for trying, teaching and testing.
+
+A table is a list of versions, each an immutable Arrow table. A statement reads the version that was current when it looked the
+table up; its changes travel from the tasks in fragments, make the next version in ``finish_merge``, and become visible in ``commit``.
+Row ids are positions within a version (of bucketed tables: bucket and position).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.connectors.memory_changes import apply_changes
+from rowmerge_nb.connectors.memory_io import (
+    MemoryBucketFunction,
+    MemoryPageSinkProvider,
+    MemoryPageSourceProvider,
+    MemoryRowIdBucketFunction,
+    SplitStore,
+)
+from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorPartitioningHandle,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    SchemaTableName,
+)
+from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.page import ROW_ID
+from rowmerge_nb.spi.page_source import ConnectorSplitManager
+from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorSplit
+    from rowmerge_nb.spi.layout import BucketFunction
+    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["MemoryConnector", "MemoryTableHandle"]
+
+TABLE_PROPERTIES: Final = {
+    "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
+    "partitioned_by": "columns whose value decides the partition, ARRAY['...']",
+    "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
+    "bucket_count": "how many buckets there are",
+    "primary_key": "columns that identify a row; NULL and repeated keys are refused, ARRAY['...']",
+}
+
+
+@dataclass(frozen=True)
+class MemoryTableHandle(ConnectorTableHandle):
+    """One version of a table.
+
+    Args:
+        name: the table.
+        version: the version that is read.
+        metadata: columns and properties.
+    """
+
+    name: SchemaTableName
+    version: int
+    metadata: ConnectorTableMetadata
+
+    def columns_of(self, name: str) -> tuple[str, ...]:
+        """Give a property that lists columns."""
+        return tuple(self.metadata.properties.get(name, ()))
+
+    @property
+    def bucket_count(self) -> int | None:
+        """How many buckets the table has; None if it is not bucketed."""
+        return self.metadata.properties.get("bucket_count")
+
+
+@dataclass(frozen=True)
+class MemoryTransactionHandle(ConnectorTransactionHandle):
+    """A transaction, by number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class MemoryInsertTableHandle(ConnectorInsertTableHandle):
+    """A table that rows are appended to."""
+
+    table_handle: MemoryTableHandle
+
+
+@dataclass(frozen=True)
+class MemoryMergeTableHandle(ConnectorMergeTableHandle):
+    """A table that is merged into; tasks need no more than the handle."""
+
+
+@dataclass(frozen=True)
+class MemoryPartitioningHandle(ConnectorPartitioningHandle):
+    """Buckets: of inserted rows by the hash of their bucket columns, of changed rows by their row id.
+
+    Args:
+        bucket_count: how many buckets.
+        arguments: positions of the bucket columns among the layout's columns; None for the layout of row ids.
+    """
+
+    bucket_count: int
+    arguments: tuple[int, ...] | None
+
+
+@dataclass
+class _Table:
+    metadata: ConnectorTableMetadata
+    versions: dict[int, pa.Table]
+
+    @property
+    def current(self) -> int:
+        return max(self.versions)
+
+
+@dataclass
+class _Transaction:
+    """What a transaction will make visible: per table its next state, None for a dropped one."""
+
+    read: dict[SchemaTableName, int] = field(default_factory=dict)
+    tables: dict[SchemaTableName, _Table | None] = field(default_factory=dict)
+
+
+class MemoryConnector(Connector):
+    """Tables in the driver's memory.
+
+    Args:
+        keep_versions: how many former versions of each table are kept for looking back.
+
+    >>> connector = MemoryConnector()
+    >>> connector.name, sorted(connector.get_table_properties())[0]
+    ('memory', 'bucket_count')
+    """
+
+    name = "memory"
+
+    def __init__(self, keep_versions: int = 5) -> None:
+        self.keep_versions = keep_versions
+        self._lock = threading.RLock()
+        self._tables: dict[SchemaTableName, _Table] = {}
+        self._transactions: dict[int, _Transaction] = {}
+        self._numbers = itertools.count(1)
+        self._splits = SplitStore()
+
+    # -- contract -------------------------------------------------------------------------------------------------
+
+    def begin_transaction(self) -> MemoryTransactionHandle:
+        """Begin a transaction."""
+        handle = MemoryTransactionHandle(next(self._numbers))
+        self._transactions[handle.number] = _Transaction()
+        return handle
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Make the transaction's tables visible, all of them or none.
+
+        Raises:
+            ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read.
+        """
+        with self._lock:
+            transaction = self._transactions.pop(_number(transaction_handle))
+            for name, version in transaction.read.items():
+                current = self._tables[name].current if name in self._tables else 0
+                if name in transaction.tables and current != version:
+                    msg = f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)"
+                    raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="commit", hint="Run the statement again.")
+            for name, table in transaction.tables.items():
+                if table is None:
+                    del self._tables[name]
+                else:
+                    for old in sorted(table.versions)[: -self.keep_versions - 1]:
+                        del table.versions[old]
+                    self._tables[name] = table
+                self._splits.forget(name, set(table.versions) if table else set())
+
+    def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
+        self._transactions.pop(_number(transaction_handle), None)
+
+    def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
+        """Give the metadata of a transaction."""
+        return MemoryMetadata(self, self._transactions[_number(transaction_handle)])
+
+    def get_split_manager(self) -> MemorySplitManager:
+        """Give the split manager."""
+        return MemorySplitManager(self)
+
+    def get_page_source_provider(self) -> MemoryPageSourceProvider:
+        """Give the provider of page sources."""
+        return MemoryPageSourceProvider()
+
+    def get_page_sink_provider(self) -> MemoryPageSinkProvider:
+        """Give the provider of sinks."""
+        return MemoryPageSinkProvider()
+
+    def get_node_partitioning_provider(self) -> MemoryPartitioningProvider:
+        """Give the provider of bucket functions."""
+        return MemoryPartitioningProvider()
+
+    def get_table_properties(self) -> Mapping[str, str]:
+        """Give the table properties that CREATE TABLE accepts."""
+        return TABLE_PROPERTIES
+
+    def close(self) -> None:
+        """Remove the files that large tables are read from."""
+        self._splits.close()
+
+    # -- beyond the contract --------------------------------------------------------------------------------------
+
+    def put(self, metadata: ConnectorTableMetadata, data: pa.Table) -> None:
+        """Make a table with content, or replace one, outside of any statement.
+
+        Args:
+            metadata: its name, columns and properties.
+            data: its rows; column types are cast to those of the metadata.
+        """
+        checked = _checked(metadata)
+        data = data.cast(_schema(checked.columns))
+        _check_key(checked, data)
+        with self._lock:
+            old = self._tables.get(checked.name)
+            version = old.current + 1 if old else 1
+            self._tables[checked.name] = _Table(checked, {version: data.combine_chunks()})
+            self._splits.forget(checked.name, {version})
+
+    def read(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
+        """Give the rows of a table's version; by default of the current one.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not kept; the message lists those that are.
+        """
+        with self._lock:
+            table = self._tables.get(name)
+            if table is None:
+                msg = f"Table '{name}' does not exist"
+                raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+            wanted = table.current if version is None else version
+            if wanted not in table.versions:
+                msg = f"Version {wanted} of table '{name}' is not kept; there are {sorted(table.versions)}"
+                raise ConnectorError(msg, code="NOT_FOUND")
+            return table.versions[wanted]
+
+    def versions(self, name: SchemaTableName) -> tuple[int, ...]:
+        """Give the numbers of the versions that are kept, oldest first."""
+        with self._lock:
+            return tuple(sorted(self._tables[name].versions))
+
+    def table_of(self, transaction: _Transaction, name: SchemaTableName) -> _Table | None:
+        """Give a table as a transaction sees it."""
+        with self._lock:
+            return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
+
+    def names(self) -> tuple[SchemaTableName, ...]:
+        """Give the names of all tables, sorted."""
+        with self._lock:
+            return tuple(sorted(self._tables, key=str))
+
+    def splits_of(self, handle: MemoryTableHandle) -> Sequence[ConnectorSplit]:
+        """Cut a table's version into splits."""
+        with self._lock:
+            data = self._find(handle)
+        return self._splits.splits(handle.name, handle.version, data)
+
+    def _find(self, handle: MemoryTableHandle) -> pa.Table:
+        pending = [t.tables.get(handle.name) for t in self._transactions.values()]
+        for table in [self._tables.get(handle.name), *pending]:
+            if table is not None and handle.version in table.versions:
+                return table.versions[handle.version]
+        msg = f"Version {handle.version} of table '{handle.name}' is gone; it was dropped or replaced meanwhile"
+        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
+
+
+class MemoryMetadata(ConnectorMetadata):
+    """Tables as one transaction sees them."""
+
+    def __init__(self, connector: MemoryConnector, transaction: _Transaction) -> None:
+        self._connector = connector
+        self._transaction = transaction
+
+    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> MemoryTableHandle | None:
+        """Give a handle for the current version of a table."""
+        table = self._connector.table_of(self._transaction, name)
+        if table is None:
+            return None
+        self._transaction.read.setdefault(name, table.current)
+        return MemoryTableHandle(name, table.current, table.metadata)
+
+    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+        """Give a table's columns and properties."""
+        return _handle(table_handle).metadata
+
+    def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all tables."""
+        return self._connector.names()
+
+    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+        """Give the number of rows, which is always known."""
+        handle = _handle(table_handle)
+        table = self._connector.table_of(self._transaction, handle.name)
+        return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
+
+    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+        """Make an empty table, visible with the commit."""
+        checked = _checked(metadata)
+        self._transaction.read.setdefault(checked.name, 0)
+        self._transaction.tables[checked.name] = _Table(checked, {1: _schema(checked.columns).empty_table()})
+
+    def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove a table with the commit."""
+        self._transaction.tables[_handle(table_handle).name] = None
+
+    def begin_insert(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+    ) -> MemoryInsertTableHandle:
+        """Begin an INSERT."""
+        return MemoryInsertTableHandle(_handle(table_handle))
+
+    def finish_insert(
+        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Append the rows of the fragments."""
+        if not isinstance(insert_handle, MemoryInsertTableHandle):
+            msg = f"{insert_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        self._apply(insert_handle.table_handle, fragments)
+
+    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+        """Give the paradigm of the statement if it asks for one, else the table's; this connector has both."""
+        chosen = session.properties.get("row_change_paradigm") or _handle(table_handle).metadata.properties["paradigm"]
+        return RowChangeParadigm[chosen]
+
+    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+        """Give the row id: a position, or bucket and position."""
+        bucketed = _handle(table_handle).bucket_count is not None
+        return ColumnHandle(ROW_ID, row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
+
+    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the partition and bucket columns in table order; bucketed tables place rows by their own function."""
+        handle = _handle(table_handle)
+        bucketed_by = handle.columns_of("bucketed_by")
+        placing = {*handle.columns_of("partitioned_by"), *bucketed_by}
+        names = tuple(column.name for column in handle.metadata.columns if column.name in placing)
+        if not names:
+            return None
+        if handle.bucket_count is None:
+            return ConnectorTableLayout(names)
+        arguments = tuple(names.index(name) for name in bucketed_by)
+        return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
+
+    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the bucket of the row id for bucketed tables; others have none."""
+        count = _handle(table_handle).bucket_count
+        return None if count is None else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> MemoryMergeTableHandle:
+        """Begin a MERGE on the version that the handle names."""
+        return MemoryMergeTableHandle(_handle(table_handle))
+
+    def finish_merge(
+        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Make the next version out of the fragments; it becomes visible with the commit."""
+        self._apply(_handle(merge_handle.get_table_handle()), fragments)
+
+    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> None:
+        table = self._connector.table_of(self._transaction, handle.name)
+        if table is None or handle.version not in table.versions:
+            msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
+            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
+        changed = apply_changes(table.versions[handle.version], fragments)
+        _check_key(table.metadata, changed)
+        self._transaction.tables[handle.name] = _Table(table.metadata, {**table.versions, table.current + 1: changed})
+
+
+class MemorySplitManager(ConnectorSplitManager):
+    """Cuts tables into splits of some hundred thousand rows."""
+
+    def __init__(self, connector: MemoryConnector) -> None:
+        self._connector = connector
+
+    def get_splits(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        constraint: Constraint,
+    ) -> Sequence[ConnectorSplit]:
+        """Give the splits of a table's version; one at least, if only to say that there are no rows."""
+        return self._connector.splits_of(_handle(table_handle))
+
+
+class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
+    """Bucket functions of bucketed tables."""
+
+    def get_bucket_function(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        partitioning_handle: ConnectorPartitioningHandle,
+        partition_channel_types: tuple[Type, ...],
+    ) -> BucketFunction:
+        """Give the function of the bucket columns, or that of the row id."""
+        if not isinstance(partitioning_handle, MemoryPartitioningHandle):
+            return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
+        if partitioning_handle.arguments is None:
+            return MemoryRowIdBucketFunction(partitioning_handle.bucket_count)
+        return MemoryBucketFunction(partitioning_handle.bucket_count, partitioning_handle.arguments)
+
+
+def _number(handle: ConnectorTransactionHandle) -> int:
+    if not isinstance(handle, MemoryTransactionHandle):
+        msg = f"{handle!r} is not a transaction of this connector"
+        raise TypeError(msg)
+    return handle.number
+
+
+def _handle(handle: ConnectorTableHandle) -> MemoryTableHandle:
+    if not isinstance(handle, MemoryTableHandle):
+        msg = f"{handle!r} is not a table of this connector"
+        raise TypeError(msg)
+    return handle
+
+
+def _schema(columns: Sequence[ColumnMetadata]) -> pa.Schema:
+    return pa.schema([pa.field(column.name, column.type.arrow) for column in columns])
+
+
+def _checked(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:
+    """Check a table's properties and complete them; INVALID_TABLE_PROPERTY says what is wrong."""
+    properties = dict(metadata.properties)
+    for name in properties:
+        if name not in TABLE_PROPERTIES:
+            msg = f"Catalog 'memory' table property '{name}' does not exist"
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+    paradigm = str(properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
+    if paradigm not in RowChangeParadigm.__members__:
+        msg = f"'{paradigm}' is not a row change paradigm"
+        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.")
+    properties["paradigm"] = paradigm
+    written = {column.name.lower(): column.name for column in metadata.columns}
+    for name in ("partitioned_by", "bucketed_by", "primary_key"):
+        value = properties.get(name) or ()
+        listed = (value,) if isinstance(value, str) else tuple(value)
+        missing = [column for column in listed if str(column).lower() not in written]
+        if missing:
+            msg = f"Table property '{name}' names column '{missing[0]}', which the table does not have"
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"Its columns are: {', '.join(written.values())}.")
+        properties[name] = tuple(written[str(column).lower()] for column in listed)
+    count = properties.setdefault("bucket_count", None)
+    if (count is None) != (not properties["bucketed_by"]) or (count is not None and (not isinstance(count, int) or count < 1)):
+        msg = f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together"
+        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint="Give both, with a bucket_count of at least 1, or neither.")
+    return replace(metadata, properties=properties)
+
+
+def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
+    """Refuse content that breaks the primary key."""
+    key = metadata.properties.get("primary_key")
+    if not key:
+        return
+    for name in key:
+        if data.column(name).null_count:
+            msg = f"NULL value not allowed for primary key column: {name}"
+            raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")
+    counts = data.select(list(key)).group_by(list(key)).aggregate([([], "count_all")])
+    repeated = counts.filter(pc.greater(counts.column("count_all"), 1))
+    if repeated.num_rows:
+        first: dict[str, Any] = repeated.select(list(key)).slice(0, 1).to_pylist()[0]
+        shown = ", ".join(f"{name} = {value!r}" for name, value in first.items())
+        msg = f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} keys in all)"
+        raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")

@@ -1,0 +1,103 @@
+"""How changes of memory tables travel from tasks to the driver, and how they are applied.
+
+A fragment is one line of JSON (``{"kind": "insert"|"delete"|"update", "rows": n}``) followed by an Arrow stream.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["apply_changes", "encode", "positions_of"]
+
+FRAGMENT_BYTES = 32 * 1024 * 1024
+
+
+def encode(kind: str, pages: Sequence[Page]) -> Iterator[bytes]:
+    """Pack pages of one schema into fragments of moderate size.
+
+    >>> page = pa.RecordBatch.from_pydict({"a": [1, 2]})
+    >>> [fragment.split(b"\\n", 1)[0] for fragment in encode("insert", [page])]
+    [b'{"kind": "insert", "rows": 2}']
+    """
+    waiting: list[Page] = []
+    for page in pages:
+        waiting.append(page)
+        if sum(p.nbytes for p in waiting) >= FRAGMENT_BYTES:
+            yield _pack(kind, waiting)
+            waiting = []
+    if waiting:
+        yield _pack(kind, waiting)
+
+
+def _pack(kind: str, pages: Sequence[Page]) -> bytes:
+    sink = pa.BufferOutputStream()
+    sink.write(json.dumps({"kind": kind, "rows": sum(page.num_rows for page in pages)}).encode() + b"\n")
+    with pa.ipc.new_stream(sink, pages[0].schema) as writer:
+        for page in pages:
+            writer.write_batch(page)
+    return bytes(sink.getvalue())
+
+
+def positions_of(row_ids: pa.Array) -> pa.Array:
+    """Give the positions (int64) that row ids stand for.
+
+    >>> positions_of(pa.array([{"bucket": 1, "position": 7}])).to_pylist()
+    [7]
+    """
+    return row_ids.field("position") if pa.types.is_struct(row_ids.type) else row_ids
+
+
+def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
+    """Make the next version of a table.
+
+    Args:
+        data: the version that the statement has read.
+        fragments: what the sinks gave: positions to delete, rows with positions to put in place of others, rows to append.
+
+    Returns:
+        Kept and updated rows in their order, then the new rows in the order of the fragments.
+
+    >>> page = pa.RecordBatch.from_pydict({"a": [9]})
+    >>> apply_changes(pa.table({"a": [1, 2]}), list(encode("insert", [page]))).to_pydict()
+    {'a': [1, 2, 9]}
+    """
+    parts: dict[str, list[pa.Table]] = {"insert": [], "delete": [], "update": []}
+    for fragment in fragments:
+        header, stream = fragment.split(b"\n", 1)
+        with pa.ipc.open_stream(pa.py_buffer(stream)) as reader:
+            parts[json.loads(header)["kind"]].append(reader.read_all())
+    result = data
+    place = np.arange(data.num_rows)
+    if parts["update"]:
+        updates = pa.concat_tables(parts["update"])
+        positions = _positions(updates)
+        place[positions] = data.num_rows + np.arange(len(positions))
+        result = pa.concat_tables([data, _like(data, updates)])
+    if parts["delete"]:
+        keep = np.ones(data.num_rows, bool)
+        keep[_positions(pa.concat_tables(parts["delete"]))] = False
+        place = place[keep]
+    if parts["update"]:
+        result = result.take(pa.array(place))
+    elif parts["delete"]:
+        result = result.filter(pa.array(keep))
+    new = [_like(data, table) for table in parts["insert"]]
+    return pa.concat_tables([result, *new]).combine_chunks()
+
+
+def _positions(table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    positions: np.ndarray[tuple[int], np.dtype[np.int64]] = table.column("position").to_numpy()
+    return positions
+
+
+def _like(data: pa.Table, changes: pa.Table) -> pa.Table:
+    return changes.select(list(range(data.num_columns))).cast(data.schema)

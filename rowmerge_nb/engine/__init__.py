@@ -1,0 +1,1 @@
+"""The engine: runs plans on Spark, drives connectors, and records what happened."""

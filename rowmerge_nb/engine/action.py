@@ -1,0 +1,69 @@
+"""The one Spark action of a statement, and its answer."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.passes import FRAGMENT_ROW
+from rowmerge_nb.errors import StatementInterrupted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.recorder import TaskRecord
+
+__all__ = ["collect", "fragments_and_records"]
+
+
+def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
+    """Run a DataFrame and give its rows; interrupting the caller cancels the Spark work.
+
+    The action runs in a thread of its own, so that a keyboard interrupt reaches the waiting caller at once.
+
+    Raises:
+        StatementInterrupted: the caller was interrupted, or the tag was (`Engine.cancel`).
+    """
+    answer: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            spark.addTag(tag)
+            answer["table"] = rows.toArrow()
+        except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
+            answer["error"] = error
+
+    thread = threading.Thread(target=run, name="rowmerge_nb-action", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.5)
+    except KeyboardInterrupt as interrupt:
+        spark.interruptTag(tag)
+        thread.join()
+        msg = "The statement was interrupted; its Spark work is cancelled"
+        raise StatementInterrupted(msg, step="run") from interrupt
+    if "error" in answer:
+        if _cancelled(answer["error"]):
+            msg = "The statement was cancelled"
+            raise StatementInterrupted(msg, step="run") from answer["error"]
+        raise answer["error"]
+    return answer["table"]
+
+
+def _cancelled(error: BaseException) -> bool:
+    text = str(error)
+    return "OPERATION_CANCELED" in text or ("cancelled" in text and "job tag" in text.lower())
+
+
+def fragments_and_records(table: pa.Table) -> tuple[list[bytes], list[TaskRecord]]:
+    """Sort the rows that the last pass gave: fragments in the order of their writers, and records."""
+    fragments: list[tuple[int, bytes]] = []
+    records: list[TaskRecord] = []
+    for kind, writer, payload in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        if kind == FRAGMENT_ROW:
+            fragments.append((writer, payload))
+        else:
+            records.append(pickle.loads(payload))  # noqa: S301 - our own tasks wrote it
+    return [payload for _, payload in sorted(fragments, key=lambda pair: pair[0])], records

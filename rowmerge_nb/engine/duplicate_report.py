@@ -1,0 +1,86 @@
+"""Naming duplicates: which target rows, which source rows, which clauses, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.trace import DuplicateGroup, MatchedRow
+from rowmerge_nb.errors import DuplicateMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.engine.recorder import Account
+    from rowmerge_nb.sql.analysis import MergeAnalysis
+
+__all__ = ["duplicate_error", "groups_of"]
+
+NAMED_GROUPS = 20
+MESSAGE = "One MERGE target table row matched more than one source row"
+
+
+def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tuple[DuplicateGroup, ...]:
+    """Give the target rows that were matched more than once, with what matched them.
+
+    Args:
+        account: what the tasks told.
+        analysis: the statement.
+        failing: those that fail the check; otherwise those that only deserve a warning.
+    """
+    wanted = set((account.failing if failing else account.warning)[:NAMED_GROUPS])
+    rows = [row for page in account.witnesses for row in page.to_pylist() if row["unique_id"] in wanted]
+    by_id: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_id.setdefault(row["unique_id"], []).append(row)
+    names = [column.name for column in analysis.target.columns]
+    return tuple(_group(by_id[key], names) for key in sorted(by_id))
+
+
+def _group(rows: list[dict[str, Any]], target_names: list[str]) -> DuplicateGroup:
+    witnesses = [_positional(row.get("witness")) for row in rows]
+    sources = [
+        MatchedRow(witness[0], witness[1], -1 if row["case_number"] is None else row["case_number"])
+        for row, witness in zip(rows, witnesses, strict=True)
+    ]
+    sources.sort(key=lambda s: (s.source_row if s.source_row is not None else -1, s.case_number))
+    numbers = {source.case_number for source in sources}
+    target = dict(zip(target_names, witnesses[0][2].values(), strict=False))
+    return DuplicateGroup(rows[0]["row_id"], target, tuple(sources), numbers.pop() if len(numbers) == 1 else None)
+
+
+def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[str, Any], Mapping[str, Any]]:
+    if witness is None:
+        return None, {}, {}
+    source_row, source, target = witness.values()
+    return source_row, source or {}, target or {}
+
+
+def duplicate_error(account: Account, analysis: MergeAnalysis, rule: str) -> DuplicateMatchError:
+    """Make the error: Trino's sentence, and a hint that names the first target row and a way out."""
+    groups = groups_of(account, analysis, failing=True)
+    hint = _remedy(analysis)
+    if groups:
+        hint = f"{_named(groups[0], len(account.failing), rule)} {hint}"
+    return DuplicateMatchError(MESSAGE, groups=groups, hint=hint)
+
+
+def _named(group: DuplicateGroup, count: int, rule: str) -> str:
+    target = ", ".join(f"{name} = {value!r}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
+    rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
+    where = f"source rows {', '.join(rows[:-1])} and {rows[-1]}" if len(rows) > 1 else f"{len(group.sources)} source rows"
+    if group.case_number is None:
+        clauses = f"by clauses {', '.join(str(n) for n in sorted({s.case_number for s in group.sources}))}"
+        clauses += "" if rule == "standard" else ", and the result would depend on the order of rows"
+    elif group.case_number < 0:
+        clauses = "though no clause fires for them"
+    else:
+        clauses = f"by clause {group.case_number}"
+    more = f" {count - 1} more target rows are affected." if count > 1 else ""
+    return f"Target row ({target}) is matched by {where} {clauses}.{more}"
+
+
+def _remedy(analysis: MergeAnalysis) -> str:
+    keys = [field.name for field in analysis.source.fields if field.name and f"`{field.symbol}`" in " ".join(s for _, s in analysis.equalities)]
+    if not keys:
+        return "Make the ON condition match each target row at most once."
+    return f"Give each target row one source row, for example by aggregating the source: GROUP BY {', '.join(keys)}."

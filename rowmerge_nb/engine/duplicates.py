@@ -1,0 +1,129 @@
+"""Duplicate matches: marking and checking (seed section "Detecting duplicate matching target rows").
+
+Works on the whole of what one task has, which is why all matches of one target row must be in one task before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.spi.operations import Era, RowChangeParadigm
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["DuplicateRule", "Duplicates", "mark_distinct"]
+
+NO_TARGET = -1
+NO_CLAUSE = -1
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Plain numbers for (unique_id, case_number): -1 stands for NULL, which no unique id and no clause has."""
+
+    unique_id: npt.NDArray[np.int64]
+    case_number: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, unique_id: pa.Array, case_number: pa.Array) -> Keys:
+        """Take the two channels, which may hold NULL."""
+        return cls(
+            pc.fill_null(unique_id, NO_TARGET).to_numpy(zero_copy_only=False),
+            pc.fill_null(case_number, NO_CLAUSE).to_numpy(zero_copy_only=False),
+        )
+
+
+def _sizes(*keys: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Give per row how many rows share its key, and whether it is the first of them in the order given."""
+    count = len(keys[0])
+    if count == 0:
+        return np.zeros(0, np.int64), np.zeros(0, bool)
+    order = np.lexsort(keys[::-1])
+    starts = np.zeros(count, bool)
+    starts[0] = True
+    for key in keys:
+        ordered = key[order]
+        starts[1:] |= ordered[1:] != ordered[:-1]
+    group = np.cumsum(starts) - 1
+    sizes = np.empty(count, np.int64)
+    sizes[order] = np.bincount(group)[group]
+    first = np.empty(count, bool)
+    first[order] = starts
+    return sizes, first
+
+
+def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era) -> pa.Array:
+    """Make the byte channel ``is_distinct`` (int8, 0 or 1).
+
+    Documents: 0 on every row of a key that occurs more than once, and always 1 where ``unique_id`` is NULL.
+    Current era: the first row of a key gets 1, later ones 0, NULLs included.
+
+    >>> ids, cases = pa.array([5, 5, None, None]), pa.array([0, 0, 1, 1], pa.int32())
+    >>> mark_distinct(ids, cases, Era.DOCUMENTS).to_pylist(), mark_distinct(ids, cases, Era.CURRENT).to_pylist()
+    ([0, 0, 1, 1], [1, 0, 1, 0])
+    """
+    keys = Keys.of(unique_id, case_number)
+    sizes, first = _sizes(keys.unique_id, keys.case_number)
+    distinct = first if era is Era.CURRENT else (sizes == 1) | (keys.unique_id == NO_TARGET)
+    return pa.array(distinct.astype(np.int8))
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """What the check found.
+
+    Args:
+        failing: unique ids of target rows whose matches end the statement.
+        warning: unique ids of target rows that two acting clauses change, where that is let through.
+    """
+
+    failing: npt.NDArray[np.int64]
+    warning: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DuplicateRule:
+    """Which repeated matches end a statement.
+
+    Args:
+        name: ``trino``: a repeated (unique_id, case_number), rows where no clause fired included.
+            ``standard``: more than one acting source row on a target row, whatever their clauses.
+        paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always end the statement, since the result
+            would depend on the order of rows.
+
+    >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
+    >>> found = DuplicateRule("trino", RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
+    >>> found.failing.tolist(), found.warning.tolist()
+    ([5], [6])
+    >>> DuplicateRule("standard", RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases).failing.tolist()
+    [6]
+    """
+
+    name: str
+    paradigm: RowChangeParadigm
+
+    def check(self, unique_id: pa.Array, case_number: pa.Array) -> Duplicates:
+        """Find the target rows that were matched more than once.
+
+        Args:
+            unique_id: int64, NULL where no target row was matched.
+            case_number: int32, -1 or NULL where no clause fired.
+        """
+        keys = Keys.of(unique_id, case_number)
+        matched = keys.unique_id != NO_TARGET
+        ids, cases = keys.unique_id[matched], keys.case_number[matched]
+        acting = cases != NO_CLAUSE
+        several = np.unique(ids[acting][_sizes(ids[acting])[0] > 1])
+        if self.name == "standard":
+            return Duplicates(several, several[:0])
+        repeated = np.unique(ids[_sizes(ids, cases)[0] > 1])
+        crossing = np.setdiff1d(several, repeated)
+        if self.paradigm is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS:
+            return Duplicates(np.union1d(repeated, crossing), crossing[:0])
+        return Duplicates(repeated, crossing)

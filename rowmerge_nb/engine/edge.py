@@ -1,0 +1,79 @@
+"""The edge between Spark and pages: types on both sides, and arrays brought into the exact type that the other side wants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["conform", "for_spark", "from_spark_schema", "spark_schema", "spark_type"]
+
+
+def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Bring an array into a type, structs field by field in order, whatever their fields are called.
+
+    Raises:
+        pyarrow.ArrowInvalid: a value does not fit.
+
+    >>> conform(pa.array([{"f0": 1}, None]), pa.struct([("id", pa.int64())])).to_pylist()
+    [{'id': 1}, None]
+    """
+    if array.type.equals(wanted):
+        return array
+    if pa.types.is_struct(wanted) and pa.types.is_struct(array.type):
+        children = [conform(array.field(i), wanted.field(i).type) for i in range(wanted.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
+    if pa.types.is_dictionary(array.type):
+        return conform(array.dictionary_decode(), wanted)
+    return array.cast(wanted)
+
+
+def for_spark(kind: pa.DataType) -> pa.DataType:
+    """Give the Arrow type that Spark accepts out of a task for a channel of this type.
+
+    >>> for_spark(pa.time64("us")), for_spark(pa.int64())
+    (Time64Type(time64[ns]), DataType(int64))
+    """
+    if pa.types.is_time(kind):
+        return pa.time64("ns")
+    if pa.types.is_null(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f"f{i}", for_spark(field.type)) for i, field in enumerate(kind)])
+    if pa.types.is_map(kind):
+        return pa.map_(for_spark(kind.key_type), for_spark(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(for_spark(kind.value_type))
+    return kind
+
+
+def spark_type(kind: pa.DataType) -> Any:
+    """Give Spark's type for a channel, struct fields named ``f0``, ``f1``, ... so that no name can clash."""
+    from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415
+
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        from pyspark.sql.types import TimestampNTZType  # noqa: PLC0415
+
+        return TimestampNTZType()
+    return from_arrow_type(for_spark(kind), prefer_timestamp_ntz=True)
+
+
+def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
+    """Give a Spark schema of nullable columns for named channels."""
+    from pyspark.sql.types import StructField, StructType  # noqa: PLC0415
+
+    return StructType([StructField(name, spark_type(kind), nullable=True) for name, kind in fields])
+
+
+def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
+    """Give names and SQL types of a Spark schema's columns."""
+    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415
+
+    from rowmerge_nb.spi.types import from_arrow  # noqa: PLC0415
+
+    return [(field.name, from_arrow(to_arrow_type(field.dataType))) for field in schema.fields]

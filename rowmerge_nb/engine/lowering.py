@@ -1,0 +1,338 @@
+"""From plan to Spark: one small function per node, node → DataFrame. Only the DataFrame API is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.duplicates import DuplicateRule
+from rowmerge_nb.engine.edge import spark_schema, spark_type
+from rowmerge_nb.engine.passes import (
+    BUCKET,
+    POSITION,
+    RECORD,
+    InsertPass,
+    MergePass,
+    Place,
+    Placing,
+    SinkFactory,
+    WriterPass,
+)
+from rowmerge_nb.engine.processors import MergeLayout
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.plan.nodes import (
+    AssignUniqueId,
+    DuplicateCheck,
+    Exchange,
+    Join,
+    MarkDistinct,
+    MergeProcessor,
+    MergeWriter,
+    PlanNode,
+    Project,
+    SemiJoin,
+    Source,
+    TableScan,
+    TableWriter,
+)
+from rowmerge_nb.plan.planner import UNIQUE_ID, quote
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, PRESENT, ROW_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
+    from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
+
+__all__ = ["Context", "Tables", "lower"]
+
+WITNESS = "$witness"
+SOURCE_ROW = "$source_row"
+
+
+class Tables(Protocol):
+    """Where lowering gets the rows of tables and the makers of sinks from; the statement's transaction implements it."""
+
+    def scan(self, node: TableScan) -> Any:
+        """Give the table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+
+    def sinks(self) -> SinkFactory:
+        """Give what makes the merge sinks of the statement."""
+
+    def page_sinks(self) -> Any:
+        """Give what makes the page sinks of the statement."""
+
+    def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> BucketFunction:
+        """Give the bucket function of a layout that names a partitioning."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What lowering needs beside the plan.
+
+    Args:
+        spark: the session.
+        tables: rows and sinks.
+        partitions: into how many partitions a forced exchange goes; the session's shuffle partitions are set to the same number.
+        writers: at most how many writers there are behind an exchange.
+        per_clause: how many rows per clause a task samples.
+        witness: both sides' values travel with every row.
+        target: the symbols of the target's data columns, ``source`` those of the source; used by the witness alone.
+    """
+
+    spark: Any
+    tables: Tables
+    partitions: int
+    writers: int
+    per_clause: int = 0
+    witness: bool = False
+    target: tuple[tuple[str, Symbol], ...] = ()
+    source: tuple[tuple[str, Symbol], ...] = ()
+
+    @property
+    def witness_type(self) -> pa.DataType | None:
+        """The Arrow type of the witness channel."""
+        if not self.witness:
+            return None
+        sides = {
+            side: pa.struct([pa.field(name, symbol.type.arrow) for name, symbol in symbols])
+            for side, symbols in (("source", self.source), ("target", self.target))
+        }
+        return pa.struct([("source_row", pa.int64()), *sides.items()])
+
+
+@singledispatch
+def lower(node: PlanNode, context: Context) -> Any:
+    """Turn a plan into a DataFrame.
+
+    Of a plan with a writer the DataFrame has the columns of ``OUTCOME``: fragments and records.
+    """
+    return lower(node.sources[0], context)
+
+
+@lower.register
+def _(node: TableScan, context: Context) -> Any:
+    return context.tables.scan(node)
+
+
+@lower.register
+def _(node: Source, context: Context) -> Any:
+    return context.spark.sql(node.spark)
+
+
+@lower.register
+def _(node: AssignUniqueId, context: Context) -> Any:
+    """Take the scan's position as unique id: it is the same each time a task is run again, and needs no order among tasks."""
+    rows = lower(node.source, context)
+    return rows.withColumnRenamed(POSITION, node.symbol.name)
+
+
+@lower.register
+def _(node: SemiJoin, context: Context) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    names = [f"$key{i}" for i in range(len(node.keys))]
+    sides = zip(node.keys, names, strict=True)
+    keys = lower(node.filtering_source, context).select(*(F.expr(source).alias(name) for (_, source), name in sides))
+    condition = None
+    for (target, _), name in zip(node.keys, names, strict=True):
+        equal = F.expr(target) == F.col(quote(name))
+        condition = equal if condition is None else condition & equal
+    return lower(node.source, context).join(F.broadcast(keys), condition, "left_semi")
+
+
+@lower.register
+def _(node: Join, context: Context) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    left, right = lower(node.left, context), lower(node.right, context)
+    if context.witness and POSITION in right.columns:
+        right = right.withColumnRenamed(POSITION, SOURCE_ROW)
+    elif context.witness:
+        right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
+    else:
+        right = right.drop(POSITION)
+    if node.distribution == "SINGLE":
+        right = right.coalesce(1)
+    elif node.distribution == "PARTITIONED":
+        right = right.repartition(context.partitions, *(F.expr(source) for _, source in node.equalities))
+    return (F.broadcast(left) if node.replicate_target else left).join(right, F.expr(node.spark), "right")
+
+
+@lower.register
+def _(node: Project, context: Context) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    rows = lower(node.source, context)
+    computed = {a.symbol.name: F.expr(a.spark).alias(a.symbol.name) for a in node.assignments}
+    if node.case is not None:
+        computed[node.case.symbol.name] = F.expr(case_expression(node.case)).alias(node.case.symbol.name)
+    columns = [computed.get(symbol.name, F.col(quote(symbol.name))) for symbol in node.outputs]
+    if context.witness and node.case is not None:
+        columns.append(F.expr(_witness_expression(context)).alias(WITNESS))
+    elif WITNESS in rows.columns:
+        columns.append(F.col(quote(WITNESS)))
+    elif SOURCE_ROW in rows.columns:
+        columns.append(F.col(quote(SOURCE_ROW)))
+    return rows.select(*columns)
+
+
+def case_expression(case: SearchedCase) -> str:
+    """Print the searched CASE that makes the merge row, its fields named ``f0``, ``f1``, ... so that no names can clash.
+
+    An ELSE branch without values stands for a NULL row.
+    """
+    types = [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
+    parts = [
+        f"WHEN {branch.spark_condition} THEN {_row(branch, types)}" if branch.matched is not None else f"ELSE {_row(branch, types)}"
+        for branch in case.branches
+        if branch.spark_values
+    ]
+    return f"CASE {' '.join(parts)} END"
+
+
+def _row(branch: CaseBranch, types: Sequence[str]) -> str:
+    present = {True: "true", False: "false", None: f"({PRESENT} IS NOT NULL)"}[branch.matched]
+    values = [*branch.spark_values, present, str(int(branch.operation)), str(branch.number)]
+    fields = (f"'f{i}', CAST({value} AS {kind})" for i, (value, kind) in enumerate(zip(values, types, strict=True)))
+    return f"named_struct({', '.join(fields)})"
+
+
+def _witness_expression(context: Context) -> str:
+    def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
+        return f"named_struct({', '.join(f'{_literal(name)}, {quote(s.name)}' for name, s in symbols)})"
+
+    target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
+    return f"named_struct('source_row', {quote(SOURCE_ROW)}, 'source', {struct(context.source)}, 'target', {target})"
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+@lower.register
+def _(node: MarkDistinct, context: Context) -> Any:
+    """Bring all matches of a target row into one partition; the marking itself is part of the Python pass above.
+
+    Unmatched rows have no unique id. They must not all meet in one partition, so they go by the partition that they come from,
+    which is the same whenever a task is run again.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    rows = lower(node.source, context)
+    if not node.exchange:
+        return rows
+    return rows.repartition(context.partitions, F.expr(f"coalesce({node.keys[0].name}, -1 - spark_partition_id())"))
+
+
+@lower.register
+def _(node: DuplicateCheck, context: Context) -> Any:
+    """Nothing for Spark to do: the check runs in the Python pass above, on the same pages."""
+    return lower(node.source, context)
+
+
+@lower.register
+def _(node: MergeProcessor, context: Context) -> Any:
+    task = _merge_pass(node, context, placing=None, sinks=None)
+    return lower(node.source, context).mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
+
+
+@lower.register
+def _(node: MergeWriter, context: Context) -> Any:
+    sinks = context.tables.sinks()
+    if isinstance(node.source, MergeProcessor):
+        task = _merge_pass(node.source, context, placing=None, sinks=sinks)
+        return _input(node.source, context).mapInArrow(task, _OUTCOME_DDL)
+    exchange = node.source
+    if not isinstance(exchange, Exchange) or not isinstance(exchange.source, MergeProcessor):
+        msg = f"A MergeWriter cannot stand on {type(exchange).__name__}"
+        raise TypeError(msg)
+    processor = exchange.source
+    layout = merge_layout(processor)
+    task = _merge_pass(processor, context, placing=_placing(exchange, processor, context), sinks=None)
+    rows = _input(processor, context).mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
+    writer = WriterPass(layout, sinks, context.per_clause)
+    return _exchanged(rows, exchange, processor, context).mapInArrow(writer, _OUTCOME_DDL)
+
+
+@lower.register
+def _(node: TableWriter, context: Context) -> Any:
+    required, make_sink = context.tables.page_sinks()
+    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
+    return lower(node.source, context).mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
+
+
+def merge_layout(node: MergeProcessor) -> MergeLayout:
+    """Give the channels of a processor's pages."""
+    columns = tuple(pa.field(column.name, column.type.arrow) for column in node.columns)
+    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, node.has_hash, node.era)
+
+
+def _input(node: MergeProcessor, context: Context) -> Any:
+    """Put the channels into the order of the processor's page, then unique_id and witness."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    rows = lower(node.source, context)
+    redistribution = rows.columns[: len(node.redistribution_columns)]
+    names = [*redistribution, *([HASH] if node.has_hash else []), ROW_ID, MERGE_ROW, CASE_NUMBER, UNIQUE_ID]
+    names += [WITNESS] if context.witness else []
+    return rows.select(*(F.col(quote(name)).alias(f"c{i}") for i, name in enumerate(names)))
+
+
+def _merge_pass(node: MergeProcessor, context: Context, *, placing: Placing | None, sinks: SinkFactory | None) -> MergePass:
+    check = node.source
+    rule = check.rule if isinstance(check, DuplicateCheck) else "trino"
+    return MergePass(
+        layout=merge_layout(node),
+        paradigm=node.paradigm,
+        rule=DuplicateRule(rule, node.paradigm),
+        witness=context.witness_type,
+        per_clause=context.per_clause,
+        placing=placing,
+        sinks=sinks,
+    )
+
+
+def _placing(node: Exchange, processor: MergeProcessor, context: Context) -> Placing:
+    names = [column.name for column in processor.columns]
+    row_id = len(names) + 1 + (node.era is Era.CURRENT)
+
+    def place(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Place:
+        if layout is None:
+            return Place(even=True)
+        function = context.tables.bucket_function(layout, types) if layout.partitioning is not None else None
+        return Place(function, arguments)
+
+    columns = tuple(names.index(name) for name in node.insert_layout.partition_columns) if node.insert_layout else ()
+    inserts = place(node.insert_layout, columns, tuple(processor.columns[i].type for i in columns))
+    if node.update_layout is None and node.era is Era.DOCUMENTS:
+        return Placing(inserts, inserts)
+    updates = place(node.update_layout, (row_id,), (processor.row_id.type,))
+    if inserts.function and updates.function and inserts.function.bucket_count != updates.function.bucket_count:
+        counts = f"{inserts.function.bucket_count} and {updates.function.bucket_count} buckets"
+        msg = f"Insert and update layout have mismatched BucketNodeMap: {counts}"
+        raise ConnectorError(msg)
+    return Placing(inserts, updates)
+
+
+def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor, context: Context) -> Any:
+    """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    names = [column.name for column in processor.columns]
+    row_id = len(names) + 1 + (node.era is Era.CURRENT)
+    columns = node.insert_layout.partition_columns if node.insert_layout else ()
+    by_columns = f"xxhash64({', '.join(f'c{names.index(name)}' for name in columns)})" if columns else "0"
+    by_row_id = f"xxhash64(c{row_id})" if node.update_layout is not None else by_columns
+    inserts = f"c{len(names)} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
+    place = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
+    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(F.expr(f"CAST(pmod({place}, {context.writers}) AS INT)"))
+    return rows.repartitionById(context.writers, writer)
+
+
+_OUTCOME_DDL = "kind tinyint, writer int, payload binary"

@@ -1,0 +1,381 @@
+"""Running a MERGE: plan, begin, one Spark action, finish, commit; or roll back and say what had happened."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.action import collect, fragments_and_records
+from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
+from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.lowering import Context, lower
+from rowmerge_nb.engine.recorder import Account, sum_up
+from rowmerge_nb.engine.trace import ClauseRecord, ErrorRecord, NoticeRecord, Trace
+from rowmerge_nb.errors import ConnectorError, RowMergeError, StatementInterrupted
+from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode
+from rowmerge_nb.plan.planner import TargetFacts, plan_merge
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, spark_text
+from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.operations import Era, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.trace import DuplicateGroup
+    from rowmerge_nb.engine.transaction import StatementTransaction
+    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
+    from rowmerge_nb.sql.analysis import MergeAnalysis, Notice
+
+__all__ = ["MergeRun"]
+
+SMALL_ROWS = 10_000
+SAMPLED = {"auto": 10, "full": 1 << 30, "off": 0}
+SAMPLED_SMALL = 1_000
+
+
+@dataclass
+class MergeRun:
+    """One MERGE on its way.
+
+    Args:
+        analysis: the statement, resolved.
+        transaction: its dealings with connectors.
+        options: how it is run.
+        connector: the kind of store of the target.
+        spark: gives the Spark session.
+        row_count: asks for the target's number of rows once the statement is committed.
+        notices: notices that are not part of the analysis.
+    """
+
+    analysis: MergeAnalysis
+    transaction: StatementTransaction
+    options: Options
+    connector: str
+    spark: Callable[[], Any]
+    row_count: Callable[[], int | None]
+    notices: tuple[Notice, ...] = ()
+    plan: Output | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def run(self, settings: RuleSettings) -> Trace:
+        """Run the statement and give its trace.
+
+        Raises:
+            RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
+        """
+        self.transaction.target = self.analysis.target
+        account: Account | None = None
+        step = "plan"
+        try:
+            facts = self._facts()
+            self.plan = apply_rules(self._planned(facts), settings)
+            if self.options.dry_run:
+                self.transaction.rollback()
+                return self._trace("planned", facts, None)
+            step = "begin_merge"
+            self._begin(facts)
+            step = "run"
+            with self._timed("run"):
+                context = self._context(settings)
+                table = collect(context.spark, self._lowered(context), self.transaction.session.query_id)
+                fragments, records = fragments_and_records(table)
+            account = sum_up(records)
+            self._check(account, context)
+            groups = groups_of(account, self.analysis, failing=False)
+            step = "finish_merge"
+            self._finish(fragments)
+            step = "commit"
+            with self._timed("commit"):
+                self.transaction.commit()
+            return self._trace("finished", facts, account, groups)
+        except BaseException as failure:
+            error = self._interrupted(step) if isinstance(failure, KeyboardInterrupt) else _translated(failure, step)
+            self.failure = self._failed(error, account)
+            raise error from failure
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def _metadata(self) -> ConnectorMetadata:
+        return self.transaction.metadata(self.analysis.target.catalog)
+
+    def _facts(self) -> TargetFacts:
+        """Ask the connector what the planner must know, in the document's order."""
+        session, log, metadata = self.transaction.session, self.transaction.log, self._metadata()
+        handle = self.analysis.target.handle
+        if handle is None:
+            msg = f"'{self.analysis.target.display}' is a DataFrame of the notebook; it cannot be merged into"
+            hint = f"Register it as a table first: engine.register({self.analysis.target.display!r}, ...)."
+            raise ConnectorError(msg, line=1, column=1, hint=hint)
+        row_id = log.call(
+            "get_merge_row_id_column_handle",
+            lambda: metadata.get_merge_row_id_column_handle(session, handle),
+            lambda column: f"{column.name} {column.type}",
+        )
+        paradigm = log.call("get_row_change_paradigm", lambda: metadata.get_row_change_paradigm(session, handle), lambda p: p.name)
+        if self.options.paradigm is not None and paradigm is not self.options.paradigm:
+            msg = f"Connector '{self.connector}' works by {paradigm.name}; it does not support {self.options.paradigm.name}"
+            raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
+        insert = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), _layout_text)
+        update = log.call("get_update_layout", lambda: metadata.get_update_layout(session, handle), _layout_text)
+        return TargetFacts(row_id, paradigm, insert, update, self.analysis.target.row_count)
+
+    def _planned(self, facts: TargetFacts) -> Output:
+        self.options.step("plan")
+        with self._timed("plan"):
+            return plan_merge(self.analysis, facts, era=self.options.era, rule=self.options.duplicates)
+
+    def _begin(self, facts: TargetFacts) -> None:
+        """Begin the merge: from here on the target is scanned by the handle that the connector gives."""
+        self.options.step("begin_merge")
+        session, metadata, handle = self.transaction.session, self._metadata(), self.analysis.target.handle
+        if handle is None:
+            return
+        updated = self._updated_columns() if self.options.era is Era.CURRENT else None
+        arguments = (session, handle) if updated is None else (session, handle, updated)
+        with self._timed("begin_merge"):
+            self.transaction.merge_handle = self.transaction.log.call("begin_merge", lambda: metadata.begin_merge(*arguments))
+
+    def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
+        columns = [ColumnHandle(column.name, column.type) for column in self.analysis.target.columns]
+        return {
+            clause.number: tuple(column for column, value in zip(columns, clause.values, strict=True) if value is not None)
+            for clause in self.analysis.clauses
+            if clause.operation is Operation.UPDATE
+        }
+
+    def _context(self, settings: RuleSettings) -> Context:
+        self.options.step("start Spark")
+        spark = self.spark()
+        partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
+        rows = estimated_rows(_join(self._plan()).right)
+        small = rows is not None and rows <= settings.small_rows
+        names = [column.name for column in self.analysis.target.columns]
+        join = _join(self._plan())
+        source = [(self._source_name(symbol.name), symbol) for symbol in join.right.outputs]
+        return Context(
+            spark=spark,
+            tables=self.transaction,
+            partitions=partitions,
+            writers=_writers(partitions, rows),
+            per_clause=SAMPLED_SMALL if small and self.options.trace == "auto" else SAMPLED[self.options.trace],
+            witness=self.options.trace == "full" or (small and self.options.trace == "auto"),
+            target=tuple(zip(names, join.left.outputs[: len(names)], strict=True)),
+            source=tuple(source),
+        )
+
+    def _source_name(self, symbol: str) -> str:
+        names = {field.symbol: field.name or field.symbol for field in self.analysis.source.fields}
+        return names[symbol]
+
+    def _lowered(self, context: Context) -> Any:
+        self.options.step("run")
+        plan = self._plan()
+        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
+        return lower(plan, context)
+
+    def _check(self, account: Account, context: Context) -> None:
+        """Raise what ended a task, or the duplicate error; nothing that a sink did counts then."""
+        if account.errors:
+            raise account.errors[0]
+        if account.failing:
+            if not context.witness:
+                account.witnesses = self._diagnose(account, context)
+            raise duplicate_error(account, self.analysis, self.options.duplicates)
+
+    def _diagnose(self, account: Account, context: Context) -> list[pa.RecordBatch]:
+        """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
+        self.options.step("fetch the rows matched more than once")
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+        node: PlanNode = self._plan()
+        while not isinstance(node, MarkDistinct):
+            node = node.sources[0]
+        rows = lower(node.source, replace(context, witness=True))
+        wanted = rows.where(F.col("unique_id").isin(account.failing[:20])).select("unique_id", "case_number", "row_id", "`$witness`")
+        table = collect(context.spark, wanted, self.transaction.session.query_id).combine_chunks()
+        return [batch.rename_columns(["unique_id", "case_number", "row_id", "witness"]) for batch in table.to_batches()]
+
+    def _finish(self, fragments: list[bytes]) -> None:
+        self.options.step("finish_merge")
+        session, metadata, handle = self.transaction.session, self._metadata(), self.transaction.merge_handle
+        if handle is None:
+            return
+        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
+        with self._timed("finish_merge"):
+            self.transaction.log.call("finish_merge", lambda: metadata.finish_merge(session, handle, fragments), lambda _: text)
+
+    # -- account --------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> Output:
+        if self.plan is None:
+            msg = "The statement has not been planned"
+            raise ValueError(msg)
+        return self.plan
+
+    def _interrupted(self, step: str) -> StatementInterrupted:
+        return StatementInterrupted("The statement was interrupted", step=step)
+
+    def _failed(self, error: RowMergeError, account: Account | None) -> Trace:
+        """Roll back, and tell what had happened."""
+        facts = [f"begin_merge was {'' if self.transaction.merge_handle is not None else 'not '}called"]
+        created = [w for w in account.writers] if account else []
+        if self.transaction.merge_handle is not None:
+            aborted = sum(1 for writer in created if writer.state == "aborted")
+            facts.append(f"{len(created)} sinks had been created, {aborted} of them aborted" if created else "no sink was created")
+            finished = any(call.method == "finish_merge" for call in self.transaction.log.calls)
+            facts.append("finish_merge failed" if finished else "finish_merge was not called")
+        try:
+            self.transaction.rollback()
+            facts.append("the transaction was rolled back")
+        except Exception as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
+            facts.append(f"the rollback failed: {type(failure).__name__}: {failure}")
+        trace = self._trace("failed", None, account, groups_of(account, self.analysis, failing=True) if account else ())
+        return replace(trace, error=error_record(error, tuple(facts)))
+
+    def _trace(
+        self, state: str, facts: TargetFacts | None, account: Account | None, groups: tuple[DuplicateGroup, ...] = ()
+    ) -> Trace:
+        analysis, target = self.analysis, self.analysis.target
+        done = state == "finished"
+        log = self.transaction.log.calls
+        after = [i for i, call in enumerate(log) if call.method in {"finish_merge", "commit", "rollback"}]
+        split = after[0] if after else len(log)
+        calls = (*log[:split], *(account.calls if account else ()), *log[split:])
+        clauses = [(c.number, c.operation, c.matched, c.text, c.span.line) for c in analysis.clauses]
+        clauses.append((-1, Operation.NONE, None, "", 0))
+        joined = account is not None and (done or bool(account.clause_rows))
+        paradigms = [call.carries for call in log if call.method == "get_row_change_paradigm"]
+        return Trace(
+            statement=analysis.text,
+            kind="MERGE",
+            state=state,
+            target=target.display,
+            qualified=target.qualified,
+            connector=self.connector,
+            catalog=target.catalog,
+            paradigm=paradigms[0] if paradigms else "",
+            era=str(self.options.era),
+            duplicates=self.options.duplicates,
+            level=self.options.trace,
+            plan=describe(self.plan) if self.plan is not None else (),
+            rows=self._rows(account) if account is not None and done else {},
+            clauses=tuple(
+                ClauseRecord(*clause, rows=account.clause_rows.get(clause[0], 0) if account and joined else None) for clause in clauses
+            ),
+            joined=account.joined if account and joined else None,
+            matched=account.matched if account and joined else None,
+            unmatched=account.joined - account.matched if account and joined else None,
+            source_rows=analysis.source.binding.row_count if analysis.source.binding is not None else None,
+            count=account.counted if account and done else None,
+            rows_before=target.row_count,
+            rows_after=self.row_count() if done else target.row_count if state == "failed" else None,
+            pages=account.pages if account else None,
+            stored=account.stored if account else (),
+            writers=account.writers if account else (),
+            calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),
+            duplicate_groups=groups,
+            notices=self._notices(groups if done else ()),
+            seconds=dict(self.seconds),
+        )
+
+    def _notices(self, groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
+        notices = [
+            NoticeRecord(n.message, n.span.line if n.span else None, n.span.column if n.span else None)
+            for n in (*self.analysis.notices, *self.notices)
+        ]
+        if groups:
+            rows = "1 target row was" if len(groups) == 1 else f"{len(groups)} target rows were"
+            notices.append(
+                NoticeRecord(
+                    f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
+                    "per clause; duplicates='standard' refuses it"
+                )
+            )
+        return tuple(notices)
+
+    def _rows(self, account: Account) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
+        """Give the rows on the edges of the plan, as far as the pages and the connector tell them."""
+        plan = self._plan()
+        output, finish = plan, plan.source
+        writer = finish.sources[0]
+        stored = sum(sum(record.rows.values()) for record in account.writers)
+        fragments = sum(record.fragments for record in account.writers)
+        rows: dict[str, tuple[tuple[int | None, ...], int | None]] = {
+            output.id: ((account.counted,), account.counted),
+            finish.id: ((fragments,), account.counted),
+            writer.id: ((stored,), fragments),
+        }
+        node = writer.sources[0]
+        while not isinstance(node, Join):
+            kind = type(node).__name__
+            going_in = stored if kind == "Exchange" else account.joined
+            rows[node.id] = ((going_in,), stored if kind in {"Exchange", "MergeProcessor"} else account.joined)
+            node = node.sources[0]
+        left, right = estimated_rows(node.left), self.analysis.source.binding.row_count if self.analysis.source.binding else None
+        pruned = any(type(inner).__name__ == "SemiJoin" for inner in _chain(node.left))
+        rows[node.id] = ((None if pruned else left, right), account.joined)
+        rows[node.right.id] = ((), right)
+        for inner in _chain(node.left):
+            scan = not inner.sources
+            rows[inner.id] = (() if scan else (left if not pruned else None,), left if scan or not pruned else None)
+        return rows
+
+    def _timed(self, step: str) -> Any:
+        return _Timer(self.seconds, step)
+
+
+class _Timer:
+    def __init__(self, seconds: dict[str, float], step: str) -> None:
+        self._seconds = seconds
+        self._step = step
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._seconds[self._step] = time.perf_counter() - self._started
+
+
+def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:
+    """Give an error as plain data."""
+    step = getattr(error, "step", "")
+    return ErrorRecord(error.code, error.message, error.line, error.column, error.length, error.hint, step, consequences)
+
+
+def _translated(failure: BaseException, step: str) -> RowMergeError:
+    if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
+        return translate(failure, step)
+    if step in {"begin_merge", "finish_merge", "commit"}:
+        from rowmerge_nb.errors import ExecutionError  # noqa: PLC0415
+
+        return ExecutionError(f"{step} failed: {type(failure).__name__}: {failure}", step=step)
+    return translate(failure, step)
+
+
+def _join(plan: PlanNode) -> Join:
+    while not isinstance(plan, Join):
+        plan = plan.sources[0]
+    return plan
+
+
+def _chain(node: PlanNode) -> list[PlanNode]:
+    return [node, *(inner for source in node.sources for inner in _chain(source))]
+
+
+def _writers(partitions: int, rows: int | None) -> int:
+    """Give the number of writers behind an exchange: no more than the work is worth, two at least so that rows part."""
+    return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))
+
+
+def _layout_text(layout: ConnectorTableLayout | None) -> str:
+    if layout is None:
+        return "none"
+    columns = ", ".join(layout.partition_columns) or "row_id"
+    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

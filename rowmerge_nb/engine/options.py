@@ -1,0 +1,101 @@
+"""Options of a statement, checked once, the same for functions and for magics."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.plan.rules import RULES
+from rowmerge_nb.spi.operations import Era, RowChangeParadigm
+
+__all__ = ["Options"]
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "era": tuple(Era),
+    "duplicates": ("trino", "standard"),
+    "dialect": ("trino",),
+    "trace": ("auto", "full", "off"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a statement is run.
+
+    Args:
+        dry_run: plan the statement, but do not begin it.
+        paradigm: the row change paradigm to use, for connectors that have both; None for the table's own.
+        era: whose page layout: ``documents`` or ``current``.
+        duplicates: which repeated matches end a MERGE: ``trino`` or ``standard``.
+        dialect: ``trino``.
+        trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
+        rules_off: names of plan rules that are not applied.
+        namespace: DataFrames that the statement may name.
+        progress: is told each step as it begins.
+
+    >>> Options().changed(era="current").era
+    <Era.CURRENT: 'current'>
+    >>> Options().changed(era="trino")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: era = 'trino' is not possible. There are: documents, current.
+    """
+
+    dry_run: bool = False
+    paradigm: RowChangeParadigm | None = None
+    era: Era = Era.DOCUMENTS
+    duplicates: str = "trino"
+    dialect: str = "trino"
+    trace: str = "auto"
+    rules_off: frozenset[str] = frozenset()
+    namespace: Mapping[str, Any] = field(default_factory=dict)
+    progress: Callable[[str], None] | None = None
+
+    def changed(self, **values: Any) -> Options:
+        """Give options with some values replaced; None leaves a value as it is.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for an unknown option or value; the hint lists what there is.
+        """
+        names = [f.name for f in fields(self)]
+        given = {}
+        for name, value in values.items():
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(names)}."
+                msg = f"There is no option '{name}'"
+                raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+            if value is not None:
+                given[name] = _checked(name, value)
+        return replace(self, **given)
+
+    def step(self, name: str) -> None:
+        """Tell that a step begins."""
+        if self.progress is not None:
+            self.progress(name)
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name == "paradigm":
+        if isinstance(value, RowChangeParadigm):
+            return value
+        if str(value).upper() in RowChangeParadigm.__members__:
+            return RowChangeParadigm[str(value).upper()]
+        _refuse(name, value, tuple(RowChangeParadigm.__members__))
+    if name == "rules_off":
+        for rule in value:
+            if rule not in RULES:
+                _refuse(name, rule, tuple(RULES))
+        return frozenset(value)
+    if name in _CHOICES:
+        if str(value) not in _CHOICES[name]:
+            _refuse(name, value, _CHOICES[name])
+        return Era(str(value)) if name == "era" else str(value)
+    return value
+
+
+def _refuse(name: str, value: object, choices: tuple[str, ...]) -> None:
+    msg = f"{name} = {str(value)!r} is not possible"
+    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(choices)}.")

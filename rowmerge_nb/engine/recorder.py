@@ -1,0 +1,246 @@
+"""What a task records, and how the records of all tasks become one account of the statement.
+
+A record travels to the driver as a row of the statement's one Spark action, so only successful attempts are counted.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.engine.trace import Call, PageSample, StoredSample, WriterRecord
+from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.spi.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["Account", "Recorder", "TaskRecord", "operation_text", "sum_up"]
+
+
+@dataclass
+class Sampled:
+    """Sampled rows of one page before and after ``transform_page``."""
+
+    before: Page
+    after: Page
+    produced: npt.NDArray[np.int64]
+    witness: Page | None
+
+
+@dataclass
+class TaskRecord:
+    """What one task has to tell.
+
+    Args:
+        partition: the partition it worked on; of a writer behind an exchange its number.
+        clause_rows: joined rows per case number.
+        matched: joined rows with a target row.
+        before: rows into ``transform_page``; ``after`` rows out of it.
+        sampled: the sampled rows.
+        stored: the first rows that the sink got.
+        operations: rows stored per operation.
+        pages: pages the sink got.
+        counted: rows changed.
+        fragments: size of every fragment.
+        calls: contract calls made in the task.
+        failing: unique ids of target rows that fail the check, and ``warning`` those that only deserve a warning.
+        witnesses: the rows of those target rows: unique_id, case_number, row_id and, where rows carry it, the witness.
+        error: what ended the task.
+    """
+
+    partition: int
+    clause_rows: dict[int, int] = field(default_factory=dict)
+    matched: int = 0
+    before: int = 0
+    after: int = 0
+    sampled: list[Sampled] = field(default_factory=list)
+    stored: Page | None = None
+    operations: dict[int, int] = field(default_factory=dict)
+    pages: int = 0
+    counted: int = 0
+    fragments: list[int] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    failing: list[int] = field(default_factory=list)
+    warning: list[int] = field(default_factory=list)
+    witnesses: Page | None = None
+    error: RowMergeError | None = None
+    aborted: bool = False
+
+
+class Recorder:
+    """Keeps a task's record while it works.
+
+    Args:
+        partition: the task's partition.
+        per_clause: how many rows per clause are sampled, 0 for none.
+    """
+
+    def __init__(self, partition: int, per_clause: int) -> None:
+        self.record = TaskRecord(partition)
+        self._per_clause = per_clause
+        self._left: dict[int, int] = {}
+        self._started = time.perf_counter()
+
+    @contextmanager
+    def call(self, method: str, carries: str = "", page: Page | None = None) -> Iterator[list[bytes]]:
+        """Record one contract call; what the caller puts into the yielded list is counted as its fragments."""
+        started = time.perf_counter()
+        given: list[bytes] = []
+        error: str | None = None
+        try:
+            yield given
+        except BaseException as failure:
+            error = f"{type(failure).__name__}: {failure}"
+            raise
+        finally:
+            if given:
+                carries = f"{len(given)} fragment{'s' if len(given) != 1 else ''}"
+            size = page.nbytes if page is not None else sum(map(len, given)) or None
+            seconds = time.perf_counter() - started
+            rows = page.num_rows if page is not None else None
+            where = f"writer {self.record.partition}"
+            self.record.calls.append(Call(0, where, method, carries, rows, size, seconds, started - self._started, error))
+
+    def transformed(
+        self, before: Page, after: Page, produced: npt.NDArray[np.int64], cases: npt.NDArray[np.int32], witness: Page | None
+    ) -> None:
+        """Count a transformed page, and sample it."""
+        record = self.record
+        record.before += before.num_rows
+        record.after += after.num_rows
+        numbers, counts = np.unique(cases, return_counts=True)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            record.clause_rows[number] = record.clause_rows.get(number, 0) + count
+        chosen = self._choose(cases, numbers)
+        if chosen.size:
+            ends = np.cumsum(produced)
+            rows = [np.arange(end - size, end) for end, size in zip(ends[chosen], produced[chosen], strict=True)]
+            positions = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+            taken = witness.take(pa.array(chosen)) if witness is not None else None
+            part = Sampled(before.take(pa.array(chosen)), after.take(pa.array(positions)), produced[chosen], taken)
+            record.sampled.append(part)
+
+    def _choose(self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        chosen = [np.zeros(0, np.int64)]
+        for number in numbers.tolist():
+            left = self._left.setdefault(number, self._per_clause)
+            if left > 0:
+                first = np.flatnonzero(cases == number)[:left]
+                self._left[number] = left - len(first)
+                chosen.append(first)
+        return np.sort(np.concatenate(chosen))
+
+    def stored(self, page: Page, operations: pa.Array, counted: int) -> None:
+        """Count a page that a sink took, and keep the first rows."""
+        record = self.record
+        record.pages += 1
+        record.counted += counted
+        for entry in pc.value_counts(operations).to_pylist():
+            record.operations[entry["values"]] = record.operations.get(entry["values"], 0) + entry["counts"]
+        kept = record.stored.num_rows if record.stored is not None else 0
+        more = page.slice(0, max(0, self._per_clause - kept))
+        if more.num_rows:
+            record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])
+
+    def failed(self, error: Exception, step: str) -> None:
+        """Note what ended the task; errors that are not ours are told with their type."""
+        if not isinstance(error, RowMergeError):
+            error = ExecutionError(f"{step} failed: {type(error).__name__}: {error}", step=step)
+        elif isinstance(error, ExecutionError) and not error.step:
+            error.step = step
+        self.record.error = error
+
+
+def operation_text(operations: pa.Array) -> str:
+    """Say how many rows of which operation a page holds.
+
+    >>> operation_text(pa.array([2, 2, 1], pa.int8()))
+    'D 2, I 1'
+    """
+    counts: dict[str, int] = {}
+    for entry in sorted(pc.value_counts(operations).to_pylist(), key=lambda e: -e["values"] if e["values"] < 3 else e["values"]):  # noqa: PLR2004
+        letter = Operation(entry["values"]).letter
+        counts[letter] = counts.get(letter, 0) + entry["counts"]
+    return ", ".join(f"{letter} {counts[letter]}" for letter in ("D", "U", "I") if letter in counts)
+
+
+@dataclass
+class Account:
+    """All tasks' records put together.
+
+    Args:
+        clause_rows: joined rows per case number.
+        errors: what ended tasks, in the order of their partitions.
+    """
+
+    clause_rows: dict[int, int]
+    joined: int
+    matched: int
+    pages: PageSample | None
+    stored: tuple[StoredSample, ...]
+    writers: tuple[WriterRecord, ...]
+    calls: tuple[Call, ...]
+    failing: list[int]
+    warning: list[int]
+    witnesses: list[Page]
+    errors: list[RowMergeError]
+    counted: int
+
+
+def sum_up(records: Sequence[TaskRecord]) -> Account:
+    """Put the records of all tasks together, ordered by partition."""
+    records = sorted(records, key=lambda r: r.partition)
+    clause_rows: dict[int, int] = {}
+    for record in records:
+        for number, count in record.clause_rows.items():
+            clause_rows[number] = clause_rows.get(number, 0) + count
+    return Account(
+        clause_rows=clause_rows,
+        joined=sum(clause_rows.values()),
+        matched=sum(record.matched for record in records),
+        pages=_pages(records),
+        stored=tuple(StoredSample(r.partition, r.stored, sum(r.operations.values())) for r in records if r.stored is not None),
+        writers=tuple(
+            WriterRecord(
+                r.partition, r.operations, r.pages, len(r.fragments), sum(r.fragments), r.counted, "aborted" if r.aborted else "finished"
+            )
+            for r in records
+            if r.pages or any(call.method == "create_merge_sink" for call in r.calls)
+        ),
+        calls=tuple(call for record in records for call in record.calls),
+        failing=sorted({i for record in records for i in record.failing}),
+        warning=sorted({i for record in records for i in record.warning}),
+        witnesses=[record.witnesses for record in records if record.witnesses is not None],
+        errors=[record.error for record in records if record.error is not None],
+        counted=sum(record.counted for record in records),
+    )
+
+
+def _pages(records: Sequence[TaskRecord]) -> PageSample | None:
+    parts = [part for record in records for part in record.sampled]
+    before, after = sum(r.before for r in records), sum(r.after for r in records)
+    if not parts:
+        return None
+    witnesses: list[Any] = [part.witness for part in parts]
+    sampled = sum(part.before.num_rows for part in parts)
+    return PageSample(
+        before=pa.concat_batches([part.before for part in parts]),
+        after=pa.concat_batches([part.after for part in parts]),
+        produced=tuple(int(n) for part in parts for n in part.produced),
+        writers=(-1,) * sum(part.after.num_rows for part in parts),
+        witness=None if any(w is None for w in witnesses) else pa.concat_batches(witnesses),
+        total_before=before,
+        total_after=after,
+        complete=sampled == before,
+    )

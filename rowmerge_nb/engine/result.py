@@ -1,0 +1,118 @@
+"""What a statement gives: its answer and the account of its run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.plan.explain import explain_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.trace import Call, PageSample, Trace
+
+__all__ = ["Result"]
+
+
+class Result:
+    """The result of one statement, finished, failed, planned or explained.
+
+    Args:
+        trace: what happened.
+        table: the rows of a query; None for other statements.
+        explained: the text of an EXPLAIN; None for other statements.
+    """
+
+    def __init__(self, trace: Trace, table: pa.Table | None = None, explained: str | None = None) -> None:
+        self.trace = trace
+        self.table = table
+        self.explained = explained
+
+    @property
+    def count(self) -> int | None:
+        """How many rows the statement changed; None for a query, and unless it finished."""
+        return self.trace.count
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows per operation: INSERT, UPDATE, DELETE, and ``none`` for joined rows that no clause took."""
+        totals = {"INSERT": 0, "UPDATE": 0, "DELETE": 0, "none": 0}
+        for clause in self.trace.clauses:
+            name = clause.operation.name if clause.number >= 0 else "none"
+            totals[name] += clause.rows or 0
+        if not self.trace.clauses and self.trace.kind in {"INSERT", "CREATE TABLE AS"}:
+            totals["INSERT"] = self.trace.count or 0
+        return totals
+
+    @property
+    def plan(self) -> str:
+        """The plan that was run, as EXPLAIN prints it."""
+        return explain_text(self.trace.plan)
+
+    @property
+    def pages(self) -> PageSample | None:
+        """Rows of the page before and after ``transform_page``."""
+        return self.trace.pages
+
+    @property
+    def calls(self) -> pd.DataFrame:
+        """The calls of the connector's contract, in order."""
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.DataFrame([_plain(call) for call in self.trace.calls])
+
+    def diff(self) -> pd.DataFrame:
+        """The changed rows: operation, case number, source row, and per column the old and the new value.
+
+        Rows are those that the trace holds: all of a small statement, the first per clause of a large one (``trace="full"``
+        keeps all).
+        """
+        import pandas as pd  # noqa: PLC0415
+
+        from rowmerge_nb.engine.changes import changed_rows  # noqa: PLC0415
+
+        return pd.DataFrame(changed_rows(self.trace))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows of a query as a pandas DataFrame; of other statements the one row that Trino answers: ``rows``."""
+        import pandas as pd  # noqa: PLC0415
+
+        if self.table is not None:
+            return self.table.to_pandas()
+        return pd.DataFrame({"rows": [self.count]})
+
+    def __str__(self) -> str:
+        from rowmerge_nb.report.bundle import mime_bundle  # noqa: PLC0415
+
+        if self.explained is not None:
+            return self.explained
+        return str(self.to_pandas()) if self.table is not None else str(mime_bundle(self.trace)["text/plain"])
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from html import escape  # noqa: PLC0415
+
+        from rowmerge_nb.report.bundle import mime_bundle  # noqa: PLC0415
+
+        if self.explained is not None:
+            return {"text/plain": self.explained, "text/html": f"<pre>{escape(self.explained)}</pre>"}
+        if self.table is not None:
+            frame = self.to_pandas()
+            return {"text/plain": str(frame), "text/html": frame.to_html(max_rows=60)}
+        return mime_bundle(self.trace)
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.trace.kind}: {self.trace.state}, {self.count} rows>"
+
+
+def _plain(call: Call) -> dict[str, Any]:
+    return {
+        "order": call.order,
+        "where": call.where,
+        "method": call.method,
+        "carries": call.carries,
+        "rows": call.rows,
+        "bytes": call.bytes,
+        "seconds": call.seconds,
+        "error": call.error,
+    }

@@ -1,0 +1,285 @@
+"""Spark sessions: our own local one, or the user's own with its settings given back.
+
+Nothing of PySpark is imported before a session is asked for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.java import find_java, make_java_home
+from rowmerge_nb.errors import SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["SESSION_SETTINGS", "AdoptedSession", "adopt_session", "create_session", "start_in_background", "stop_session"]
+
+SESSION_SETTINGS: Mapping[str, str] = {
+    # The meaning of expressions: errors instead of NULLs, instants in UTC, names as Trino compares them, and a double quote or a
+    # backslash in the Spark SQL that we print means what we meant.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "true",
+    # Pages of this many rows: vectorised work per page outweighs what a page costs.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+}
+"""What a statement needs of a session, ours or the user's."""
+
+_MOST_CORES = 8
+_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+
+_LOG_SETTINGS = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
+
+# Measured: the quick compiler alone (TieredStopAtLevel=1) saves half a second of the first statement, and makes 10 M rows a
+# third slower; so it serves only the launcher, which lives for a moment. The parallel collector has the best throughput.
+_JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-UsePerfData"
+_LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+
+_lock = threading.RLock()
+_own: set[SparkSession] = set()
+"""The sessions that `create_session` gave and nobody has stopped yet; they share one Spark context that is ours."""
+
+
+def create_session(
+    *, cores: int | None = None, app_name: str = "rowmerge_nb", conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Make a local Spark session, quiet and private, with the settings that statements need.
+
+    There is one Spark context per process: the first call starts it, later ones (and calls in a process where the user has
+    started Spark already) get a session of their own in it, with their own settings and temporary views.
+
+    Args:
+        cores: how many tasks run at the same time; by default the machine's cores, at most 8.
+        app_name: the application's name.
+        conf: further Spark settings; they win over ours.
+
+    Raises:
+        SetupError: there is no Java, or Spark does not start.
+    """
+    with _lock:
+        cores = cores or min(available_cores(), _MOST_CORES)
+        running = _running_session()
+        if running is None:
+            session = _start(cores, app_name, conf or {})
+        else:
+            session = running.newSession()
+            static = {"spark.sql.warehouse.dir", "spark.sql.catalogImplementation"}
+            for key, value in {**SESSION_SETTINGS, "spark.sql.shuffle.partitions": str(cores), **(conf or {})}.items():
+                if key.startswith("spark.sql.") and key not in static:
+                    session.conf.set(key, value)
+        if running is None or _own:
+            _own.add(session)
+        return session
+
+
+def available_cores() -> int:
+    """Give the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def stop_session(session: SparkSession) -> None:
+    """Give back a session of `create_session`; the last one given back stops the Spark context."""
+    with _lock:
+        if session in _own:
+            _own.discard(session)
+            if not _own:
+                session.stop()
+
+
+def _running_session() -> SparkSession | None:
+    """Give a session of the Spark context that runs in this process, if one does."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
+    """Start Java and Spark."""
+    if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
+        msg = "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be started in it"
+        raise SetupError(msg, hint="Pass your session: Engine(spark=SparkSession.builder.getOrCreate())")
+    java = find_java()
+    private = Path(tempfile.mkdtemp(prefix="rowmerge_nb-"))
+    # Registered before Spark runs anything of its own at exit, hence run after it.
+    atexit.register(_clean_up, private)
+    log_settings = private / "log4j2.properties"
+    log_settings.write_text(_LOG_SETTINGS.format(log=private / "spark.log"))
+    environment = {
+        "JAVA_HOME": str(make_java_home(java, private / "java")),
+        # spark.pyspark.python is not enough: in local mode the workers would run whatever `python3` is.
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        # Workers must find this package also where it is not installed, as in a checkout.
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")])),
+        "SPARK_LAUNCHER_OPTS": f"{_LAUNCHER_OPTIONS} {os.environ.get('SPARK_LAUNCHER_OPTS', '')}".strip(),
+        # Another Spark's programs and defaults would not fit the PySpark that is installed here.
+        "SPARK_HOME": None,
+        "SPARK_CONF_DIR": str(private),
+    }
+    settings = {
+        "spark.master": f"local[{cores},4]",  # 4 attempts per task; local[n] alone never retries
+        "spark.app.name": app_name,
+        "spark.driver.memory": os.environ.get("ROWMERGE_DRIVER_MEMORY", "2g"),
+        "spark.driver.maxResultSize": "0",  # no limit of its own: the driver's memory is one
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+        "spark.local.dir": str(private / "spark"),
+        "spark.log.level": "WARN",
+        "spark.pyspark.python": sys.executable,
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.warehouse.dir": str(private / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **SESSION_SETTINGS,
+        **conf,
+    }
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _environment(environment):
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            msg = f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}"
+            raise SetupError(msg, hint="%merge doctor looks at each part in turn") from error
+
+
+@contextmanager
+def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
+    """Set (or, with None, remove) variables of the process's environment for a while."""
+    before = {name: os.environ.get(name) for name in changes}
+    try:
+        _set_environment(changes)
+        yield
+    finally:
+        _set_environment(before)
+
+
+def _set_environment(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _clean_up(private: Path) -> None:
+    """At exit: stop Spark if it is ours and still runs, and remove its directory."""
+    with _lock:
+        for session in list(_own):
+            stop_session(session)
+    shutil.rmtree(private, ignore_errors=True)
+
+
+def start_in_background(**options: Any) -> Future[SparkSession]:
+    """Start a session, and the first Python worker with it, while the caller does something else.
+
+    Args:
+        options: those of `create_session`.
+
+    Returns:
+        A future of the session. It is done when the session can be used; the first worker may still be on its way up then, and
+        the first statement simply finds it running.
+    """
+    future: Future[SparkSession] = Future()
+    threading.Thread(target=_start_and_warm_up, args=(future, options), name="rowmerge_nb-start", daemon=True).start()
+    return future
+
+
+def _start_and_warm_up(future: Future[SparkSession], options: Mapping[str, Any]) -> None:
+    try:
+        session = create_session(**options)
+    except BaseException as error:  # noqa: BLE001 - it is raised where the session is asked for
+        future.set_exception(error)
+        return
+    future.set_result(session)
+    try:
+        warm_up(session)
+    except Exception:  # noqa: BLE001 - only the head start is lost; a statement meets the same error where it can be shown
+        return
+
+
+def warm_up(session: SparkSession) -> None:
+    """Run one trivial job through a Python worker: what it loads and compiles, later statements find ready."""
+    session.range(1).mapInArrow(_same_pages, "id long").toArrow()
+
+
+def _same_pages(pages: Iterator[Any]) -> Iterator[Any]:
+    yield from pages
+
+
+class AdoptedSession:
+    """A session of the user's that gets its settings back after every statement; made by `adopt_session`.
+
+    A context manager that can be entered again and again, also while it is entered (by another thread, or within itself): the
+    settings go back when the last one leaves.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._depth = 0
+        self._before: dict[str, str | None] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> SparkSession:
+        """Set what statements need."""
+        with self._lock:
+            if self._depth == 0:
+                # get() without a default gives Spark's own default for a setting that was never set, and set() of that would
+                # not be noticed; so every setting can be put back by set().
+                self._before = {key: self.spark.conf.get(key) for key in SESSION_SETTINGS}
+                for key, value in SESSION_SETTINGS.items():
+                    self.spark.conf.set(key, value)
+            self._depth += 1
+        return self.spark
+
+    def __exit__(self, *_: object) -> None:
+        """Put back what was there."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                for key, value in self._before.items():
+                    if value is None:
+                        self.spark.conf.unset(key)
+                    else:
+                        self.spark.conf.set(key, value)
+
+
+def adopt_session(spark: SparkSession) -> AdoptedSession:
+    """Use a session of the user's: ``with adopt_session(spark) as session: ...`` around each statement. It is never stopped."""
+    return AdoptedSession(spark)

@@ -1,0 +1,221 @@
+"""Running everything but MERGE: queries, INSERT, CREATE TABLE [AS], DROP TABLE."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.action import collect, fragments_and_records
+from rowmerge_nb.engine.edge import conform
+from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.lowering import Context, lower
+from rowmerge_nb.engine.merge import error_record
+from rowmerge_nb.engine.recorder import Account, sum_up
+from rowmerge_nb.engine.trace import NoticeRecord, Trace
+from rowmerge_nb.errors import AnalysisError, ConnectorError, StatementInterrupted
+from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.planner import plan_insert, plan_query
+from rowmerge_nb.plan.rules import spark_text
+from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.sql.analysis import (
+    Analysis,
+    CreateTableAnalysis,
+    DropTableAnalysis,
+    InsertAnalysis,
+    QueryAnalysis,
+    TableBinding,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.transaction import StatementTransaction
+    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.sql.analysis import Notice
+
+__all__ = ["TableRun"]
+
+
+@dataclass
+class TableRun:
+    """One statement other than MERGE on its way.
+
+    Args:
+        analysis: the statement, resolved.
+        transaction: its dealings with connectors.
+        options: how it is run.
+        connector: the kind of store of the target; ``""`` for a query.
+        spark: gives the Spark session.
+        row_count: asks for the rows of the target once the statement is committed.
+        notices: notices that are not part of the analysis.
+    """
+
+    analysis: Analysis
+    transaction: StatementTransaction
+    options: Options
+    connector: str
+    spark: Callable[[], Any]
+    row_count: Callable[[], int | None]
+    notices: tuple[Notice, ...] = ()
+
+    def run(self) -> tuple[Trace, pa.Table | None]:
+        """Run the statement; give its trace and, of a query, its rows.
+
+        Raises:
+            RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
+        """
+        self._started = time.perf_counter()
+        self._plan: Output | None = None
+        self._account: Account | None = None
+        try:
+            rows = self._run()
+            if self.options.dry_run:
+                self.transaction.rollback()
+                return self._trace("planned"), None
+            self.transaction.commit()
+            return self._trace("finished"), rows
+        except BaseException as failure:
+            interrupted = isinstance(failure, KeyboardInterrupt)
+            error = StatementInterrupted("The statement was interrupted", step="run") if interrupted else translate(failure, "run")
+            facts = ["the transaction was rolled back"]
+            try:
+                self.transaction.rollback()
+            except Exception as second:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
+                facts = [f"the rollback failed: {type(second).__name__}: {second}"]
+            self.failure = replace(self._trace("failed"), error=error_record(error, tuple(facts)))
+            raise error from failure
+
+    def _run(self) -> pa.Table | None:
+        analysis = self.analysis
+        if isinstance(analysis, QueryAnalysis):
+            return self._query(analysis)
+        if isinstance(analysis, InsertAnalysis):
+            self._insert(analysis.target, analysis.spark)
+        elif isinstance(analysis, CreateTableAnalysis):
+            self._create(analysis)
+        elif isinstance(analysis, DropTableAnalysis):
+            self._drop(analysis)
+        else:
+            msg = f"{type(analysis).__name__} has no runner"
+            raise TypeError(msg)
+        return None
+
+    def _query(self, analysis: QueryAnalysis) -> pa.Table | None:
+        import pyarrow as pa  # noqa: PLC0415
+
+        self._plan = plan_query(analysis)
+        if self.options.dry_run:
+            return None
+        table = self._collect(self._plan)
+        columns = [conform(column.combine_chunks(), f.type.arrow) for column, f in zip(table.columns, analysis.fields, strict=True)]
+        names = [field.name or f"_col{i}" for i, field in enumerate(analysis.fields)]
+        return pa.Table.from_arrays(columns, names=names)
+
+    def _collect(self, plan: Output) -> pa.Table:
+        self.options.step("run")
+        spark = self.spark()
+        partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
+        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
+        context = Context(spark=spark, tables=self.transaction, partitions=partitions, writers=partitions)
+        return collect(spark, lower(plan, context), self.transaction.session.query_id)
+
+    def _insert(self, target: TableBinding, spark: str) -> None:
+        self.transaction.target = target
+        session, log = self.transaction.session, self.transaction.log
+        metadata, handle = self.transaction.metadata(target.catalog), target.handle
+        if handle is None:
+            msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
+            raise ConnectorError(msg, line=1, column=1)
+        self._plan = plan_insert(target, spark, self.analysis.text, self.analysis.bindings)
+        if self.options.dry_run:
+            return
+        columns = [ColumnHandle(column.name, column.type) for column in target.columns]
+        insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
+        self.transaction.insert_handle = insert
+        fragments, records = fragments_and_records(self._collect(self._plan))
+        self._account = sum_up(records)
+        if self._account.errors:
+            raise self._account.errors[0]
+        self.options.step("finish_insert")
+        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
+        log.call("finish_insert", lambda: metadata.finish_insert(session, insert, fragments), lambda _: text)
+
+    def _create(self, analysis: CreateTableAnalysis) -> None:
+        if analysis.exists or self.options.dry_run:
+            return
+        catalog, schema, table = analysis.name
+        session, metadata = self.transaction.session, self.transaction.metadata(catalog)
+        name = analysis.metadata.name
+        binding = TableBinding(table, catalog, f"{catalog}.{schema}.{table}", analysis.metadata.columns, "")
+        self.transaction.target = binding
+        self.transaction.log.call("create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(name))
+        if analysis.spark is None:
+            return
+        handle = metadata.get_table_handle(session, name)
+        known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
+        self._insert(replace(binding, handle=handle, metadata=known), analysis.spark)
+
+    def _drop(self, analysis: DropTableAnalysis) -> None:
+        target = analysis.target
+        if target is None or self.options.dry_run:
+            return
+        handle = target.handle
+        if handle is None:
+            msg = f"'{target.display}' is a DataFrame of the notebook, not a table"
+            raise AnalysisError(msg, code="TABLE_NOT_FOUND", line=1, column=1, hint=f"Use Python to remove it: del {target.display}")
+        self.transaction.target = target
+        session, metadata = self.transaction.session, self.transaction.metadata(target.catalog)
+        self.transaction.log.call("drop_table", lambda: metadata.drop_table(session, handle), lambda _: target.qualified)
+
+    def _kind(self) -> str:
+        if isinstance(self.analysis, CreateTableAnalysis):
+            return "CREATE TABLE AS" if self.analysis.spark is not None else "CREATE TABLE"
+        kinds = {InsertAnalysis: "INSERT", DropTableAnalysis: "DROP TABLE", QueryAnalysis: "SELECT"}
+        return kinds.get(type(self.analysis), "")
+
+    def _name(self) -> tuple[str, str, str]:
+        """Give the target's name as written, its full name, and its catalog."""
+        analysis = self.analysis
+        if isinstance(analysis, CreateTableAnalysis):
+            return analysis.name[2], ".".join(analysis.name), analysis.name[0]
+        target = analysis.target if isinstance(analysis, InsertAnalysis | DropTableAnalysis) else None
+        return (target.display, target.qualified, target.catalog) if target is not None else ("", "", "")
+
+    def _trace(self, state: str) -> Trace:
+        account, done = self._account, state == "finished"
+        display, qualified, catalog = self._name()
+        log = self.transaction.log.calls
+        after = [i for i, call in enumerate(log) if call.method in {"finish_insert", "commit", "rollback"}]
+        split = after[0] if after else len(log)
+        calls = (*log[:split], *(account.calls if account else ()), *log[split:])
+        writes = isinstance(self.analysis, InsertAnalysis) or self._kind() == "CREATE TABLE AS"
+        before = self.analysis.target.row_count if isinstance(self.analysis, InsertAnalysis) else None
+        return Trace(
+            statement=self.analysis.text,
+            kind=self._kind(),
+            state=state,
+            target=display,
+            qualified=qualified,
+            connector=self.connector,
+            catalog=catalog,
+            era=str(self.options.era),
+            duplicates=self.options.duplicates,
+            level=self.options.trace,
+            plan=describe(self._plan) if self._plan is not None else (),
+            count=(account.counted if account else 0) if done and writes else None,
+            rows_before=before,
+            rows_after=self.row_count() if done and writes else None,
+            writers=account.writers if account else (),
+            calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),
+            notices=tuple(
+                NoticeRecord(n.message, n.span.line if n.span else None, n.span.column if n.span else None)
+                for n in (*self.analysis.notices, *self.notices)
+            ),
+            seconds={"run": time.perf_counter() - self._started},
+        )
+
+

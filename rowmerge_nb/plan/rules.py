@@ -1,0 +1,206 @@
+"""Rewrites that make a plan fast: each a function plan → plan, each visible in the drawn plan, each to be switched off by name.
+
+None of them changes what a statement means. That duplicates are found at all depends on one of them (`co_locate_matches`) being
+right: it drops MarkDistinct's exchange only where all matches of a target row meet in one task whatever Spark's adaptive execution does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rowmerge_nb.plan.nodes import (
+    AssignUniqueId,
+    Exchange,
+    Join,
+    MarkDistinct,
+    MergeWriter,
+    Output,
+    PlanNode,
+    Project,
+    SemiJoin,
+    Source,
+    TableScan,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["RULES", "RuleSettings", "apply_rules", "estimated_rows", "spark_text"]
+
+
+@dataclass(frozen=True)
+class RuleSettings:
+    """Sizes that decide which form of a plan is taken.
+
+    Args:
+        small_rows: a table of at most this many rows is small: it is sent whole to every task, or read in one.
+        key_rows: a source of at most this many rows has its join keys sent to all tasks to prune the target.
+        off: names of the rules that are not to be applied.
+    """
+
+    small_rows: int = 10_000
+    key_rows: int = 2_000_000
+    off: frozenset[str] = frozenset()
+
+
+def apply_rules(plan: Output, settings: RuleSettings) -> Output:
+    """Apply all rules that are not switched off, in their order."""
+    for name, rule in RULES.items():
+        if name not in settings.off:
+            plan = rule(plan, settings)
+    return plan
+
+
+def estimated_rows(node: PlanNode) -> int | None:
+    """Give an upper bound of a node's rows where one is known.
+
+    Of a query the bound is the product of its tables' sizes, which no combination of joins exceeds.
+    """
+    if isinstance(node, TableScan):
+        return node.row_count
+    if isinstance(node, Source):
+        bound = 1
+        for table in node.tables:
+            if table.row_count is None:
+                return None
+            bound *= max(table.row_count, 1)
+        return bound
+    return estimated_rows(node.sources[0]) if node.sources else None
+
+
+def prune_source_columns(plan: Output, settings: RuleSettings) -> Output:
+    """Read only those columns of a source table that the statement needs."""
+    needed = spark_text(plan)
+
+    def prune(node: PlanNode) -> PlanNode:
+        if not isinstance(node, TableScan) or node.row_id is not None:
+            return node
+        kept = [i for i, symbol in enumerate(node.outputs) if f"`{symbol.name.replace('`', '``')}`" in needed]
+        kept = kept or [0]
+        return replace(node, outputs=tuple(node.outputs[i] for i in kept), columns=tuple(node.columns[i] for i in kept))
+
+    return _rewrite(plan, prune)
+
+
+def prune_target(plan: Output, settings: RuleSettings) -> Output:
+    """Drop the target rows that no source row can match before they are numbered and joined.
+
+    Only where the source is read twice with the same result, is small enough for its keys to go to every task, and the target is not.
+    """
+
+    def prune(node: PlanNode) -> PlanNode:
+        if not isinstance(node, Join) or not node.equalities or node.replicate_target:
+            return node
+        rows, target_rows = estimated_rows(node.right), estimated_rows(node.left)
+        if rows is None or rows > settings.key_rows or not _repeatable(node.right):
+            return node
+        if target_rows is not None and target_rows <= max(rows, settings.small_rows):
+            return node
+        text = ", ".join(f"{target} = {source}".replace("`", "") for target, source in node.equalities)
+
+        def insert(inner: PlanNode) -> PlanNode:
+            if not isinstance(inner, AssignUniqueId):
+                return inner
+            scan = inner.source
+            semi = SemiJoin(
+                id=f"{scan.id}s", outputs=scan.outputs, source=scan, filtering_source=node.right, keys=node.equalities, text=text
+            )
+            return replace(inner, source=semi)
+
+        return replace(node, left=_rewrite(node.left, insert))
+
+    return _rewrite(plan, prune)
+
+
+def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
+    """Send a small target to every task, so that the join needs no exchange."""
+
+    def choose(node: PlanNode) -> PlanNode:
+        if isinstance(node, Join):
+            rows = estimated_rows(node.left)
+            return replace(node, replicate_target=rows is not None and rows <= settings.small_rows)
+        return node
+
+    return _rewrite(plan, choose)
+
+
+def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
+    """Bring all matches of a target row into one task by the join itself, and drop MarkDistinct's exchange then.
+
+    By force means: a small source is read as one partition while every task has the whole target; or the source is repartitioned by
+    its equality keys into a fixed number of partitions, which adaptive execution neither splits nor reads locally.
+    """
+
+    def choose(node: PlanNode) -> PlanNode:
+        if isinstance(node, Join):
+            rows = estimated_rows(node.right)
+            if node.replicate_target and rows is not None and rows <= settings.small_rows:
+                return replace(node, distribution="SINGLE")
+            return replace(node, distribution="PARTITIONED") if node.equalities else node
+        if isinstance(node, MarkDistinct):
+            return replace(node, exchange=_join_below(node).distribution == "AUTOMATIC")
+        return node
+
+    return _rewrite(plan, choose)
+
+
+def fuse_processor_and_writer(plan: Output, settings: RuleSettings) -> Output:
+    """Run processor and writer in one pass where no exchange lies between them."""
+
+    def fuse(node: PlanNode) -> PlanNode:
+        return replace(node, fused=not isinstance(node.source, Exchange)) if isinstance(node, MergeWriter) else node
+
+    return _rewrite(plan, fuse)
+
+
+Node = TypeVar("Node", bound=PlanNode)
+
+RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
+    "prune_source_columns": prune_source_columns,
+    "replicate_small_target": replicate_small_target,
+    "prune_target": prune_target,
+    "co_locate_matches": co_locate_matches,
+    "fuse_processor_and_writer": fuse_processor_and_writer,
+}
+"""All rules by name, in the order in which they are applied."""
+
+
+def _rewrite(node: Node, change: Callable[[PlanNode], PlanNode]) -> Node:
+    """Rewrite a plan from its leaves up."""
+    children = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, PlanNode) and field.name in {"source", "left", "right"}:
+            changed = _rewrite(value, change)
+            if changed is not value:
+                children[field.name] = changed
+    result = change(replace(node, **children) if children else node)
+    return result  # type: ignore[return-value]
+
+
+def _join_below(node: PlanNode) -> Join:
+    while not isinstance(node, Join):
+        node = node.sources[0]
+    return node
+
+
+def _repeatable(node: PlanNode) -> bool:
+    """Tell whether reading a source twice gives the same rows."""
+    if isinstance(node, TableScan):
+        return node.table.deterministic
+    return isinstance(node, Source) and node.deterministic and all(table.deterministic for table in node.tables)
+
+
+def spark_text(plan: PlanNode) -> str:
+    """Collect all Spark text of a plan: what speaks of symbols and of views."""
+    parts: list[str] = []
+    if isinstance(plan, Source):
+        parts.append(plan.spark)
+    if isinstance(plan, Join):
+        parts += [plan.spark, *(side for pair in plan.equalities for side in pair)]
+    if isinstance(plan, Project):
+        parts += [assignment.spark for assignment in plan.assignments]
+        for branch in plan.case.branches if plan.case else ():
+            parts += [branch.spark_condition, *branch.spark_values]
+    return " ".join([*parts, *(spark_text(source) for source in plan.sources)])

@@ -1,0 +1,46 @@
+"""Reports: what a statement did, as text, as HTML with drawings, and as a mime bundle.
+
+A report is made from a `Trace` and nothing else: ``build_report`` decides what is shown and holds every number, the renderers
+only give it a form. Importing this package is cheap; pyarrow, Jinja2 and Graphviz are loaded by the functions that need them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rowmerge_nb.report.bundle import mime_bundle as mime_bundle
+    from rowmerge_nb.report.error import render_error_html as render_error_html
+    from rowmerge_nb.report.error import render_error_text as render_error_text
+    from rowmerge_nb.report.graph import pages_dot as pages_dot
+    from rowmerge_nb.report.graph import plan_dot as plan_dot
+    from rowmerge_nb.report.html import render_html as render_html
+    from rowmerge_nb.report.html import render_page as render_page
+    from rowmerge_nb.report.model import Report as Report
+    from rowmerge_nb.report.model import build_report as build_report
+    from rowmerge_nb.report.svg import dot_to_svg as dot_to_svg
+    from rowmerge_nb.report.text import render_text as render_text
+
+_HOMES = {
+    "Report": "model",
+    "build_report": "model",
+    "dot_to_svg": "svg",
+    "mime_bundle": "bundle",
+    "pages_dot": "graph",
+    "plan_dot": "graph",
+    "render_error_html": "error",
+    "render_error_text": "error",
+    "render_html": "html",
+    "render_page": "html",
+    "render_text": "text",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,193 @@
+"""Changed rows of the target, old values beside new ones; and the pages that the sinks got."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.report.clauses import operation_counts
+from rowmerge_nb.report.phrases import number, plural, style_of
+from rowmerge_nb.report.values import Cell, cell
+from rowmerge_nb.spi.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.engine.trace import PageSample, StoredSample, Trace
+    from rowmerge_nb.report.ledger import Channel, Pages
+
+__all__ = ["Change", "ChangeCell", "Diff", "Stored", "StoredPage", "StoredRow", "build_diff", "build_stored"]
+
+MOST_CHANGES: Final = 30
+MOST_STORED: Final = 20
+_SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}
+
+
+@dataclass(frozen=True)
+class ChangeCell:
+    """A column of a changed row: old value, new value, either None where there is none; ``changed`` if they differ."""
+
+    old: Cell | None
+    new: Cell | None
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """A changed row of the target."""
+
+    sign: str
+    style: str
+    word: str
+    cells: tuple[ChangeCell, ...]
+    case: str
+    source: str
+    row_id: Cell
+
+
+@dataclass(frozen=True)
+class Diff:
+    """Changed rows.
+
+    Args:
+        columns: the table's columns.
+        rows: changes in the order of the source.
+        total: how many rows were changed in all.
+        untouched: target rows that nothing changed; None where the connector does not count.
+        summary: for a closed fold.
+        remark: what a reader must know about what is missing; otherwise ``""``.
+    """
+
+    columns: tuple[Channel, ...]
+    rows: tuple[Change, ...]
+    total: int
+    untouched: int | None
+    summary: str
+    remark: str
+
+
+@dataclass(frozen=True)
+class StoredRow:
+    """A row of a sink's page."""
+
+    cells: tuple[Cell, ...]
+    style: str
+    word: str
+
+
+@dataclass(frozen=True)
+class StoredPage:
+    """The first rows that one writer's sink got."""
+
+    writer: int
+    rows: tuple[StoredRow, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the sinks got: channels, pages by writer, and a summary for a closed fold."""
+
+    channels: tuple[Channel, ...]
+    operation: int
+    pages: tuple[StoredPage, ...]
+    summary: str
+
+
+def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
+    """Make the changed rows out of merge rows and the values of both sides; None where no rows were recorded."""
+    sample = trace.pages
+    if pages is None or sample is None or trace.state != "finished":
+        return None
+    columns = pages.channels.columns
+    changes = _changes(sample, len(columns))
+    counts = operation_counts(trace)
+    known = [counts.get(style) or 0 for style in "IUD"]
+    total = sum(known) if counts and None not in counts.values() else len(changes)
+    untouched = None
+    if trace.rows_before is not None and counts and None not in counts.values():
+        untouched = max(trace.rows_before - known[1] - known[2], 0)
+    shown = changes[:MOST_CHANGES]
+    summary = f"{number(total)} changed" if len(shown) >= total else f"first {number(len(shown))} of {number(total)} changed"
+    if untouched is not None:
+        summary += f", {number(untouched)} untouched"
+    remark = "" if sample.witness is not None or not changes else "Old values were not recorded: new values only."
+    return Diff(columns, tuple(shown), total, untouched, summary, remark)
+
+
+def _changes(sample: PageSample, columns: int) -> list[Change]:
+    """List every sampled row that changes something, in the order of the source."""
+    merge_rows = sample.before.column(sample.before.num_columns - 3).to_pylist()
+    row_ids = sample.before.column(sample.before.num_columns - 4).to_pylist()
+    both = _both_sides(sample)
+    changes = []
+    for index, row in enumerate(merge_rows):
+        if row is None:
+            continue
+        values = list(row.values())
+        operation, case = Operation(values[columns + 1]), values[columns + 2]
+        if operation is Operation.NONE:
+            continue
+        at, target = both[index]
+        change = _change(operation, values[:columns], target, case, at, row_ids[index])
+        changes.append((at is None, at or 0, index, change))
+    return [entry[-1] for entry in sorted(changes, key=lambda entry: entry[:3])]
+
+
+def _both_sides(sample: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None]]:
+    witness = sample.witness
+    if witness is None:
+        return [(None, None)] * sample.before.num_rows
+    return list(zip(witness.column("source_row").to_pylist(), witness.column("target").to_pylist(), strict=True))
+
+
+def _change(
+    operation: Operation, new: list[Any], target: Mapping[str, Any] | None, case: int, at: int | None, row_id: Any
+) -> Change:
+    style = style_of(operation)
+    old = list(target.values())[: len(new)] if target is not None else None
+    return Change(
+        sign=_SIGNS[style],
+        style=style,
+        word=operation.name,
+        cells=tuple(_cell(style, old[i] if old else None, new[i], old is not None) for i in range(len(new))),
+        case=str(case),
+        source="" if at is None else str(at),
+        row_id=cell(row_id),
+    )
+
+
+def _cell(style: str, old: Any, new: Any, known: bool) -> ChangeCell:
+    if style == "I":
+        return ChangeCell(None, cell(new), True)
+    if style == "D":
+        return ChangeCell(cell(old) if known else None, None, True)
+    # Compared as values, not as they are shown: two long texts may be cut to the same start.
+    return ChangeCell(cell(old) if known else None, cell(new), not known or old != new)
+
+
+def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
+    """Make the pages as ``store_merged_rows`` got them; None where none was recorded."""
+    if pages is None or not trace.stored:
+        return None
+    channels = pages.channels.after[:-1]
+    operation = len(pages.channels.columns)
+    shown = tuple(_stored_page(sample, operation) for sample in sorted(trace.stored, key=lambda sample: sample.writer))
+    total = sum(page.total for page in shown)
+    summary = f"{plural(total, 'row')}, {plural(len(shown), 'writer')}; without insert_from_update"
+    return Stored(channels, operation, shown, summary)
+
+
+def _stored_page(sample: StoredSample, operation: int) -> StoredPage:
+    rows = sample.page.slice(0, MOST_STORED)
+    columns = [column.to_pylist() for column in rows.columns]
+    return StoredPage(
+        writer=sample.writer,
+        rows=tuple(_stored_row([column[i] for column in columns], operation) for i in range(rows.num_rows)),
+        total=sample.total,
+    )
+
+
+def _stored_row(values: list[Any], operation: int) -> StoredRow:
+    code = Operation(values[operation])
+    return StoredRow(tuple(cell(value) for value in values), style_of(code), code.name)

@@ -1,0 +1,186 @@
+"""The WHEN clauses of a statement: their text, how many rows each took, and the lanes that a drawing gives them."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.phrases import number, operation_word, style_of
+from rowmerge_nb.spi.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.engine.trace import ClauseRecord, Trace
+    from rowmerge_nb.plan.explain import NodeRecord
+    from rowmerge_nb.plan.nodes import CaseBranch
+
+__all__ = ["ClauseRow", "ClauseTable", "Lane", "build_clauses", "build_lanes", "case_branches", "case_text", "operation_counts"]
+
+MOST_LANES: Final = 6
+"""Above so many clauses a drawing has one lane per operation."""
+
+
+@dataclass(frozen=True)
+class ClauseRow:
+    """A row of the clauses table.
+
+    Args:
+        number: the case number; ``label`` is how it is written.
+        word: the operation as a word, ``style`` its colour.
+        lines: the clause as written, continuation lines indented by two; of rows without a clause what becomes of them.
+        writes: what it writes, in a few words.
+        line: its line within the statement; None for rows without a clause.
+        rows: how many joined rows it took; None where nothing ran.
+        share: those rows as a part of all, between 0 and 1.
+    """
+
+    number: int
+    label: str
+    word: str
+    style: str
+    letter: str
+    lines: tuple[str, ...]
+    writes: str
+    line: int | None
+    rows: int | None
+    share: float
+
+
+@dataclass(frozen=True)
+class ClauseTable:
+    """The clauses in the order tried, rows without a clause last; ``total`` is the sum of their rows."""
+
+    rows: tuple[ClauseRow, ...]
+    total: int | None
+    total_label: str
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A path through the drawing: one clause, or all clauses of one operation.
+
+    Args:
+        label: ``case 0``, ``none −1``, or ``3 clauses``.
+        operation: what its rows ask for.
+        cases: the case numbers in it.
+        rows: how many rows take it; None where nothing ran.
+    """
+
+    label: str
+    operation: Operation
+    cases: tuple[int, ...]
+    rows: int | None
+
+    @property
+    def style(self) -> str:
+        """The style of the lane's operation."""
+        return style_of(self.operation)
+
+
+def build_clauses(trace: Trace) -> ClauseTable | None:
+    """Make the clauses table; None for statements without clauses."""
+    if not trace.clauses:
+        return None
+    counts = [record.rows for record in trace.clauses]
+    total = sum(rows for rows in counts if rows is not None) if all(rows is not None for rows in counts) else None
+    writes = _writes(trace.plan)
+    rows = tuple(_row(record, total, writes) for record in trace.clauses)
+    joined = trace.source_rows is not None and total is not None and total != trace.source_rows
+    return ClauseTable(rows, total, "joined rows" if joined else "source rows")
+
+
+def _row(record: ClauseRecord, total: int | None, writes: Mapping[int, str]) -> ClauseRow:
+    none = record.number < 0
+    text = "no clause fires: transform_page drops the row" if record.rows is None else "no clause fired: transform_page drops the row"
+    return ClauseRow(
+        number=record.number,
+        label=number(record.number),
+        word=operation_word(record.operation),
+        style=style_of(record.operation),
+        letter=record.operation.letter,
+        lines=(text,) if none else _clause_lines(record.text),
+        writes="nothing" if none else writes.get(record.number, ""),
+        line=None if none else record.line,
+        rows=record.rows,
+        share=record.rows / total if record.rows and total else 0.0,
+    )
+
+
+def _clause_lines(text: str) -> tuple[str, ...]:
+    """Cut a clause into its lines; those after the first lose their common indent and get two spaces."""
+    first, _, rest = text.expandtabs(4).strip().partition("\n")
+    following = textwrap.dedent(rest).splitlines()
+    return (first.rstrip(), *(f"  {line.rstrip()}" for line in following if line.strip()))
+
+
+def case_branches(plan: Sequence[NodeRecord]) -> tuple[CaseBranch, ...]:
+    """Give the branches of the plan's CASE, ELSE last; empty if it has none."""
+    return next((record.branches for record in plan if record.branches), ())
+
+
+def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
+    """Say per case number which columns it writes."""
+    processor = next((record for record in plan if record.kind == "MergeProcessor"), None)
+    target = next((record for record in plan if record.attributes.get("role") == "target"), None)
+    if processor is None:
+        return {}
+    names = [name for name, _ in processor.layout]
+    alias = target.attributes.get("alias", "") if target else ""
+    result = {}
+    for branch in case_branches(plan):
+        pairs = list(zip(names, branch.values, strict=False))
+        if branch.operation is Operation.DELETE:
+            result[branch.number] = "row removed"
+        elif branch.operation is Operation.UPDATE:
+            result[branch.number] = ", ".join(name for name, value in pairs if value != f"{alias}.{name}") or "nothing new"
+        elif branch.operation is Operation.INSERT:
+            result[branch.number] = ", ".join(name for name, value in pairs if value != "NULL")
+    return result
+
+
+def build_lanes(trace: Trace) -> tuple[Lane, ...]:
+    """Give the lanes of a drawing: one per clause, or one per operation where there are too many clauses."""
+    if len(trace.clauses) <= MOST_LANES + 1:
+        return tuple(Lane(_label(record.number), record.operation, (record.number,), record.rows) for record in trace.clauses)
+    lanes = []
+    for operation in dict.fromkeys(record.operation for record in trace.clauses):
+        records = [record for record in trace.clauses if record.operation is operation]
+        rows = None if any(record.rows is None for record in records) else sum(record.rows or 0 for record in records)
+        label = _label(records[0].number) if len(records) == 1 else f"{len(records)} clauses"
+        lanes.append(Lane(label, operation, tuple(record.number for record in records), rows))
+    return tuple(lanes)
+
+
+def _label(case_number: int) -> str:
+    return f"case {case_number}" if case_number >= 0 else f"none {number(case_number)}"
+
+
+def operation_counts(trace: Trace) -> dict[str, int | None]:
+    """Count joined rows per style (D, U, I, N); None where nothing ran, absent where no clause asks for it.
+
+    The order is that of the first clause of each.
+    """
+    counts: dict[str, int | None] = {}
+    for record in trace.clauses:
+        style = style_of(record.operation)
+        counts[style] = None if record.rows is None else (counts.get(style) or 0) + record.rows
+    return counts
+
+
+def case_text(trace: Trace) -> tuple[str, ...]:
+    """Write the searched CASE as the engine evaluates it; empty if the plan has none."""
+    branches = case_branches(trace.plan)
+    if not branches:
+        return ()
+    lines = ["CASE"]
+    for branch in branches:
+        present = "NULL" if branch.matched is None else "true" if branch.matched else "false"
+        kept = "present IS NOT NULL" if branch.matched is None else present
+        values = ", ".join([*branch.values, kept, str(int(branch.operation)), str(branch.number)])
+        head = "  ELSE" if branch.matched is None else f"  WHEN {branch.condition} THEN"
+        note = "none" if branch.number < 0 else f"case {branch.number}, {branch.operation.name}"
+        whole_null = trace.era == "current" and branch.matched is None
+        lines += [head, "    NULL" if whole_null else f"    row({values})  -- {note}"]
+    return (*lines, "END AS merge_row")

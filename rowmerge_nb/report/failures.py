@@ -1,0 +1,267 @@
+"""A failed statement: what is wrong, where it stands, what had happened by then, and what to do next."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.report.layout import columns_of, width_of
+from rowmerge_nb.report.phrases import join, number, plural, style_of
+from rowmerge_nb.report.values import Cell, cell, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.engine.trace import DuplicateGroup, ErrorRecord, Trace
+    from rowmerge_nb.errors import RowMergeError
+
+__all__ = ["DuplicateRow", "DuplicateTable", "Excerpt", "Failure", "build_failure", "failure_of_error", "failure_text"]
+
+MOST_GROUPS: Final = 10
+MOST_SOURCES: Final = 10
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of the statement around the error, and where the carets stand.
+
+    Args:
+        lines: pairs of line number within the statement and text; the last one is the line of the error.
+        column: where the carets begin, counted from 1; ``length`` how many there are.
+    """
+
+    lines: tuple[tuple[int, str], ...]
+    column: int
+    length: int
+
+
+@dataclass(frozen=True)
+class DuplicateRow:
+    """A target row, or a source row that matched it.
+
+    Args:
+        side: ``target`` or ``source``.
+        row: the row id, or the position in the source.
+        cells: values in the order of the table's ``columns``; None where there is no such column.
+        clause: ``case 2, WHEN MATCHED THEN``; ``""`` for the target.
+        style: the clause's operation, and ``letter`` its letter.
+    """
+
+    side: str
+    row: Cell
+    cells: tuple[Cell | None, ...]
+    clause: str
+    style: str
+    letter: str
+
+
+@dataclass(frozen=True)
+class DuplicateTable:
+    """Target rows that were matched more than once, each followed by its source rows."""
+
+    columns: tuple[str, ...]
+    groups: tuple[tuple[DuplicateRow, ...], ...]
+    title: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error, ready to be shown.
+
+    Args:
+        code: Trino's name of it; ``message`` the sentence.
+        line: line and ``column`` within the statement; None without a position.
+        consequences: what had happened by then, sentences.
+        hint: what to do next.
+        excerpt: the statement's lines around it.
+        duplicates: the rows it is about.
+    """
+
+    code: str
+    message: str
+    line: int | None
+    column: int | None
+    consequences: tuple[str, ...]
+    hint: str
+    excerpt: Excerpt | None
+    duplicates: DuplicateTable | None
+
+    def place(self, first_line: int) -> str:
+        """Say where it stands: in the cell if the statement begins below its first line."""
+        if self.line is None:
+            return ""
+        column = f", column {self.column}" if self.column is not None else ""
+        if first_line == 1:
+            return f"Line {self.line}{column}."
+        return f"Cell line {self.line + first_line - 1}{column}."
+
+
+def build_failure(trace: Trace) -> Failure:
+    """Make the failure of a trace that has an error."""
+    error = trace.error
+    if error is None:
+        msg = "The trace has no error"
+        raise ValueError(msg)
+    return _failure(error, trace.statement, _consequences(error, trace), _duplicates(trace.duplicate_groups, trace))
+
+
+def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
+    """Make the failure of an exception, with or without a trace of what ran."""
+    groups: Sequence[DuplicateGroup] = tuple(getattr(error, "groups", ())) or (trace.duplicate_groups if trace else ())
+    recorded = trace.error if trace is not None else None
+    statement = error.statement if error.statement is not None else trace.statement if trace else None
+    known = _consequences(recorded, trace) if trace is not None else ()
+    return _failure(error, statement, known, _duplicates(groups, trace))
+
+
+def _failure(
+    error: RowMergeError | ErrorRecord, statement: str | None, consequences: tuple[str, ...], duplicates: DuplicateTable | None
+) -> Failure:
+    return Failure(
+        code=error.code,
+        message=error.message,
+        line=error.line,
+        column=error.column,
+        consequences=consequences,
+        hint=_sentence(error.hint or ""),
+        excerpt=_excerpt(statement, error.line, error.column, error.length),
+        duplicates=duplicates,
+    )
+
+
+def _excerpt(statement: str | None, line: int | None, column: int | None, length: int) -> Excerpt | None:
+    if statement is None or line is None or column is None:
+        return None
+    lines = [text.rstrip("\r").replace("\t", " ") for text in statement.split("\n")]
+    if not 1 <= line <= len(lines):
+        return None
+    shown = tuple((at, lines[at - 1]) for at in range(max(1, line - 1), line + 1))
+    room = max(1, min(length, len(lines[line - 1]) - column + 1))
+    return Excerpt(shown, column, room)
+
+
+def _sentence(text: str) -> str:
+    return text if not text or text.endswith((".", "?", "!")) else text + "."
+
+
+def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
+    """Say what was not touched and what had been called: the engine's sentences first, else what the log of calls tells."""
+    told = tuple(_sentence(text) for text in error.consequences) if error is not None else ()
+    sentences = told or _from_calls(trace)
+    if trace.target and not any("unchanged" in text for text in sentences):
+        rows = f" ({plural(trace.rows_before, 'row')})" if trace.rows_before is not None else ""
+        if trace.calls or rows:
+            sentences = (f"{trace.target} is unchanged{rows}.", *sentences)
+    if not sentences:
+        return ("Nothing was read or written.",)
+    if trace.duplicate_groups and trace.joined is not None:
+        repeated = plural(len(trace.duplicate_groups), "target row")
+        sentences = (*sentences, f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once.")
+    return sentences
+
+
+def _from_calls(trace: Trace) -> tuple[str, ...]:
+    methods = [call.method for call in trace.calls]
+    if not methods:
+        return ()
+    begins = [name for name in dict.fromkeys(methods) if name.startswith("begin_")]
+    sinks = sum(name in {"create_merge_sink", "create_page_sink"} for name in methods)
+    aborted = methods.count("abort")
+    sentences = [f"{join(begins)} was called." if begins else "begin_merge was not called."]
+    created = "no sink was created" if not sinks else f"{plural(sinks, 'sink')} created"
+    sentences.append(f"{created.capitalize()}{f', {number(aborted)} aborted' if aborted else ''}.")
+    if not any(name.startswith("finish_") for name in methods):
+        sentences.append("finish_merge was not called.")
+    if "rollback" in methods:
+        sentences.append("The transaction was rolled back.")
+    return tuple(sentences)
+
+
+def _duplicates(groups: Sequence[DuplicateGroup], trace: Trace | None) -> DuplicateTable | None:
+    if not groups:
+        return None
+    columns: dict[str, None] = {}
+    for group in groups:
+        columns |= dict.fromkeys(group.target)
+    if not columns:
+        for group in groups:
+            for source in group.sources:
+                columns |= dict.fromkeys(source.values)
+    rows = tuple(_group(group, tuple(columns), trace) for group in groups[:MOST_GROUPS])
+    times = "Target row matched more than once" if len(groups) == 1 else "Target rows matched more than once"
+    same = all(group.case_number is not None for group in groups)
+    summary = "by the same clause" if same else "by several clauses"
+    if len(groups) > MOST_GROUPS:
+        summary += f"; first {MOST_GROUPS} of {number(len(groups))}"
+    return DuplicateTable(tuple(columns), rows, times, summary)
+
+
+def _group(group: DuplicateGroup, columns: tuple[str, ...], trace: Trace | None) -> tuple[DuplicateRow, ...]:
+    target = DuplicateRow("target", _row_name("row_id", group.row_id), _cells(group.target, columns), "", "", "")
+    rows = [target]
+    for source in group.sources[:MOST_SOURCES]:
+        clause, style, letter = _clause(source.case_number, trace)
+        name = _row_name("row", source.source_row) if source.source_row is not None else Cell("")
+        rows.append(DuplicateRow("source", name, _cells(source.values, columns), clause, style, letter))
+    more = len(group.sources) - MOST_SOURCES
+    if more > 0:
+        rows.append(DuplicateRow("source", Cell(f"{number(more)} more"), (None,) * len(columns), "", "", ""))
+    return tuple(rows)
+
+
+def _row_name(word: str, value: Any) -> Cell:
+    shown = cell(value)
+    return Cell(f"{word} {shown.text}", title=shown.title)
+
+
+def _cells(values: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[Cell | None, ...]:
+    return tuple(cell(values[name]) if name in values else None for name in columns)
+
+
+def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
+    record = next((record for record in trace.clauses if record.number == case_number), None) if trace else None
+    if case_number < 0:
+        return f"{number(case_number)}, no clause fired", "N", "·"
+    if record is None:
+        return f"case {case_number}", "", ""
+    words = cell(" ".join(record.text.split()), 60).text
+    return f"case {case_number}, {words}", style_of(record.operation), record.operation.letter
+
+
+def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
+    """Write a failure as lines of text.
+
+    Args:
+        failure: the failure.
+        first_line: the number of the cell's line on which the statement begins.
+        width: where sentences are wrapped.
+    """
+    lines = textwrap.wrap(f"{failure.code}: {failure.message}", width)
+    told = " ".join(part for part in (failure.place(first_line), *failure.consequences) if part)
+    lines += textwrap.wrap(told, width)
+    if failure.excerpt is not None:
+        lines += ["", *_excerpt_lines(failure.excerpt, first_line)]
+    if failure.duplicates is not None:
+        lines += ["", f"{failure.duplicates.title}, {failure.duplicates.summary}", *_duplicate_lines(failure.duplicates)]
+    if failure.hint:
+        lines += ["", *textwrap.wrap(failure.hint, width)]
+    return lines
+
+
+def _excerpt_lines(excerpt: Excerpt, first_line: int) -> list[str]:
+    width = len(str(excerpt.lines[-1][0] + first_line - 1))
+    lines = [f"{at + first_line - 1:>{width}}  {visible(text)}".rstrip() for at, text in excerpt.lines]
+    before = visible(excerpt.lines[-1][1][: excerpt.column - 1])
+    return [*lines, " " * (width + 2 + width_of(before)) + "^" * excerpt.length]
+
+
+def _duplicate_lines(table: DuplicateTable) -> list[str]:
+    grid = [["", "row", *table.columns, "clause"]]
+    for group in table.groups:
+        for row in group:
+            cells = ["" if value is None else value.text for value in row.cells]
+            grid.append([row.side, row.row.text, *cells, f"{row.letter} {row.clause}".strip()])
+    return columns_of(grid)

@@ -1,0 +1,58 @@
+"""Columns of text in a fixed-width font."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+__all__ = ["columns_of", "pad", "width_of"]
+
+
+def width_of(text: str) -> int:
+    """Count the places a text takes in a terminal: wide characters two, combining marks none.
+
+    >>> width_of("abc"), width_of("日本"), width_of("e\\u0301")
+    (3, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(_char_width(char) for char in text)
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """Fill a text with spaces.
+
+    >>> pad("ab", 4), pad("ab", 4, right=True)
+    ('ab  ', '  ab')
+    """
+    space = " " * max(width - width_of(text), 0)
+    return space + text if right else text + space
+
+
+def columns_of(rows: Sequence[Sequence[str]], *, right: Container[int] = (), gap: str = "  ") -> list[str]:
+    """Write rows of cells under each other.
+
+    Args:
+        rows: rows; a row that is shorter than others ends early, and its last cell may run over what follows.
+        right: numbers of the columns that stand at the right.
+        gap: what stands between columns.
+
+    >>> columns_of([["n", "name"], ["12", "b"]], right={0})
+    [' n  name', '12  b']
+    """
+    count = max(len(row) for row in rows)
+    widths = [0] * count
+    for row in rows:
+        whole = len(row) == count
+        for index, text in enumerate(row if whole else row[:-1]):
+            widths[index] = max(widths[index], width_of(text))
+    return [gap.join(pad(text, widths[i], right=i in right) for i, text in enumerate(row)).rstrip() for row in rows]

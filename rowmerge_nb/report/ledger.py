@@ -1,0 +1,336 @@
+"""The pages before and after ``transform_page``: their channels, and sampled rows with what became of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.report.phrases import number, plural, style_of
+from rowmerge_nb.report.values import NULL, Cell, cell, is_number, tail
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.spi.types import from_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.trace import PageSample, Trace
+    from rowmerge_nb.plan.explain import NodeRecord
+
+__all__ = ["AfterRow", "Channel", "Channels", "LedgerRow", "Pages", "build_pages"]
+
+MOST_ROWS: Final = 30
+_LAST_BEFORE: Final = 4
+_MERGE_ROW_EXTRAS: Final = 3
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A channel of a page: its number as text (``3.0`` inside of the merge row), name and type."""
+
+    number: str
+    name: str
+    type: str
+
+    @property
+    def right(self) -> bool:
+        """Its values stand at the right."""
+        return is_number(self.type)
+
+
+@dataclass(frozen=True)
+class Channels:
+    """All channels of both pages, by role.
+
+    Args:
+        redistribution: write redistribution columns, with the target row's values.
+        hash: the hash of the old location; None if there is nothing to redistribute by.
+        row_id: the row id's channel.
+        merge_row: the merge row's channel; ``fields`` are its columns, ``present``, ``operation`` and ``case`` the rest of it.
+        case_number: the channel for MarkDistinct; ``is_distinct`` what it adds.
+        columns: the table's columns in the page after.
+        after_operation: and so on: the other channels of the page after; ``after_case`` exists in the current era only.
+    """
+
+    redistribution: tuple[Channel, ...]
+    hash: Channel | None
+    row_id: Channel
+    merge_row: Channel
+    fields: tuple[Channel, ...]
+    present: Channel
+    operation: Channel
+    case: Channel
+    case_number: Channel
+    is_distinct: Channel
+    columns: tuple[Channel, ...]
+    after_operation: Channel
+    after_case: Channel | None
+    after_row_id: Channel
+    insert_from_update: Channel
+
+    @property
+    def before(self) -> tuple[Channel, ...]:
+        """The page before, merge row unfolded into its fields."""
+        place = (*self.redistribution, *([self.hash] if self.hash else []), self.row_id)
+        return (*place, *self.fields, self.present, self.operation, self.case, self.case_number, self.is_distinct)
+
+    @property
+    def after(self) -> tuple[Channel, ...]:
+        """The page after."""
+        extra = (self.after_case,) if self.after_case else ()
+        return (*self.columns, self.after_operation, *extra, self.after_row_id, self.insert_from_update)
+
+
+@dataclass(frozen=True)
+class AfterRow:
+    """A row that left ``transform_page``; cells as in `Channels.after`."""
+
+    word: str
+    letter: str
+    style: str
+    code: int
+    columns: tuple[Cell, ...]
+    case: Cell | None
+    row_id: Cell
+    insert_from_update: Cell
+    writer: int | None
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """A row before ``transform_page`` and the rows it became; no rows: it was dropped.
+
+    Args:
+        source: its number in the source as text, ``""`` where not recorded.
+        name: the source row's first value, so that it can be recognised.
+        merge_null: the whole merge row is NULL (current era, nothing fired).
+    """
+
+    source: str
+    name: Cell | None
+    redistribution: tuple[Cell, ...]
+    hash: Cell | None
+    row_id: Cell
+    fields: tuple[Cell, ...]
+    present: Cell
+    operation: Cell
+    case: Cell
+    case_number: Cell
+    is_distinct: Cell
+    merge_null: bool
+    style: str
+    word: str
+    letter: str
+    after: tuple[AfterRow, ...]
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Channels and sampled rows.
+
+    Args:
+        channels: what both pages consist of.
+        paradigm: the row change paradigm.
+        rows: the ledger; empty where nothing ran.
+        total_before: rows in, and ``total_after`` rows out; None where nothing ran.
+        summary: ``transform_page: 7 rows in, 9 rows out``.
+        sample: which rows are shown, where not all are; otherwise ``""``.
+        remarks: sentences about what is seen.
+    """
+
+    channels: Channels
+    paradigm: str
+    rows: tuple[LedgerRow, ...]
+    total_before: int | None
+    total_after: int | None
+    summary: str
+    sample: str
+    remarks: tuple[str, ...]
+
+
+def build_pages(trace: Trace) -> Pages | None:
+    """Make the pages part; None for statements without a ``transform_page``."""
+    channels = _channels(trace)
+    if channels is None:
+        return None
+    remarks = _remarks(trace, channels)
+    sample = trace.pages
+    if sample is None:
+        summary = "channels only: nothing ran" if trace.state in {"explained", "planned"} else "no rows were recorded"
+        return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks)
+    rows = _ledger(sample, channels)
+    shown = _choose(rows)
+    if any(row.style == "N" and row.present.text == "true" for row in shown):
+        remarks = (*remarks, _PRESENT)
+    which = ""
+    if len(shown) < sample.total_before:
+        which = f"{number(len(shown))} of {plural(sample.total_before, 'row')}: the first ones of each clause that were recorded"
+    summary = f"transform_page: {plural(sample.total_before, 'row')} in, {plural(sample.total_after, 'row')} out"
+    return Pages(channels, trace.paradigm, shown, sample.total_before, sample.total_after, summary, which, remarks)
+
+
+_PRESENT: Final = (
+    "A matched row for which no clause fired is shown with present = true, as Trino's code has it; "
+    "the ELSE branch in the document's example prints false."
+)
+
+
+def _remarks(trace: Trace, channels: Channels) -> tuple[str, ...]:
+    kept = " and ".join(channel.name for channel in channels.redistribution)
+    old = f"row_id and the old {kept}" if kept else "row_id"
+    if trace.paradigm == "DELETE_ROW_AND_INSERT_ROW":
+        first = f"An UPDATE leaves as two rows: a DELETE that keeps {old}, and an INSERT with the new values and insert_from_update = 1."
+    else:
+        first = "An UPDATE leaves as one row, which carries row_id and all columns; a column that no SET names carries its old value."
+    second = "hash is that of the old location and ends at transform_page: the exchange computes the place of each output row anew."
+    third = "insert_from_update is for the row count; the sink does not get it."
+    return (first, *([second] if channels.hash else []), third)
+
+
+def _channels(trace: Trace) -> Channels | None:
+    processor = next((record for record in trace.plan if record.kind == "MergeProcessor"), None)
+    if trace.pages is not None:
+        return _channels_of_pages(trace.pages, processor)
+    return _channels_of_plan(trace, processor) if processor is not None else None
+
+
+def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Channels:
+    """Read channels off the schemas, by position: a table may well have a column called ``hash`` or ``row_id``."""
+    before, after = sample.before.schema, sample.after.schema
+    merge_row = before.field(len(before) - _LAST_BEFORE + 1).type
+    columns = [merge_row.field(i) for i in range(merge_row.num_fields - _MERGE_ROW_EXTRAS)]
+    place = len(before) - _LAST_BEFORE
+    row_id = before.field(place)
+    types = [str(from_arrow(column.type)) for column in columns]
+    if processor is not None and len(processor.layout) >= len(columns):
+        types = [kind for _, kind in processor.layout[: len(columns)]]
+    names = [column.name for column in columns]
+    redistribution = [before.field(i).name for i in range(max(place - 1, 0))]
+    number_channel = len(after) > len(columns) + _MERGE_ROW_EXTRAS
+    return _numbered(names, types, redistribution, place > 0, str(from_arrow(row_id.type)), number_channel)
+
+
+def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
+    extra = _MERGE_ROW_EXTRAS + (trace.era == "current")
+    columns = processor.layout[:-extra]
+    redistribution = [name for name in (processor.attributes.get("redistribution") or "").split(", ") if name]
+    row_id = processor.layout[-2][1]
+    names, types = [name for name, _ in columns], [kind for _, kind in columns]
+    return _numbered(names, types, redistribution, bool(redistribution), row_id, trace.era == "current")
+
+
+def _numbered(
+    names: Sequence[str], types: Sequence[str], redistribution: Sequence[str], hashed: bool, row_id: str, number_channel: bool
+) -> Channels:
+    """Give every channel its number."""
+    by_name = dict(zip(names, types, strict=True))
+    place = len(redistribution) + hashed
+    merge, count = place + 1, len(names)
+    parts = [*zip(names, types, strict=True), (PRESENT, "boolean"), (OPERATION, "tinyint"), (CASE_NUMBER, "integer")]
+    inner = [Channel(f"{merge}.{i}", name, kind) for i, (name, kind) in enumerate(parts)]
+    last = count + 1 + number_channel
+    return Channels(
+        redistribution=tuple(Channel(str(i), name, by_name.get(name, "")) for i, name in enumerate(redistribution)),
+        hash=Channel(str(place - 1), HASH, "bigint") if hashed else None,
+        row_id=Channel(str(place), ROW_ID, row_id),
+        merge_row=Channel(str(merge), MERGE_ROW, "row(" + ", ".join(f"{name} {kind}" for name, kind in parts) + ")"),
+        fields=tuple(inner[:count]),
+        present=inner[count],
+        operation=inner[count + 1],
+        case=inner[count + 2],
+        case_number=Channel(str(merge + 1), CASE_NUMBER, "integer"),
+        is_distinct=Channel(str(merge + 2), IS_DISTINCT, "tinyint"),
+        columns=tuple(Channel(str(i), name, kind) for i, (name, kind) in enumerate(zip(names, types, strict=True))),
+        after_operation=Channel(str(count), OPERATION, "tinyint"),
+        after_case=Channel(str(count + 1), CASE_NUMBER, "integer") if number_channel else None,
+        after_row_id=Channel(str(last), ROW_ID, row_id),
+        insert_from_update=Channel(str(last + 1), INSERT_FROM_UPDATE, "tinyint"),
+    )
+
+
+def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
+    before = [column.to_pylist() for column in sample.before.columns]
+    after = [column.to_pylist() for column in sample.after.columns]
+    witness = _witness(sample.witness, sample.before.num_rows)
+    rows, position = [], 0
+    for index, produced in enumerate(sample.produced):
+        halves = tuple(_after_row(after, i, channels, sample.writers) for i in range(position, position + produced))
+        position += produced
+        row = [column[index] for column in before]
+        rows.append((witness[index][0], index, _ledger_row(row, witness[index], channels, halves)))
+    # The order of rows in a run is Spark's; that of the source is the reader's.
+    return [row for _, _, row in sorted(rows, key=lambda entry: (entry[0] is None, entry[0] or 0, entry[1]))]
+
+
+def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | None, Any]]:
+    """Give per row the position in the source and the source row's first value."""
+    if witness is None:
+        return [(None, None)] * count
+    names = witness.schema.names
+    numbers = witness.column("source_row").to_pylist() if "source_row" in names else [None] * count
+    sources = witness.column("source").to_pylist() if "source" in names else [None] * count
+    return [(at, next(iter(values.values()), None) if values else None) for at, values in zip(numbers, sources, strict=True)]
+
+
+def _ledger_row(
+    row: Sequence[Any], witness: tuple[int | None, Any], channels: Channels, after: tuple[AfterRow, ...]
+) -> LedgerRow:
+    place = len(row) - _LAST_BEFORE
+    row_id, merge_row, case_number, is_distinct = row[place:]
+    values = list(merge_row.values()) if merge_row is not None else [None] * (len(channels.fields) + _MERGE_ROW_EXTRAS)
+    present, operation, case = values[-_MERGE_ROW_EXTRAS:]
+    asked = Operation(operation) if operation is not None else Operation.NONE
+    return LedgerRow(
+        source="" if witness[0] is None else str(witness[0]),
+        name=None if witness[1] is None else cell(witness[1], 24),
+        redistribution=tuple(cell(value) for value in row[: max(place - 1, 0)]),
+        hash=tail(row[place - 1]) if channels.hash else None,
+        row_id=cell(row_id),
+        fields=tuple(cell(value) for value in values[:-_MERGE_ROW_EXTRAS]),
+        present=cell(present),
+        operation=_small(operation),
+        case=_small(case),
+        case_number=_small(case_number),
+        is_distinct=_small(is_distinct),
+        merge_null=merge_row is None,
+        style=style_of(asked),
+        word=asked.name if asked is not Operation.NONE else "none",
+        letter=asked.letter,
+        after=after,
+    )
+
+
+def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, writers: Sequence[int]) -> AfterRow:
+    count = len(channels.columns)
+    code = Operation(after[count][index])
+    writer = writers[index] if index < len(writers) and writers[index] >= 0 else None
+    return AfterRow(
+        word=code.name,
+        letter=code.letter,
+        style=style_of(code),
+        code=int(code),
+        columns=tuple(cell(after[i][index]) for i in range(count)),
+        case=_small(after[count + 1][index]) if channels.after_case else None,
+        row_id=cell(after[-2][index]),
+        insert_from_update=_small(after[-1][index]),
+        writer=writer,
+    )
+
+
+def _small(value: int | None) -> Cell:
+    return NULL if value is None else Cell(number(value))
+
+
+def _choose(rows: list[LedgerRow]) -> tuple[LedgerRow, ...]:
+    """Take at most `MOST_ROWS` rows, so that every clause is seen: the first ones of each, in their order."""
+    if len(rows) <= MOST_ROWS:
+        return tuple(rows)
+    cases: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        cases.setdefault(row.case_number.text, []).append(index)
+    chosen: list[int] = []
+    for depth in range(MOST_ROWS):
+        chosen += [indices[depth] for indices in cases.values() if depth < len(indices)]
+    return tuple(rows[index] for index in sorted(chosen[:MOST_ROWS]))

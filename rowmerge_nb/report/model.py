@@ -1,0 +1,159 @@
+"""What a report shows, without markup: the one source of all numbers for every renderer.
+
+`build_report` looks at a trace and decides; text, HTML and drawings only give form to what it found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.changes import Diff, Stored, build_diff, build_stored
+from rowmerge_nb.report.clauses import ClauseTable, build_clauses
+from rowmerge_nb.report.failures import Failure, build_failure
+from rowmerge_nb.report.ledger import Pages, build_pages
+from rowmerge_nb.report.operators import Plan, build_plan
+from rowmerge_nb.report.outcome import Outcome, build_outcome
+from rowmerge_nb.report.phrases import plural
+from rowmerge_nb.report.values import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.engine.trace import Call, Trace
+
+__all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "parts_to_show"]
+
+PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff")
+"""The parts of a report, in their order; ``outcome`` is always shown."""
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """One call of the contract, as the log has it."""
+
+    order: int
+    where: str
+    method: str
+    carries: str
+    rows: int | None
+    bytes: int | None
+    error: str
+    at_ms: float
+    took_ms: float
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of the contract, a summary for a closed fold, and how long they span."""
+
+    rows: tuple[CallRow, ...]
+    summary: str
+    span_ms: float
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know; the line is within the statement."""
+
+    message: str
+    line: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """All that is shown of a statement; a part is None where there is nothing to show.
+
+    Args:
+        statement: the statement's text.
+        kind: its kind, and ``state`` what became of it, as in the trace.
+        timings: seconds per step, for those who ask for times.
+    """
+
+    statement: str
+    kind: str
+    state: str
+    outcome: Outcome
+    notices: tuple[Notice, ...]
+    failure: Failure | None
+    clauses: ClauseTable | None
+    plan: Plan | None
+    pages: Pages | None
+    stored: Stored | None
+    calls: Calls | None
+    diff: Diff | None
+    timings: tuple[tuple[str, float], ...]
+
+
+def build_report(trace: Trace) -> Report:
+    """Decide what to show of a trace.
+
+    >>> from rowmerge_nb.engine.trace import Trace
+    >>> report = build_report(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
+    >>> "".join(run.text for run in report.outcome.sentence), report.plan
+    ('Table t dropped.', None)
+    """
+    pages = build_pages(trace)
+    return Report(
+        statement=trace.statement,
+        kind=trace.kind,
+        state=trace.state,
+        outcome=build_outcome(trace),
+        notices=tuple(Notice(notice.message, notice.line) for notice in trace.notices),
+        failure=build_failure(trace) if trace.error is not None else None,
+        clauses=build_clauses(trace),
+        plan=build_plan(trace),
+        pages=pages,
+        stored=build_stored(trace, pages),
+        calls=_calls(trace.calls),
+        diff=build_diff(trace, pages),
+        timings=tuple(trace.seconds.items()),
+    )
+
+
+def _calls(calls: tuple[Call, ...]) -> Calls | None:
+    if not calls:
+        return None
+    rows = tuple(
+        CallRow(
+            order=call.order,
+            where=call.where,
+            method=call.method,
+            carries=visible(call.carries),
+            rows=call.rows,
+            bytes=call.bytes,
+            error=visible(call.error or ""),
+            at_ms=call.started * 1000,
+            took_ms=call.seconds * 1000,
+        )
+        for call in sorted(calls, key=lambda call: call.order)
+    )
+    writers = len({row.where for row in rows if row.where != "coordinator"})
+    stored = sum(row.rows or 0 for row in rows)
+    parts = [plural(len(rows), "call"), *([plural(writers, "writer")] if writers else [])]
+    parts += [f"{plural(stored, 'row')} stored"] if stored else []
+    span = max(row.at_ms + row.took_ms for row in rows)
+    return Calls(rows, ", ".join(parts), span)
+
+
+def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Give the names of the parts to show, in the report's order; those that do not exist are left out.
+
+    Args:
+        report: the report.
+        show: names, or one string with commas; None for the usual ones.
+
+    Raises:
+        ValueError: a name is not that of a part; the message lists those there are.
+    """
+    wanted = set(PARTS)
+    if show is not None:
+        names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
+        wanted = {name for name in names if name}
+        if unknown := sorted(wanted - set(PARTS)):
+            msg = f"A report has no part {', '.join(map(repr, unknown))}; its parts are {', '.join(PARTS)}"
+            raise ValueError(msg)
+    elif report.state == "failed":
+        # The plan and the channels of a statement that failed are no answer to the question why.
+        wanted -= {"clauses", "plan", "pages"}
+    return tuple(name for name in PARTS if name in wanted and (name == "outcome" or getattr(report, name) is not None))

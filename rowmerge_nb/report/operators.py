@@ -1,0 +1,260 @@
+"""The plan as a report shows it: operators with their rows, lanes through the CASE, and what went to which writer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
+from rowmerge_nb.report.outcome import DELETE_AND_INSERT
+from rowmerge_nb.report.phrases import MINUS, number, plural, style_of
+from rowmerge_nb.report.values import visible
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.trace import Trace, WriterRecord
+    from rowmerge_nb.plan.explain import NodeRecord
+    from rowmerge_nb.plan.nodes import CaseBranch
+
+__all__ = ["Operator", "Plan", "Writer", "build_plan"]
+
+_JOINED_KINDS: Final = frozenset({"Join", "MarkDistinct", "DuplicateCheck"})
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A node of the plan.
+
+    Args:
+        id: its id in the plan, ``sources`` those of the nodes below.
+        kind: the node's kind; ``case`` for the Project with the CASE.
+        title: what it is called in the report; ``trino`` the name that Trino prints.
+        arguments: what stands behind the name.
+        rows_in: rows from each source, ``rows_out`` rows that came out; None where not known.
+        carries: what comes out where it is no rows: ``2 fragments``.
+        notes: facts of this run, one line each.
+        meaning: one sentence for those who see it the first time.
+        exchange: its rows are redistributed before it.
+    """
+
+    id: str
+    kind: str
+    title: str
+    trino: str
+    arguments: str
+    sources: tuple[str, ...]
+    rows_in: tuple[int | None, ...]
+    rows_out: int | None
+    carries: str
+    notes: tuple[str, ...]
+    meaning: str
+    exchange: bool = False
+
+    @property
+    def rows_text(self) -> str:
+        """What came out, in words; ``""`` where nothing is known."""
+        return self.carries or ("" if self.rows_out is None else plural(self.rows_out, "row"))
+
+    @property
+    def in_text(self) -> str:
+        """Rows in, those of several sources as a sum."""
+        return " + ".join(number(rows) for rows in self.rows_in if rows is not None)
+
+    @property
+    def out_text(self) -> str:
+        """What came out, in short."""
+        return self.carries or ("" if self.rows_out is None else number(self.rows_out))
+
+
+@dataclass(frozen=True)
+class Writer:
+    """What one writer stored, per letter D, U, I."""
+
+    number: int
+    rows: dict[str, int]
+    pages: int
+    fragments: int
+    state: str
+
+    @property
+    def total(self) -> int:
+        """Rows in all."""
+        return sum(self.rows.values())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan with what ran through it.
+
+    Args:
+        operators: root first, depth first.
+        lanes: the ways through the CASE.
+        branches: the CASE's branches, ELSE last.
+        outputs: per letter D, U, I the rows that left ``transform_page``; None where nothing ran, absent where no clause asks for it.
+        writers: one per sink.
+        counted: numbers are there.
+        dashed: the sinks are not reached (dry run).
+        matched: rows out of the join with a target row, and ``unmatched`` without.
+        alone: target rows that met no source row.
+        case_lines: the CASE as the engine evaluates it.
+        legend: how to read the drawing.
+        paradigm: the row change paradigm.
+    """
+
+    operators: tuple[Operator, ...]
+    lanes: tuple[Lane, ...]
+    branches: tuple[CaseBranch, ...]
+    outputs: dict[str, int | None]
+    writers: tuple[Writer, ...]
+    counted: bool
+    dashed: bool
+    matched: int | None
+    unmatched: int | None
+    alone: str
+    case_lines: tuple[str, ...]
+    legend: str
+    paradigm: str
+
+    def get(self, identity: str) -> Operator:
+        """Give the operator of an id."""
+        return next(operator for operator in self.operators if operator.id == identity)
+
+    def of_kind(self, kind: str) -> Operator | None:
+        """Give the first operator of a kind."""
+        return next((operator for operator in self.operators if operator.kind == kind), None)
+
+
+def build_plan(trace: Trace) -> Plan | None:
+    """Make the plan part; None for statements without a plan."""
+    if not trace.plan:
+        return None
+    outputs = _outputs(trace)
+    counted = any(lane.rows is not None for lane in build_lanes(trace)) or any(out is not None for _, out in trace.rows.values())
+    legend = "rows on the edges; D delete, U update, I insert, · none" if counted and trace.clauses else ""
+    if trace.state == "planned":
+        legend = "dashed: the sinks are not reached"
+    return Plan(
+        operators=tuple(_operator(record, trace) for record in trace.plan),
+        lanes=build_lanes(trace),
+        branches=case_branches(trace.plan),
+        outputs=outputs,
+        writers=tuple(_writer(record) for record in trace.writers),
+        counted=counted,
+        dashed=trace.state == "planned",
+        matched=trace.matched,
+        unmatched=trace.unmatched,
+        alone=_alone(trace),
+        case_lines=case_text(trace),
+        legend=legend,
+        paradigm=trace.paradigm,
+    )
+
+
+def _outputs(trace: Trace) -> dict[str, int | None]:
+    """Say what leaves ``transform_page``: under DELETE_ROW_AND_INSERT_ROW an update is a delete and an insert."""
+    counts = operation_counts(trace)
+    unknown = None in counts.values()
+    asked = {style: counts.get(style) or 0 for style in "DUI"}
+    there = {style: style in counts for style in "DUI"}
+    if trace.paradigm == DELETE_AND_INSERT:
+        asked = {"D": asked["D"] + asked["U"], "I": asked["I"] + asked["U"]}
+        there = {"D": there["D"] or there["U"], "I": there["I"] or there["U"]}
+    return {style: None if unknown else rows for style, rows in asked.items() if there[style]}
+
+
+def _writer(record: WriterRecord) -> Writer:
+    rows: dict[str, int] = {}
+    for operation, count in sorted(record.rows.items()):
+        rows[style_of(operation)] = rows.get(style_of(operation), 0) + count
+    ordered = {style: rows[style] for style in "DUI" if rows.get(style)}
+    return Writer(record.writer, ordered, record.pages, record.fragments, record.state)
+
+
+def _alone(trace: Trace) -> str:
+    """Say how many target rows nobody matched; told only where every joined row was recorded.
+
+    Two source rows may match one target row by different clauses, so joined rows are not counted: row ids are.
+    """
+    sample = trace.pages
+    if trace.rows_before is None or sample is None or not sample.complete:
+        return ""
+    row_ids = sample.before.column(sample.before.num_columns - 4).to_pylist()
+    alone = trace.rows_before - len({repr(row_id) for row_id in row_ids if row_id is not None})
+    return f"{plural(alone, 'target row')} without a partner {'stays' if alone == 1 else 'stay'} untouched" if alone > 0 else ""
+
+
+def _operator(record: NodeRecord, trace: Trace) -> Operator:
+    rows_in, rows_out = _rows(record, trace)
+    carries = ""
+    if record.kind in {"MergeWriter", "TableWriter"} and trace.writers:
+        carries = plural(sum(writer.fragments for writer in trace.writers), "fragment")
+    return Operator(
+        id=record.id,
+        kind="Case" if record.branches else record.kind,
+        title=_title(record),
+        trino=record.name,
+        arguments=visible("" if record.branches else record.arguments),
+        sources=record.sources,
+        rows_in=rows_in,
+        rows_out=rows_out,
+        carries=carries,
+        notes=tuple(_notes(record, trace)),
+        meaning=record.meaning,
+        exchange=record.attributes.get("exchange") == "yes",
+    )
+
+
+_TITLES: Final = {
+    "Join": "RIGHT JOIN",
+    "MergeProcessor": "transform_page",
+    "DuplicateCheck": "DuplicateCheck",
+    "TableFinish": "TableFinish",
+}
+
+
+def _title(record: NodeRecord) -> str:
+    return "CASE" if record.branches else _TITLES.get(record.kind, record.name)
+
+
+def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int | None]:
+    """Take the counts of the trace; what it leaves out follows from its totals."""
+    rows_in, rows_out = trace.rows.get(record.id, ((), None))
+    if rows_out is None and trace.joined is not None and (record.kind in _JOINED_KINDS or record.branches):
+        rows_out = trace.joined
+    if record.kind in {"TableFinish", "Output"} and rows_out is None:
+        rows_out = trace.count if record.kind == "TableFinish" else None
+    return rows_in, rows_out
+
+
+def _notes(record: NodeRecord, trace: Trace) -> list[str]:
+    if record.kind == "Join" and trace.matched is not None and trace.unmatched is not None:
+        notes = [f"matched {number(trace.matched)}, not matched {number(trace.unmatched)}"]
+        return [*notes, alone] if (alone := _alone(trace)) else notes
+    if record.kind == "MarkDistinct":
+        return ["rows are first exchanged by unique_id"] if record.attributes.get("exchange") == "yes" else []
+    if record.kind == "DuplicateCheck":
+        return _check_notes(trace)
+    if record.kind == "MergeWriter" and record.attributes.get("fused") in {"yes", "true", "True"}:
+        return ["runs in one pass with transform_page"]
+    if record.kind == "TableFinish":
+        return _count_notes(trace)
+    return []
+
+
+def _check_notes(trace: Trace) -> list[str]:
+    if trace.duplicate_groups:
+        return [f"{plural(len(trace.duplicate_groups), 'target row')} matched more than once"]
+    if trace.state == "finished" and trace.duplicates == "standard":
+        return ["no target row is changed twice"]
+    if trace.state == "finished" and trace.matched is not None:
+        return [f"{plural(trace.matched, 'key')}, 0 duplicates"]
+    return ["fails on a repeated key"] if trace.state in {"explained", "planned"} else []
+
+
+def _count_notes(trace: Trace) -> list[str]:
+    """Show where the row count comes from: positions without those that are the second half of an update."""
+    if not trace.writers or trace.count is None:
+        return []
+    positions = sum(sum(writer.rows.values()) for writer in trace.writers)
+    derived = positions - sum(writer.counted for writer in trace.writers)
+    fragments = plural(sum(writer.fragments for writer in trace.writers), "fragment")
+    return [f"{fragments}, row count {number(positions)} {MINUS} {number(derived)} = {number(trace.count)}"]

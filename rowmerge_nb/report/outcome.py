@@ -1,0 +1,174 @@
+"""The first lines of a report: what the statement did, in whole sentences, and the balance that a reader can redo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.clauses import operation_counts
+from rowmerge_nb.report.phrases import MINUS, Phrase, Run, number, plural
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.trace import Trace
+
+__all__ = ["Balance", "Outcome", "build_outcome"]
+
+DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Rows before, what was stored, rows after, as a sum.
+
+    Args:
+        sum: ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
+        holds: the connector counts as many rows as the sum gives; None where it does not count them.
+        remark: the sentence's end: whether and how it was checked.
+    """
+
+    sum: str
+    holds: bool | None
+    remark: str
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        lead = "THE BALANCE DOES NOT HOLD" if self.holds is False else "Balance"
+        return f"{lead}: {self.sum}{self.remark}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened.
+
+    Args:
+        tag: ``dry run`` or ``explain``, or ``""``.
+        subject: ``MERGE INTO accounts`` for renderers that stand alone.
+        sentence: the outcome.
+        elapsed: seconds of the whole statement, for those who ask for times.
+        meta: how it was done: paradigm, connector, writers.
+        balance: the sum, where rows were counted.
+    """
+
+    tag: str
+    subject: str
+    sentence: Phrase
+    elapsed: float | None
+    meta: Phrase
+    balance: Balance | None
+
+
+def build_outcome(trace: Trace) -> Outcome:
+    """Say what a statement did, or what it would do."""
+    tag = {"planned": "dry run", "explained": "explain"}.get(trace.state, "")
+    sentence = _planned(trace) if tag else _failed(trace) if trace.state == "failed" else _finished(trace)
+    elapsed = trace.seconds.get("total", sum(trace.seconds.values())) if trace.seconds else None
+    verb = {"MERGE": "MERGE INTO", "INSERT": "INSERT INTO", "DELETE": "DELETE FROM"}.get(trace.kind, trace.kind)
+    return Outcome(tag, f"{verb} {trace.target}".strip(), sentence, elapsed, _meta(trace), _balance(trace))
+
+
+def _planned(trace: Trace) -> Phrase:
+    what = (Run("Plan of "), Run(trace.kind + (" INTO" if trace.kind in {"MERGE", "INSERT"} else "")))
+    name = (Run(" "), Run(trace.target, "code")) if trace.target else ()
+    if trace.state == "planned":
+        return (*what, *name, Run(". Planned, and not begun: nothing was written."))
+    return (*what, *name, Run(". Nothing was read or written."))
+
+
+def _failed(trace: Trace) -> Phrase:
+    error = trace.error
+    return (Run(error.code, "err"), Run(" " + error.message)) if error else (Run(f"{trace.kind} failed.", "err"),)
+
+
+def _finished(trace: Trace) -> Phrase:
+    if trace.kind == "MERGE":
+        return (*_changes(trace), *_sizes(trace))
+    name = Run(trace.target, "code")
+    if trace.kind == "CREATE TABLE":
+        return (Run("Table "), name, Run(" created."))
+    if trace.kind == "CREATE TABLE AS":
+        with_rows = f" created with {plural(trace.count, 'row')}." if trace.count is not None else " created."
+        return (Run("Table "), name, Run(with_rows))
+    if trace.kind == "DROP TABLE":
+        return (Run("Table "), name, Run(" dropped."))
+    count = trace.count or 0
+    if trace.kind == "SELECT":
+        return (Run(f"{plural(count, 'row')} selected."),)
+    verb, style, place = {
+        "INSERT": ("inserted", "I", "into"),
+        "DELETE": ("deleted", "D", "from"),
+        "UPDATE": ("updated", "U", "in"),
+    }.get(trace.kind, ("changed", "b", "in"))
+    return (Run(f"{plural(count, 'row')} {verb}", style), Run(f" {place} "), name, Run("."), *_sizes(trace))
+
+
+def _changes(trace: Trace) -> Phrase:
+    counts = operation_counts(trace)
+    if not counts or any(rows is None for rows in counts.values()):
+        return (Run(f"{plural(trace.count or 0, 'row')} changed", "b"), Run("."))
+    runs: list[Run] = []
+    for style, verb in (("I", "inserted"), ("U", "updated"), ("D", "deleted")):
+        rows = counts.get(style) or 0
+        if rows:
+            words = f"{number(rows)} {verb}" if runs else f"{plural(rows, 'row')} {verb}"
+            runs += [Run(", ")] * bool(runs) + [Run(words, style)]
+    none = counts.get("N") or 0
+    if not runs:
+        runs = [Run("No row changed", "b")]
+    if none:
+        what = "source row" if trace.joined == trace.source_rows or trace.source_rows is None else "joined row"
+        runs.append(Run(f"; {plural(none, what)} matched no clause"))
+    return (*runs, Run("."))
+
+
+def _sizes(trace: Trace) -> Phrase:
+    before, after = trace.rows_before, trace.rows_after
+    if before is None or after is None:
+        return ()
+    rows = "row" if after == 1 else "rows"
+    return (Run(" "), Run(trace.target, "code"), Run(f" {number(before)} → {number(after)} {rows}.", "nw"))
+
+
+def _meta(trace: Trace) -> Phrase:
+    runs: list[Run] = []
+    if trace.paradigm:
+        runs += [Run(trace.paradigm), Run(", ")]
+    if trace.connector:
+        catalog = f" (catalog {trace.catalog})" if trace.catalog and trace.catalog != trace.connector else ""
+        runs += [Run("connector "), Run(trace.connector, "code"), Run(catalog + ", ")]
+    if trace.writers:
+        runs.append(Run(plural(len(trace.writers), "writer") + ", "))
+    elif trace.state == "finished" and trace.kind == "MERGE":
+        runs.append(Run("no writer: no row reached a sink, "))
+    if trace.kind == "MERGE" and trace.era != "documents":
+        runs.append(Run(f"pages of era {trace.era}, "))
+    if trace.kind == "MERGE" and trace.duplicates != "trino":
+        runs.append(Run(f"duplicate rule {trace.duplicates}, "))
+    if trace.state in {"explained", "planned"} and runs:
+        runs.append(Run("no row counts because nothing was executed, "))
+    if not runs:
+        return ()
+    return (*runs[:-1], Run(runs[-1].text.removesuffix(", ") + "."))
+
+
+def _balance(trace: Trace) -> Balance | None:
+    if trace.state != "finished" or trace.kind != "MERGE" or trace.rows_before is None:
+        return None
+    stored: dict[int, int] = {}
+    for writer in trace.writers:
+        for operation, rows in writer.rows.items():
+            stored[operation] = stored.get(operation, 0) + rows
+    deletes = stored.get(2, 0) + stored.get(5, 0)
+    inserts = stored.get(1, 0) + stored.get(4, 0)
+    result = trace.rows_before + inserts - deletes
+    start = plural(trace.rows_before, "row")
+    if trace.paradigm == DELETE_AND_INSERT:
+        parts = f"{start} {MINUS} {plural(deletes, 'stored delete')} + {plural(inserts, 'stored insert')}"
+    else:
+        parts = f"{start} + {number(inserts)} inserted {MINUS} {number(deletes)} deleted"
+    total = f"{parts} = {plural(result, 'row')}"
+    if trace.rows_after is None:
+        return Balance(total, None, "; the connector does not count its rows.")
+    if trace.rows_after == result:
+        return Balance(total, True, ", the same as the connector counts.")
+    return Balance(total, False, f", but the connector counts {plural(trace.rows_after, 'row')}.")

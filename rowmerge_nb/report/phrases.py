@@ -1,0 +1,117 @@
+"""Sentences as runs of text with a role, so that one sentence serves text and HTML; and how numbers are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rowmerge_nb.spi.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = [
+    "MINUS",
+    "Phrase",
+    "Run",
+    "join",
+    "letters",
+    "number",
+    "operation_word",
+    "phrase_text",
+    "plural",
+    "style_of",
+]
+
+MINUS: Final = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A piece of a sentence.
+
+    Args:
+        text: what it says.
+        style: ``""`` plain, ``I`` ``U`` ``D`` ``N`` an operation, ``code`` a name, ``err`` an alarm, ``b`` emphasis, ``nw`` unbroken.
+    """
+
+    text: str
+    style: str = ""
+
+
+Phrase: TypeAlias = tuple[Run, ...]
+
+
+def phrase_text(phrase: Iterable[Run]) -> str:
+    """Give a sentence without its roles.
+
+    >>> phrase_text((Run("2 rows inserted", "I"), Run(".")))
+    '2 rows inserted.'
+    """
+    return "".join(run.text for run in phrase)
+
+
+def number(value: int) -> str:
+    """Write a number for readers: grouped, with a real minus sign.
+
+    >>> number(1234567), number(-1)
+    ('1,234,567', '−1')
+    """
+    return f"{value:,}".replace("-", MINUS)
+
+
+def plural(count: int, word: str, words: str | None = None) -> str:
+    """Write a count with its noun.
+
+    >>> plural(1, "row"), plural(0, "row"), plural(2, "branch", "branches")
+    ('1 row', '0 rows', '2 branches')
+    """
+    return f"{number(count)} {word if count == 1 else words or word + 's'}"
+
+
+def join(parts: list[str]) -> str:
+    """Join words as a sentence does.
+
+    >>> join(["a", "b", "c"]), join(["a"])
+    ('a, b and c', 'a')
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+
+
+_STYLES: Final = {"·": "N"}
+_WORDS: Final = {
+    Operation.NONE: "none",
+    Operation.INSERT: "INSERT",
+    Operation.DELETE: "DELETE",
+    Operation.UPDATE: "UPDATE",
+    Operation.UPDATE_INSERT: "INSERT",
+    Operation.UPDATE_DELETE: "DELETE",
+}
+
+
+def style_of(operation: Operation | int) -> str:
+    """Give the style of an operation: I, U, D or N.
+
+    >>> style_of(Operation.UPDATE_DELETE), style_of(-1)
+    ('D', 'N')
+    """
+    letter = Operation(operation).letter
+    return _STYLES.get(letter, letter)
+
+
+def operation_word(operation: Operation | int) -> str:
+    """Give the word for an operation; the halves of an update are what they do.
+
+    >>> operation_word(Operation.UPDATE_INSERT), operation_word(-1)
+    ('INSERT', 'none')
+    """
+    return _WORDS[Operation(operation)]
+
+
+def letters(rows: Mapping[str, int | None]) -> str:
+    """Write counts per operation letter, those that are zero left out.
+
+    >>> letters({"D": 3, "I": 2, "U": 0})
+    'D 3, I 2'
+    """
+    return ", ".join(f"{letter} {number(count)}" for letter, count in rows.items() if count)

@@ -1,0 +1,279 @@
+"""A report as plain text: what a terminal, GitHub and an untrusted notebook show."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.failures import failure_text
+from rowmerge_nb.report.layout import columns_of, width_of
+from rowmerge_nb.report.model import parts_to_show
+from rowmerge_nb.report.phrases import letters, number, phrase_text, plural
+from rowmerge_nb.report.values import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.report.changes import ChangeCell
+    from rowmerge_nb.report.ledger import AfterRow, Channel, LedgerRow, Pages
+    from rowmerge_nb.report.model import Report
+    from rowmerge_nb.report.operators import Operator, Plan
+
+__all__ = ["render_text"]
+
+WIDTH: Final = 88
+_BAR: Final = 24
+_MOST_COLUMNS: Final = 8
+
+
+def render_text(report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, first_line: int = 1) -> str:
+    """Write a report as text.
+
+    Args:
+        report: the report.
+        show: names of the parts to show, see `rowmerge_nb.report.model.PARTS`; None for the usual ones.
+        timings: show times, which differ from run to run.
+        first_line: the number of the cell's line on which the statement begins.
+
+    Returns:
+        Lines without a newline at the end.
+
+    >>> from rowmerge_nb.engine.trace import Trace
+    >>> from rowmerge_nb.report.model import build_report
+    >>> trace = Trace(statement="INSERT ...", kind="INSERT", state="finished", target="accounts", count=5)
+    >>> print(render_text(build_report(trace)))
+    INSERT INTO accounts: 5 rows inserted into accounts.
+    """
+    writers = {
+        "clauses": lambda: _clauses(report, first_line),
+        "plan": lambda: _plan(report),
+        "pages": lambda: _pages(report),
+        "stored": lambda: _stored(report),
+        "calls": lambda: _calls(report, timings),
+        "diff": lambda: _diff(report),
+    }
+    blocks = [_outcome(report, timings, first_line)]
+    blocks += [writers[part]() for part in parts_to_show(report, show) if part != "outcome"]
+    return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
+
+
+def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
+    outcome = report.outcome
+    if report.failure is not None:
+        return [*failure_text(report.failure, first_line, WIDTH), *_notices(report, first_line)]
+    sentence = phrase_text(outcome.sentence)
+    if timings and outcome.elapsed is not None:
+        sentence += f" {outcome.elapsed:.2f} s"
+    tag = f"[{outcome.tag}] " if outcome.tag else ""
+    head = f"{tag}{sentence}" if outcome.tag or report.kind.startswith(("CREATE", "DROP")) else f"{outcome.subject}: {sentence}"
+    lines = textwrap.wrap(head, WIDTH)
+    lines += textwrap.wrap(phrase_text(outcome.meta), WIDTH)
+    if outcome.balance is not None:
+        lines += textwrap.wrap(outcome.balance.text, WIDTH)
+    if timings and report.timings:
+        lines.append(", ".join(f"{step} {seconds * 1000:.0f} ms" for step, seconds in report.timings))
+    return [*lines, *_notices(report, first_line)]
+
+
+def _notices(report: Report, first_line: int) -> list[str]:
+    lines = []
+    for notice in report.notices:
+        place = f"line {notice.line + first_line - 1}: " if notice.line is not None else ""
+        lines += textwrap.wrap(f"Notice: {place}{notice.message}", WIDTH, subsequent_indent="  ")
+    return lines
+
+
+def _clauses(report: Report, first_line: int) -> list[str]:
+    table = report.clauses
+    if table is None:
+        return []
+    counted = table.total is not None
+    most = max((row.rows or 0 for row in table.rows), default=0)
+    grid = [["case", "operation", "line", *(["rows", ""] if counted else []), "clause"]]
+    for row in table.rows:
+        # A bar is as long as its rows up to the room there is, then in proportion; one row is always seen.
+        full = max(most, 1) if most * 2 > _BAR else _BAR / 2
+        bar = "■" * max(round((row.rows or 0) * _BAR / full), bool(row.rows))
+        line = "" if row.line is None else str(row.line + first_line - 1)
+        rows = [number(row.rows or 0), bar] if counted else []
+        clause = row.lines[0].removesuffix(" THEN")
+        grid.append([row.label, f"{row.letter} {row.word}", line, *rows, clause])
+    if counted:
+        grid.append(["", "", "", number(table.total or 0), "", table.total_label])
+    return columns_of(grid, right={0, 2, *([3] if counted else [])})
+
+
+def _plan(report: Report) -> list[str]:
+    plan = report.plan
+    if plan is None:
+        return []
+    lines: list[str] = []
+    _tree(plan, plan.operators[0], "", "", lines)
+    return lines
+
+
+def _tree(plan: Plan, operator: Operator, lead: str, below: str, lines: list[str]) -> None:
+    """Write an operator, its notes, and what is below of it."""
+    arguments = f" {operator.arguments}" if operator.arguments else ""
+    rows = f"   {operator.rows_text}" if operator.rows_text else ""
+    lines.append(f"{lead}{operator.title}{arguments}{rows}")
+    bar = "│" if operator.sources else " "
+    lines += [f"{below}{bar}  {note}" for note in (*operator.notes, *_more_notes(plan, operator))]
+    for index, source in enumerate(operator.sources):
+        last = index == len(operator.sources) - 1
+        _tree(plan, plan.get(source), below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "), lines)
+
+
+def _more_notes(plan: Plan, operator: Operator) -> list[str]:
+    """Give the lines that are about lanes and writers."""
+    if operator.kind == "Case":
+        lines = []
+        for branch in plan.branches:
+            rows = next((lane.rows for lane in plan.lanes if lane.cases == (branch.number,)), None)
+            count = "" if rows is None else f" {number(rows)}"
+            lines.append(f"case {number(branch.number):>2}  {branch.operation.letter}{count}  {branch.condition}")
+        return lines
+    if operator.kind == "MergeProcessor":
+        return [_becomes(plan)]
+    if operator.kind == "Exchange" and plan.counted:
+        return [text] if (text := letters(plan.outputs)) else []
+    if operator.kind in {"MergeWriter", "TableWriter"}:
+        aborted = {writer.number: f"; {writer.state}" for writer in plan.writers if writer.state != "finished"}
+        return [
+            f"writer {writer.number}   {plural(writer.total, 'row')}: {letters(dict(writer.rows))}{aborted.get(writer.number, '')}"
+            for writer in plan.writers
+        ]
+    return []
+
+
+def _becomes(plan: Plan) -> str:
+    """Say what each operation becomes in ``transform_page``."""
+    split = "D" in plan.outputs and "U" not in plan.outputs
+    counts: dict[str, int | None] = {}
+    for lane in plan.lanes:
+        counts[lane.style] = None if lane.rows is None else (counts.get(lane.style) or 0) + lane.rows
+    parts = []
+    for style, rows in counts.items():
+        n = "" if rows is None else f" {number(rows)}"
+        result = "dropped" if style == "N" else f"D{n} + I{n}" if style == "U" and split else f"{style}{n}"
+        parts.append(f"{'·' if style == 'N' else style}{n} → {result}")
+    return "   ".join(parts)
+
+
+def _pages(report: Report) -> list[str]:
+    pages = report.pages
+    if pages is None:
+        return []
+    channels = pages.channels
+    before = [*channels.redistribution, *([channels.hash] if channels.hash else []), channels.row_id]
+    before += [channels.merge_row, channels.case_number, channels.is_distinct]
+    lines = [f"Pages; {pages.summary}"]
+    lines += _channel_lines("before", before)
+    lines += _channel_lines("after", list(channels.after))
+    for remark in pages.remarks:
+        lines += textwrap.wrap(remark, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    if pages.rows:
+        lines += ["", *_ledger(pages)]
+    return lines
+
+
+def _channel_lines(word: str, channels: list[Channel]) -> list[str]:
+    """Write channels one after the other, wrapped where a channel begins."""
+    lines, line = [], f"{word:<8}"
+    for channel in channels:
+        item = f"{channel.number} {channel.name} {channel.type}"
+        if width_of(line) > 8 and width_of(line) + 3 + width_of(item) > WIDTH:
+            lines.append(line)
+            line = " " * 8
+        line += ("   " if width_of(line) > 8 else "") + item
+        if width_of(line) > WIDTH:
+            wrapped = textwrap.wrap(line, WIDTH, subsequent_indent=" " * 12)
+            lines += wrapped[:-1]
+            line = wrapped[-1]
+    return [*lines, line]
+
+
+def _ledger(pages: Pages) -> list[str]:
+    """Write the sampled rows: what came in by its operation, what went out with all values."""
+    columns = pages.channels.columns
+    picked = range(len(columns)) if len(columns) <= _MOST_COLUMNS else range(_MOST_COLUMNS)
+    names = [columns[i].name for i in picked]
+    grid = [["source row", "operation", "row_id", *names, "from update", "writer"]]
+    for row in pages.rows:
+        grid += _ledger_lines(row, picked)
+    right = {2, len(names) + 3, len(names) + 4} | {3 + i for i in picked if columns[i].right}
+    lines = columns_of(grid, right=right)
+    if pages.sample:
+        lines.append(pages.sample)
+    if len(columns) > len(names):
+        lines.append(f"{plural(len(columns) - len(names), 'more column')} not shown here")
+    return lines
+
+
+def _ledger_lines(row: LedgerRow, picked: range) -> list[list[str]]:
+    name = " ".join(part for part in (row.source, row.name.text if row.name else "") if part) or "row"
+    lines = [[name, f"{row.letter} {row.word}", row.row_id.text]]
+    lines += [_after_line(half, picked) for half in row.after] or [["", "→ dropped"]]
+    return lines
+
+
+def _after_line(half: AfterRow, picked: range) -> list[str]:
+    writer = "" if half.writer is None else str(half.writer)
+    values = [half.columns[i].text for i in picked]
+    return ["", f"→ {half.letter} {half.code}", half.row_id.text, *values, half.insert_from_update.text, writer]
+
+
+def _stored(report: Report) -> list[str]:
+    stored = report.stored
+    if stored is None:
+        return []
+    channels = stored.channels
+    picked = list(range(len(channels)))
+    if len(channels) > _MOST_COLUMNS + 2:
+        picked = [*range(_MOST_COLUMNS), *range(stored.operation, len(channels))]
+    lines = [f"Pages the sinks got: {stored.summary}"]
+    grid = [["writer", *(channels[i].name for i in picked)]]
+    for page in stored.pages:
+        for row in page.rows:
+            grid.append([str(page.writer), *(row.cells[i].text for i in picked)])
+        if len(page.rows) < page.total:
+            grid.append([str(page.writer), f"first {len(page.rows)} of {plural(page.total, 'row')}"])
+    right = {0} | {at for at, i in enumerate(picked, 1) if channels[i].right}
+    return [*lines, *columns_of(grid, right=right)]
+
+
+def _calls(report: Report, timings: bool) -> list[str]:
+    calls = report.calls
+    if calls is None:
+        return []
+    grid = [["#", "where", "call", "carries", "rows", "bytes", *(["at ms", "took"] if timings else [])]]
+    for row in calls.rows:
+        counts = ["" if value is None else number(value) for value in (row.rows, row.bytes)]
+        times = [f"{row.at_ms:.0f}", f"{row.took_ms:.0f}"] if timings else []
+        carries = f"{row.carries} failed: {row.error}".strip() if row.error else row.carries
+        grid.append([str(row.order), row.where, row.method, carries, *counts, *times])
+    return [f"Connector calls: {calls.summary}", *columns_of(grid, right={0, 4, 5, 6, 7})]
+
+
+def _diff(report: Report) -> list[str]:
+    diff = report.diff
+    if diff is None:
+        return []
+    picked = range(min(len(diff.columns), _MOST_COLUMNS))
+    lines = [f"Changed rows: {diff.summary}", *([diff.remark] if diff.remark else [])]
+    if not diff.rows:
+        return lines
+    grid = [["", *(diff.columns[i].name for i in picked), "case", "source row"]]
+    for row in diff.rows:
+        grid.append([row.sign, *(_change(row.cells[i]) for i in picked), row.case, row.source])
+    lines += columns_of(grid, right={len(picked) + 1, len(picked) + 2})
+    if len(diff.columns) > len(picked):
+        lines.append(f"{plural(len(diff.columns) - len(picked), 'more column')} not shown here")
+    return lines
+
+
+def _change(cell: ChangeCell) -> str:
+    old, new = cell.old or Cell(""), cell.new or Cell("")
+    if cell.old is not None and cell.new is not None and cell.changed:
+        return f"{old.text} → {new.text}"
+    return new.text or old.text

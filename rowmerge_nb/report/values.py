@@ -1,0 +1,124 @@
+"""Values as readers see them: NULL as NULL, long ones cut, nothing in them that moves or hides other text."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["NULL", "Cell", "cell", "column_cells", "is_number", "tail", "visible"]
+
+LIMIT: Final = 40
+_TITLE_LIMIT: Final = 400
+_HASH_DIGITS: Final = 5
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value.
+
+    Args:
+        text: what is shown.
+        null: it is NULL.
+        title: more of it, where ``text`` is cut; otherwise ``""``.
+    """
+
+    text: str
+    null: bool = False
+    title: str = ""
+
+
+NULL: Final = Cell("NULL", null=True)
+
+
+def visible(text: str) -> str:
+    r"""Show characters that have no shape, or turn the reading direction, by their escape.
+
+    >>> visible("a\nb\u202ec")
+    'a\\nb\\u202ec'
+    """
+    return "".join(_escape(char) if unicodedata.category(char) in _HIDDEN else char for char in text)
+
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _escape(char: str) -> str:
+    return _SHORT.get(char) or (f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}")
+
+
+def cell(value: Any, limit: int = LIMIT) -> Cell:
+    """Make a cell of a plain Python value.
+
+    >>> cell(None), cell(True).text, cell({"bucket": 0, "row": 12}).text
+    (Cell(text='NULL', null=True, title=''), 'true', '(0, 12)')
+    >>> cell("x" * 50, limit=5)
+    Cell(text='xxxx…', null=False, title='xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx (50 characters)')
+    """
+    if value is None:
+        return NULL
+    # Only the start of a very long value is ever looked at: a cell of some megabytes must not cost seconds.
+    length = len(value) if isinstance(value, str) else 0
+    text = visible(value[: _TITLE_LIMIT + 1]) if isinstance(value, str) else _plain(value)
+    if len(text) <= limit:
+        return Cell(text, title=_named(value) if isinstance(value, Mapping) else "")
+    start = text if len(text) <= _TITLE_LIMIT else text[: _TITLE_LIMIT - 1] + "…"
+    return Cell(text[: limit - 1] + "…", title=f"{start} ({max(length, len(text)):,} characters)")
+
+
+def _plain(value: Any) -> str:
+    """Write a value that is not a string at the top level."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, decimal.Decimal):
+        return f"{value:f}"
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, bytes):
+        return "X'" + value[:_TITLE_LIMIT].hex().upper() + ("…'" if len(value) > _TITLE_LIMIT else "'")
+    if isinstance(value, Mapping):
+        return "(" + ", ".join(_plain(item) for item in value.values()) + ")"
+    if isinstance(value, list):
+        return "[" + ", ".join(_plain(item) for item in value[:_TITLE_LIMIT]) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(_plain(item) for item in value) + ")"
+    return visible(str(value))
+
+
+def _named(value: Mapping[str, Any]) -> str:
+    return visible(", ".join(f"{name} {_plain(item)}" for name, item in value.items()))
+
+
+def tail(value: Any) -> Cell:
+    """Show the end of a hash: enough to tell equal from different.
+
+    >>> tail(-4730612345678912345).text
+    '…12345'
+    """
+    if value is None:
+        return NULL
+    digits = str(abs(value))
+    return Cell(digits if len(digits) <= _HASH_DIGITS else "…" + digits[-_HASH_DIGITS:], title=str(value))
+
+
+def column_cells(column: pa.Array) -> list[Cell]:
+    """Make the cells of a channel."""
+    return [cell(value) for value in column.to_pylist()]
+
+
+def is_number(kind: str) -> bool:
+    """Whether values of this SQL type are numbers, which stand at the right of their column.
+
+    >>> is_number("decimal(38,0)"), is_number("varchar")
+    (True, False)
+    """
+    return kind.partition("(")[0] in {"tinyint", "smallint", "integer", "bigint", "real", "double", "decimal"}

@@ -1,0 +1,74 @@
+"""The contract between engine and connectors. Nothing in here knows Spark, SQL text or the engine.
+
+A connector that only reads and merges by a key needs a table handle, a `ConnectorMetadata`, a split manager, a page source
+provider, a `ConnectorMergeSink` with its provider, and the `Connector` that ties them together.
+"""
+
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorPartitioningHandle,
+    ConnectorSession,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    SchemaTableName,
+)
+from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider, ConnectorTableLayout
+from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
+from rowmerge_nb.spi.page import MergePage, Page, concat_pages, operations_of, rows_with, split_page
+from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider, Fragments
+from rowmerge_nb.spi.page_source import (
+    ColumnDomain,
+    ConnectorPageSource,
+    ConnectorPageSourceProvider,
+    ConnectorSplitManager,
+    Constraint,
+    PagesSource,
+)
+from rowmerge_nb.spi.types import Type, from_arrow, parse_type
+
+__all__ = [
+    "BucketFunction",
+    "ColumnDomain",
+    "ColumnHandle",
+    "ColumnMetadata",
+    "Connector",
+    "ConnectorInsertTableHandle",
+    "ConnectorMergeSink",
+    "ConnectorMergeTableHandle",
+    "ConnectorMetadata",
+    "ConnectorNodePartitioningProvider",
+    "ConnectorPageSink",
+    "ConnectorPageSinkProvider",
+    "ConnectorPageSource",
+    "ConnectorPageSourceProvider",
+    "ConnectorPartitioningHandle",
+    "ConnectorSession",
+    "ConnectorSplit",
+    "ConnectorSplitManager",
+    "ConnectorTableHandle",
+    "ConnectorTableLayout",
+    "ConnectorTableMetadata",
+    "ConnectorTransactionHandle",
+    "Constraint",
+    "Era",
+    "Fragments",
+    "MergePage",
+    "Operation",
+    "Page",
+    "PagesSource",
+    "RowChangeParadigm",
+    "SchemaTableName",
+    "Type",
+    "concat_pages",
+    "from_arrow",
+    "operations_of",
+    "parse_type",
+    "rows_with",
+    "split_page",
+]

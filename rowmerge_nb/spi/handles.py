@@ -1,0 +1,123 @@
+"""Handles: what engine and connector pass back and forth without the engine looking inside.
+
+All of them travel to tasks by pickle, so they hold plain data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.spi.types import Type, from_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "ColumnHandle",
+    "ConnectorInsertTableHandle",
+    "ConnectorMergeTableHandle",
+    "ConnectorPartitioningHandle",
+    "ConnectorSession",
+    "ConnectorSplit",
+    "ConnectorTableHandle",
+    "ConnectorTransactionHandle",
+    "SchemaTableName",
+]
+
+
+@dataclass(frozen=True)
+class SchemaTableName:
+    """A table's name within its catalog, both parts in lower case as they are compared.
+
+    >>> str(SchemaTableName("default", "accounts"))
+    'default.accounts'
+    """
+
+    schema: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.table}"
+
+
+@dataclass(frozen=True)
+class ConnectorSession:
+    """What a connector may know of the statement it serves.
+
+    Args:
+        query_id: unique per statement; whatever a task leaves behind is named by it, so that it can be found and removed.
+        user: who runs the statement.
+        time_zone: the session's zone, an IANA name.
+        properties: the session's properties; ``row_change_paradigm`` and ``era`` are set by the engine when the user asks.
+
+    >>> ConnectorSession("q1").time_zone
+    'UTC'
+    """
+
+    query_id: str
+    user: str = "user"
+    time_zone: str = "UTC"
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ColumnHandle:
+    """A column as the connector names it.
+
+    Args:
+        name: the column's name as it was written when the table was made.
+        type: its SQL type; an Arrow type is accepted and translated. A row id may be of any type, usually a row.
+
+    >>> str(ColumnHandle("row_id", pa.struct([("bucket", pa.int32()), ("position", pa.int64())])).type)
+    'row(bucket integer, position bigint)'
+    """
+
+    name: str
+    type: Type
+
+    def __post_init__(self) -> None:
+        if isinstance(self.type, pa.DataType):
+            object.__setattr__(self, "type", from_arrow(self.type))
+
+
+class ConnectorTableHandle:
+    """A table for the length of a statement; connectors subclass it, usually as a frozen dataclass."""
+
+
+class ConnectorSplit:
+    """A part of a table that one task reads."""
+
+
+class ConnectorTransactionHandle:
+    """A transaction of a connector."""
+
+
+class ConnectorInsertTableHandle:
+    """A table that rows are being inserted into (``begin_insert``)."""
+
+
+class ConnectorPartitioningHandle:
+    """A connector's own way of spreading rows; its bucket function comes from the partitioning provider."""
+
+
+@dataclass(frozen=True)
+class ConnectorMergeTableHandle:
+    """A table that is being merged into (seed section "ConnectorMergeTableHandle API").
+
+    Args:
+        table_handle: the handle to scan with while the merge runs. Connectors that need more in their merge handle
+            subclass this class and add fields.
+
+    >>> handle = ConnectorTableHandle()
+    >>> ConnectorMergeTableHandle(handle).get_table_handle() is handle
+    True
+    """
+
+    table_handle: ConnectorTableHandle
+
+    def get_table_handle(self) -> ConnectorTableHandle:
+        """Give the table handle that ``begin_merge`` made for scanning the target."""
+        return self.table_handle

@@ -1,0 +1,157 @@
+"""What a connector tells about its tables, and how a statement begins and finishes (seed section "ConnectorMetadata MERGE API")."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+        SchemaTableName,
+    )
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
+    from rowmerge_nb.spi.operations import RowChangeParadigm
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["ColumnMetadata", "ConnectorMetadata", "ConnectorTableMetadata"]
+
+
+@dataclass(frozen=True)
+class ColumnMetadata:
+    """A column of a table: its name as written, its type, and whether it may hold NULL.
+
+    >>> from rowmerge_nb.spi.types import VARCHAR
+    >>> ColumnMetadata("customer", VARCHAR).nullable
+    True
+    """
+
+    name: str
+    type: Type
+    nullable: bool = True
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class ConnectorTableMetadata:
+    """A table: name, columns in table order, and the properties of ``CREATE TABLE ... WITH (...)``."""
+
+    name: SchemaTableName
+    columns: tuple[ColumnMetadata, ...]
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ConnectorMetadata(ABC):
+    """Tables and statements of one connector, within one transaction. Lives on the driver and never leaves it.
+
+    The order of calls for a MERGE is: ``get_merge_row_id_column_handle``, ``get_row_change_paradigm``, ``get_insert_layout``,
+    ``get_update_layout``, and ``begin_merge`` as the last step of planning; then sinks work in tasks; then ``finish_merge``,
+    after which the engine commits the transaction. Explaining a statement never calls ``begin_merge``.
+    """
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
+        """Give a handle for the table, or None if there is none of that name (lower case)."""
+
+    @abstractmethod
+    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+        """Give the table's name, columns and properties."""
+
+    def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
+        """Give the handles of the table's columns in table order; by default made from the metadata."""
+        from rowmerge_nb.spi.handles import ColumnHandle  # noqa: PLC0415
+
+        return tuple(ColumnHandle(c.name, c.type) for c in self.get_table_metadata(session, table_handle).columns)
+
+    def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all tables; by default none are listed."""
+        return ()
+
+    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+        """Give the exact number of rows if it is known without reading them, else None."""
+        return None
+
+    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+        """Make an empty table. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("creating tables", "create_table")
+
+    def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove a table. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("dropping tables", "drop_table")
+
+    # -- INSERT ---------------------------------------------------------------------------------------------------
+
+    def begin_insert(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+    ) -> ConnectorInsertTableHandle:
+        """Begin an INSERT; pages carry all table columns. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("inserts", "begin_insert")
+
+    def finish_insert(
+        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Make the rows that the fragments name visible. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("inserts", "finish_insert")
+
+    # -- MERGE ----------------------------------------------------------------------------------------------------
+
+    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+        """Say how this connector represents a changed row. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("modifying table rows", "get_row_change_paradigm")
+
+    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+        """Give the column that identifies a row, with whatever else of the row the connector needs to change it.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("modifying table rows", "get_merge_row_id_column_handle")
+
+    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the layout of inserted rows; None leaves their place to the engine."""
+        return None
+
+    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the layout of deleted and updated rows, whose only argument is the row id.
+
+        None makes the engine use the insert layout (documents) or spread the rows evenly (current era).
+        """
+        return None
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> ConnectorMergeTableHandle:
+        """Begin a MERGE; what a task needs to know goes into the handle. Raises ConnectorError NOT_SUPPORTED by default.
+
+        Args:
+            session: the statement's session.
+            table_handle: the target.
+            updated_columns: per case number the columns that its UPDATE assigns; only in the current era, else None.
+        """
+        self._refuse("modifying table rows", "begin_merge")
+
+    def finish_merge(
+        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Make the merge visible, all of it or nothing; called also with no fragments.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("modifying table rows", "finish_merge")
+
+    def _refuse(self, what: str, method: str) -> NoReturn:
+        msg = f"This connector does not support {what} ({type(self).__name__} has no {method})"
+        raise ConnectorError(msg)

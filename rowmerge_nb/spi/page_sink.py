@@ -1,0 +1,75 @@
+"""Writing: the sinks that take pages in tasks, and the fragments that they hand to the driver."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["ConnectorPageSink", "ConnectorPageSinkProvider", "Fragments"]
+
+Fragments = Collection[bytes] | Future[Collection[bytes]]
+"""What ``finish`` gives: connector-specific bytes, opaque to the engine, at once or later; a failed future fails the statement."""
+
+
+class ConnectorPageSink(ABC):
+    """Takes rows to insert."""
+
+    @abstractmethod
+    def append_page(self, page: Page) -> None:
+        """Take a page: all table columns in table order, never empty."""
+
+    @abstractmethod
+    def finish(self) -> Fragments:
+        """Say what was written. May be called on a truncated stream, and for several attempts of one task.
+
+        Nothing that was written may be visible before the driver's ``finish_insert`` or ``finish_merge`` names it.
+        """
+
+    def abort(self) -> None:
+        """Drop what was written; called instead of, or after a failed, ``finish``."""
+
+
+class ConnectorPageSinkProvider:
+    """Makes sinks. Instances travel to tasks by pickle."""
+
+    def create_page_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+    ) -> ConnectorPageSink:
+        """Make a sink for an INSERT.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
+        """
+        msg = f"This connector does not support inserts ({type(self).__name__} has no create_page_sink)"
+        raise ConnectorError(msg)
+
+    def create_merge_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+    ) -> ConnectorMergeSink:
+        """Make a sink for a MERGE (seed section "ConnectorPageSinkProvider API").
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
+        """
+        msg = f"This connector does not support modifying table rows ({type(self).__name__} has no create_merge_sink)"
+        raise ConnectorError(msg)

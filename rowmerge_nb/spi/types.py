@@ -1,0 +1,310 @@
+"""SQL types under Trino's names, and the Arrow type that carries each of them in a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "BIGINT",
+    "BOOLEAN",
+    "CHAR",
+    "DATE",
+    "DOUBLE",
+    "INTEGER",
+    "JSON",
+    "REAL",
+    "SMALLINT",
+    "TIME",
+    "TIMESTAMP",
+    "TIMESTAMP_TZ",
+    "TINYINT",
+    "UNKNOWN",
+    "UUID",
+    "VARBINARY",
+    "VARCHAR",
+    "Type",
+    "array_of",
+    "decimal_of",
+    "from_arrow",
+    "map_of",
+    "parse_type",
+    "row_of",
+]
+
+
+@dataclass(frozen=True)
+class Type:
+    """A SQL type: a base name and its parameters.
+
+    Args:
+        base: lower-case base name: ``"decimal"``, ``"timestamp with time zone"``, ``"row"``, ...
+        parameters: numbers (precision, scale, length) or types (array element, map key and value, row fields).
+        fields: for ``row``, one name or None (anonymous) per field, parallel to ``parameters``.
+
+    >>> str(Type("decimal", (12, 2)))
+    'decimal(12,2)'
+    >>> Type("decimal", (12, 2)).arrow
+    Decimal128Type(decimal128(12, 2))
+    """
+
+    base: str
+    parameters: tuple[Any, ...] = ()
+    fields: tuple[str | None, ...] = ()
+
+    def __str__(self) -> str:
+        if self.base == "row":
+            inner = (f"{name} {kind}" if name else str(kind) for name, kind in zip(self.fields, self.parameters, strict=True))
+            return f"row({', '.join(inner)})"
+        if self.base == "timestamp with time zone" and self.parameters:
+            return f"timestamp({self.parameters[0]}) with time zone"
+        if not self.parameters:
+            return self.base
+        return f"{self.base}({','.join(str(p) for p in self.parameters)})"
+
+    @cached_property
+    def arrow(self) -> pa.DataType:
+        """The Arrow type of a channel that holds this type.
+
+        >>> parse_type("row(file varchar, position bigint)").arrow
+        StructType(struct<file: string, position: int64>)
+        """
+        if self.base in _ARROW:
+            return _ARROW[self.base]
+        if self.base == "decimal":
+            return pa.decimal128(*self.parameters)
+        if self.base == "array":
+            return pa.list_(self.parameters[0].arrow)
+        if self.base == "map":
+            return pa.map_(self.parameters[0].arrow, self.parameters[1].arrow)
+        if self.base == "row":
+            names = [name or f"field{i}" for i, name in enumerate(self.fields)]
+            return pa.struct(list(zip(names, (kind.arrow for kind in self.parameters), strict=True)))
+        msg = f"No Arrow type carries {self}"
+        raise TypeError(msg)
+
+
+BOOLEAN: Final = Type("boolean")
+TINYINT: Final = Type("tinyint")
+SMALLINT: Final = Type("smallint")
+INTEGER: Final = Type("integer")
+BIGINT: Final = Type("bigint")
+REAL: Final = Type("real")
+DOUBLE: Final = Type("double")
+VARCHAR: Final = Type("varchar")
+CHAR: Final = Type("char", (1,))
+VARBINARY: Final = Type("varbinary")
+DATE: Final = Type("date")
+TIME: Final = Type("time", (6,))
+TIMESTAMP: Final = Type("timestamp", (6,))
+TIMESTAMP_TZ: Final = Type("timestamp with time zone", (6,))
+UUID: Final = Type("uuid")
+JSON: Final = Type("json")
+UNKNOWN: Final = Type("unknown")
+
+_ARROW: Final[dict[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "real": pa.float32(),
+    "double": pa.float64(),
+    "varchar": pa.string(),
+    "char": pa.string(),
+    "json": pa.string(),
+    "uuid": pa.string(),
+    "varbinary": pa.binary(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamp with time zone": pa.timestamp("us", tz="UTC"),
+    "unknown": pa.null(),
+}
+
+_SYNONYMS: Final = {"int": "integer", "dec": "decimal", "numeric": "decimal", "string": "varchar", "double precision": "double"}
+_MAX_PRECISION: Final = {"timestamp": 12, "timestamp with time zone": 12, "time": 12}
+
+
+def decimal_of(precision: int, scale: int = 0) -> Type:
+    """Give the type decimal(precision, scale); Trino's bare DECIMAL is decimal(38,0).
+
+    >>> str(decimal_of(38))
+    'decimal(38,0)'
+    """
+    return Type("decimal", (precision, scale))
+
+
+def array_of(element: Type) -> Type:
+    """Give the type of arrays of one element type.
+
+    >>> str(array_of(INTEGER))
+    'array(integer)'
+    """
+    return Type("array", (element,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    """Give the type of maps.
+
+    >>> str(map_of(VARCHAR, BIGINT))
+    'map(varchar,bigint)'
+    """
+    return Type("map", (key, value))
+
+
+def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
+    """Give the type of rows; a field without a name is anonymous.
+
+    >>> str(row_of([("a", INTEGER), (None, VARCHAR)]))
+    'row(a integer, varchar)'
+    """
+    pairs = tuple(fields)
+    return Type("row", tuple(kind for _, kind in pairs), tuple(name for name, _ in pairs))
+
+
+def parse_type(text: str) -> Type:
+    """Read a type as Trino writes it.
+
+    Raises:
+        ValueError: the text is not a type; the message holds it.
+
+    >>> str(parse_type("map(varchar, array(decimal(12, 2)))"))
+    'map(varchar,array(decimal(12,2)))'
+    >>> str(parse_type("TIMESTAMP(6) WITH TIME ZONE")), str(parse_type("decimal"))
+    ('timestamp(6) with time zone', 'decimal(38,0)')
+    """
+    tokens = re.findall(r'"(?:[^"]|"")*"|\w+|[(),]', text)
+    if "".join(tokens).replace('"', "") != re.sub(r'[\s"]', "", text):
+        msg = f"{text!r} is not a type"
+        raise ValueError(msg)
+    kind, rest = _read_type(tokens, text)
+    if rest:
+        msg = f"{text!r} is not a type: {' '.join(rest)!r} is left over"
+        raise ValueError(msg)
+    return kind
+
+
+def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
+    if not tokens or not re.match(r"\w", tokens[0]):
+        msg = f"{text!r} is not a type"
+        raise ValueError(msg)
+    base, tokens = tokens[0].lower(), tokens[1:]
+    if base == "double" and tokens and tokens[0].lower() == "precision":
+        tokens = tokens[1:]
+    base = _SYNONYMS.get(base, base)
+    arguments: list[list[str]] = []
+    if tokens and tokens[0] == "(":
+        arguments, tokens = _read_arguments(tokens, text)
+    if [t.lower() for t in tokens[:3]] == ["with", "time", "zone"]:
+        base, tokens = f"{base} with time zone", tokens[3:]
+    return _make_type(base, arguments, text), tokens
+
+
+def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list[str]]:
+    """Split what stands between balanced parentheses at its top-level commas."""
+    depth, arguments = 0, [[]]  # type: ignore[var-annotated]
+    for index, token in enumerate(tokens):
+        depth += (token == "(") - (token == ")")
+        if depth == 0:
+            return arguments, tokens[index + 1 :]
+        if token == "," and depth == 1:
+            arguments.append([])
+        elif index:
+            arguments[-1].append(token)
+    msg = f"{text!r} is not a type: a parenthesis is not closed"
+    raise ValueError(msg)
+
+
+def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
+    if base == "row":
+        return row_of(_read_field(argument, text) for argument in arguments)
+    if base in {"array", "map"}:
+        if len(arguments) != (1 if base == "array" else 2):
+            msg = f"{text!r} is not a type: {base} takes {1 if base == 'array' else 2} type arguments"
+            raise ValueError(msg)
+        return Type(base, tuple(_whole_type(argument, text) for argument in arguments))
+    if base != "decimal" and base not in _ARROW:
+        msg = f"Unknown type: {text}"
+        raise ValueError(msg)
+    numbers = tuple(int("".join(argument)) for argument in arguments)
+    if base == "decimal":
+        precision, scale = (*numbers, 0)[:2] if numbers else (38, 0)
+        if not (1 <= precision <= 38 and 0 <= scale <= precision):
+            msg = f"DECIMAL precision must be in range [1, 38] and scale in [0, precision]: {text}"
+            raise ValueError(msg)
+        return decimal_of(precision, scale)
+    if base == "char" and not numbers:
+        return CHAR
+    if base in _MAX_PRECISION:
+        # Pages carry microseconds; a bare TIMESTAMP is shown with the precision it really has here.
+        return Type(base, numbers or (6,))
+    return Type(base, numbers)
+
+
+def _whole_type(tokens: list[str], text: str) -> Type:
+    kind, rest = _read_type(tokens, text)
+    if rest:
+        msg = f"{text!r} is not a type: {' '.join(rest)!r} is left over"
+        raise ValueError(msg)
+    return kind
+
+
+def _read_field(tokens: list[str], text: str) -> tuple[str | None, Type]:
+    if len(tokens) > 1 and tokens[1] not in {"(", ","} and tokens[1].lower() not in {"with", "precision"}:
+        return tokens[0].strip('"'), _whole_type(tokens[1:], text)
+    return None, _whole_type(tokens, text)
+
+
+def from_arrow(kind: pa.DataType) -> Type:
+    """Give the SQL type that a channel of this Arrow type holds.
+
+    Raises:
+        TypeError: no SQL type fits; the message names the Arrow type.
+
+    >>> str(from_arrow(pa.struct([("file", pa.string()), ("position", pa.int64())])))
+    'row(file varchar, position bigint)'
+    >>> str(from_arrow(pa.uint32())), str(from_arrow(pa.timestamp("ns")))
+    ('bigint', 'timestamp(6)')
+    """
+    for matches, sql_type in _FROM_ARROW:
+        if matches(kind):
+            return sql_type
+    if pa.types.is_decimal(kind):
+        return decimal_of(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return TIMESTAMP_TZ if kind.tz else TIMESTAMP
+    if pa.types.is_dictionary(kind):
+        return from_arrow(kind.value_type)
+    if pa.types.is_struct(kind):
+        return row_of((field.name, from_arrow(field.type)) for field in kind)
+    if pa.types.is_map(kind):
+        return map_of(from_arrow(kind.key_type), from_arrow(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return array_of(from_arrow(kind.value_type))
+    msg = f"No SQL type holds Arrow's {kind}"
+    raise TypeError(msg)
+
+
+_FROM_ARROW: Final = (
+    (pa.types.is_boolean, BOOLEAN),
+    (pa.types.is_int8, TINYINT),
+    (lambda t: pa.types.is_int16(t) or pa.types.is_uint8(t), SMALLINT),
+    (lambda t: pa.types.is_int32(t) or pa.types.is_uint16(t), INTEGER),
+    (lambda t: pa.types.is_int64(t) or pa.types.is_uint32(t), BIGINT),
+    (pa.types.is_uint64, decimal_of(20)),
+    (lambda t: pa.types.is_float32(t) or pa.types.is_float16(t), REAL),
+    (pa.types.is_float64, DOUBLE),
+    (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t), VARCHAR),
+    (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t), VARBINARY),
+    (pa.types.is_date, DATE),
+    (pa.types.is_time, TIME),
+    (pa.types.is_null, UNKNOWN),
+)

@@ -1,0 +1,266 @@
+"""What a statement means: every name bound to a table or column, every expression typed and coerced.
+
+This is what the planner gets; it knows neither Spark sessions nor connectors' insides. Spark SQL is carried as text over
+*symbols*: names unique within the statement that the planner gives to columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.handles import ConnectorTableHandle
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+    from rowmerge_nb.spi.operations import Operation
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.statements import Explain, Span
+
+__all__ = [
+    "Analysis",
+    "ClauseAnalysis",
+    "CreateTableAnalysis",
+    "DropTableAnalysis",
+    "ExplainAnalysis",
+    "Field",
+    "InsertAnalysis",
+    "MergeAnalysis",
+    "Notice",
+    "QueryAnalysis",
+    "Source",
+    "TableBinding",
+    "Tables",
+    "TypedExpression",
+]
+
+
+@dataclass(frozen=True)
+class TableBinding:
+    """A table that the statement names, as the catalog knows it, or a DataFrame of the notebook.
+
+    Args:
+        display: the name as written in the statement.
+        catalog: catalog name; ``""`` for a DataFrame of the notebook.
+        qualified: the full name, ``catalog.schema.table``, or the DataFrame's name.
+        columns: the columns in table order.
+        view: the name under which Spark text speaks of this table; unique per binding within the engine.
+        handle: the connector's handle; None for a DataFrame.
+        metadata: the connector's metadata; None for a DataFrame.
+        dataframe: the DataFrame (pandas, Arrow, Spark) if it is one.
+        row_count: the exact number of rows where it is known without reading.
+        deterministic: reading it twice within the statement gives the same rows.
+    """
+
+    display: str
+    catalog: str
+    qualified: str
+    columns: tuple[ColumnMetadata, ...]
+    view: str
+    handle: ConnectorTableHandle | None = None
+    metadata: ConnectorTableMetadata | None = None
+    dataframe: Any = field(default=None, compare=False)
+    row_count: int | None = None
+    deterministic: bool = True
+
+
+class Tables(Protocol):
+    """Where the analyzer looks tables up; the engine implements it over its catalogs and the notebook's names."""
+
+    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
+        """Find a table by one to three name parts (lower case except for DataFrames); None if there is none."""
+
+    def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND if those are missing."""
+
+    def names(self) -> Sequence[str]:
+        """Give all names that could have been meant, for "did you mean"."""
+
+    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
+        """Let Spark say which columns a query over the bindings' views has."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column that expressions can speak of.
+
+    Args:
+        symbol: its name within the plan, unique in the statement; also its name in Spark text (there in backquotes).
+        name: its name as written where it was made; None for a column without a name.
+        type: its type.
+        relation: the name or alias by which it may be qualified.
+    """
+
+    symbol: str
+    name: str | None
+    type: Type
+    relation: str | None = None
+
+
+@dataclass(frozen=True)
+class TypedExpression:
+    """An expression with its type, ready to run.
+
+    Args:
+        type: its SQL type, after coercion where one was needed.
+        spark: Spark SQL text over symbols and views, with Trino's meaning.
+        text: the expression as written.
+        span: where it stands.
+        references: the symbols it reads, outer ones of its subqueries included.
+        deterministic: it gives the same value for the same row, always.
+        tree: the typed tree that ``spark`` was printed from, for other printers.
+    """
+
+    type: Type
+    spark: str
+    text: str
+    span: Span
+    references: frozenset[str] = frozenset()
+    deterministic: bool = True
+    tree: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The source of a MERGE: a table, or any query, which Spark plans.
+
+    Args:
+        fields: its columns, in order.
+        spark: Spark SQL text of the query, its output columns named by the fields' symbols; None for a plain table.
+        binding: the table, if it is a plain one.
+        text: the source as written, for display.
+        alias: the name it goes by, if any.
+        deterministic: reading it twice gives the same rows.
+    """
+
+    fields: tuple[Field, ...]
+    text: str
+    alias: str | None
+    spark: str | None = None
+    binding: TableBinding | None = None
+    deterministic: bool = True
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know though the statement runs: a sentence, and the place it is about."""
+
+    message: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ClauseAnalysis:
+    """A WHEN clause, resolved.
+
+    Args:
+        number: case number, from 0.
+        matched: WHEN MATCHED or WHEN NOT MATCHED.
+        operation: INSERT, UPDATE, DELETE.
+        condition: the AND condition (boolean), or None.
+        values: per table column the assigned expression, coerced to the column's type; None where nothing is assigned
+            (an UPDATE keeps the old value, an INSERT writes NULL or the default).
+        text: the clause as written.
+        span: from WHEN to the end of the clause.
+    """
+
+    number: int
+    matched: bool
+    operation: Operation
+    condition: TypedExpression | None
+    values: tuple[TypedExpression | None, ...]
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Base of all analyses.
+
+    Args:
+        text: the statement's text.
+        bindings: every table the statement reads, each once; the engine makes their views before it runs Spark text.
+        notices: what the user should know though the statement runs.
+    """
+
+    text: str
+    bindings: tuple[TableBinding, ...]
+    notices: tuple[Notice, ...]
+
+
+@dataclass(frozen=True)
+class MergeAnalysis(Analysis):
+    """A MERGE, resolved.
+
+    Args:
+        target: the target table; its rows are read under ``target_fields``, not through its view (subqueries use the view).
+        target_alias: the name it goes by in the statement, as written.
+        target_fields: its columns in table order.
+        source: the source.
+        on: the ON condition (boolean).
+        equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
+            each side of the same type and reading only its own side; what else ON says is not in here.
+        clauses: the WHEN clauses in order.
+    """
+
+    target: TableBinding
+    target_alias: str
+    target_fields: tuple[Field, ...]
+    source: Source
+    on: TypedExpression
+    equalities: tuple[tuple[str, str], ...]
+    clauses: tuple[ClauseAnalysis, ...]
+
+
+@dataclass(frozen=True)
+class QueryAnalysis(Analysis):
+    """A query, resolved: its Spark text, whose output columns are named by the fields' symbols."""
+
+    spark: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class InsertAnalysis(Analysis):
+    """An INSERT: the query's columns coerced to the table's; omitted columns are NULL.
+
+    Args:
+        target: the table.
+        spark: Spark text whose output columns are exactly the table's, in table order, under the table's column names.
+    """
+
+    target: TableBinding
+    spark: str
+
+
+@dataclass(frozen=True)
+class CreateTableAnalysis(Analysis):
+    """A CREATE TABLE [AS].
+
+    Args:
+        name: catalog, schema, table (lower case).
+        metadata: the table to make; column names as written.
+        exists: a table of that name is there already and IF NOT EXISTS was said.
+        spark: for CREATE TABLE AS the Spark text of the query, output columns as in ``metadata``; None without a query.
+    """
+
+    name: tuple[str, str, str]
+    metadata: ConnectorTableMetadata
+    exists: bool
+    spark: str | None
+
+
+@dataclass(frozen=True)
+class DropTableAnalysis(Analysis):
+    """A DROP TABLE; ``target`` is None where IF EXISTS found nothing."""
+
+    target: TableBinding | None
+
+
+@dataclass(frozen=True)
+class ExplainAnalysis(Analysis):
+    """An EXPLAIN and the analysis of what it explains."""
+
+    statement: Explain
+    inner: Analysis

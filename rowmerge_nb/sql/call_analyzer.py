@@ -1,0 +1,364 @@
+"""Analyzes calls: special forms such as COALESCE and TRY, scalar functions, aggregates, functions over windows, lambdas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql import expressions as e
+from rowmerge_nb.sql import functions as f
+from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.types import can_coerce, common_type, is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.sql.context import Context
+    from rowmerge_nb.sql.relations import QueryResult
+    from rowmerge_nb.sql.scope import Scope
+
+__all__ = ["CallAnalyzer", "Place"]
+
+_LAMBDA: Final = Type("function")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an expression stands, and what may stand there.
+
+    Args:
+        name: the clause's name for errors, for instance ``"WHERE clause"``.
+        aggregates: aggregate functions are allowed.
+        windows: functions over windows are allowed.
+    """
+
+    name: str
+    aggregates: bool = False
+    windows: bool = False
+
+
+class CallAnalyzer:
+    """The part of the expression analyzer that knows calls.
+
+    Args:
+        context: the statement's state.
+        scope: the names that can be seen.
+        place: where the expression stands.
+        prefer_target: an ambiguous bare name means the target's column (UPDATE SET in the documents' era).
+        named: the queries of WITH that subqueries can see.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        scope: Scope,
+        place: Place,
+        *,
+        prefer_target: bool = False,
+        named: Any = None,
+    ) -> None:
+        self.context = context
+        self.scope = scope
+        self.place = place
+        self.prefer_target = prefer_target
+        self.named = named or {}
+        self.variables: dict[str, e.Typed] = {}
+        self.outer: list[tuple[e.Column, int]] = []
+        self._inside_aggregate = False
+
+    def analyze(self, node: s.Expression) -> e.Typed:
+        """Give the typed expression of a written one; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
+        """Coerce expressions to their common type; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def boolean(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze a condition; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def refuse(self, message: str, node: s.Expression) -> NoReturn:
+        """Refuse what Trino has and this engine has not."""
+        self.context.error("NOT_SUPPORTED", message, node.place)
+
+    def coerce(self, value: e.Typed, target: Type) -> e.Typed:
+        """Coerce a value to a type that it coerces to."""
+        if value.type == target:
+            return value
+        if isinstance(value, e.Constant) and value.value is None:
+            return e.Constant(target, None)
+        return e.Apply(target, "cast", (value,))
+
+    def call(self, name: str, kind: Type) -> e.Typed:
+        """A call without arguments of a function that has no overloads."""
+        spark = {"current_date": "current_date()", "current_timestamp": "current_timestamp()", "localtimestamp": "localtimestamp()"}[name]
+        return e.Apply(kind, "function", (), f.Overload(name, (), str(kind), spark, variadic=False))
+
+    def subquery(self, query: s.QueryNode) -> QueryResult:
+        """Analyze a query inside an expression, whose names may reach out to this scope."""
+        from rowmerge_nb.sql.relations import QueryAnalyzer  # noqa: PLC0415 - queries hold expressions, expressions hold queries
+
+        result = QueryAnalyzer(self.context, self.scope, self.named).query(query)
+        self.outer.extend((column, depth) for column, depth in result.reaching if depth > 0)
+        return result
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: s.Call) -> e.Typed:
+        special = _FORMS.get(node.name)
+        if special is not None:
+            return special(self, node)
+        if node.window is not None:
+            return self._windowed(node)
+        if f.is_aggregate(node.name):
+            return self._aggregate(node)
+        if f.is_window(node.name):
+            self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.place)
+        return self.function(node.name, self._arguments(node), node.arguments, node)
+
+    def _arguments(self, node: s.Call) -> list[e.Typed]:
+        """Analyze the arguments; lambdas wait until the other arguments tell the types of their parameters."""
+        values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
+        for index, argument in enumerate(node.arguments):
+            if isinstance(argument, s.Lambda):
+                values[index] = self._lambda(argument, _lambda_types(node.name, [v.type for v in values], index))
+        return values
+
+    def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
+        if len(kinds) != len(node.parameters):
+            said = f"Expected a lambda that takes {len(kinds)} argument(s) but got {len(node.parameters)}"
+            self.context.error("INVALID_PARAMETER_USAGE", said, node.place)
+        before = self.variables
+        names = [self.context.symbols.new(parameter.value) for parameter in node.parameters]
+        bound = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, kinds, names, strict=True)}
+        self.variables = {**before, **bound}
+        body = self.analyze(node.body)
+        self.variables = before
+        return e.Function(Type("function", (body.type,)), tuple(names), body)
+
+    def function(self, name: str, values: Sequence[e.Typed], nodes: Sequence[s.Expression], node: s.Expression) -> e.Typed:
+        """Analyze the call of a scalar function over analyzed arguments."""
+        found = f.resolve(name, [value.type for value in values])
+        if found is None:
+            self._not_found(name, values, node)
+        arguments = tuple(
+            value if isinstance(value, e.Function) else self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True)
+        )
+        return e.Apply(found.result, "function", arguments, found.overload)
+
+    def _not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
+        if not f.overloads(name):
+            near = f.nearest(name, tuple(_FORMS))
+            hint = f"Did you mean '{near}'?" if near else None
+            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.place, hint)
+        kinds = ", ".join(str(value.type) for value in values)
+        said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"
+        self.context.error("FUNCTION_NOT_FOUND", said, node.place)
+
+    # -- aggregates and windows -----------------------------------------------------------------------------------
+
+    def _aggregate(self, node: s.Call) -> e.Typed:
+        if not self.place.aggregates or self._inside_aggregate:
+            if self._inside_aggregate:
+                shown = node.span.of(self.context.text)
+                self.context.error("NESTED_AGGREGATION", f"Cannot nest aggregations inside aggregation '{node.name}': [{shown}]", node.place)
+            self._not_scalar(node)
+        return self._aggregated(node)
+
+    def _not_scalar(self, node: s.Call) -> NoReturn:
+        shown = node.span.of(self.context.text)
+        said = f"{self.place.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
+        self.context.error("EXPRESSION_NOT_SCALAR", said, node.place)
+
+    def _aggregated(self, node: s.Call) -> e.Aggregate:
+        self._inside_aggregate = True
+        values = [] if node.star else [self.analyze(argument) for argument in node.arguments]
+        condition = self.boolean(node.filter, "FILTER must evaluate to a boolean (actual: {})") if node.filter else None
+        order_by = tuple(self.sort(item) for item in node.order_by)
+        self._inside_aggregate = False
+        if order_by:
+            self.refuse(f"ORDER BY in the aggregate {node.name} is not supported by this engine", node)
+        found = f.resolve(node.name, [value.type for value in values])
+        if found is None:
+            self._not_found(node.name, values, node)
+        arguments = tuple(self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True))
+        return e.Aggregate(found.result, node.name, arguments, node.distinct, condition)
+
+    def sort(self, item: s.SortItem) -> e.Sort:
+        """Analyze a sort key."""
+        return e.Sort(self.analyze(item.value), item.descending, item.nulls_first)
+
+    def _windowed(self, node: s.Call) -> e.Typed:
+        if not self.place.windows:
+            self._not_scalar(node)
+        assert node.window is not None
+        if f.is_aggregate(node.name):
+            function: e.Typed = self._aggregated(node)
+        elif f.is_window(node.name):
+            function = self.function(node.name, self._arguments(node), node.arguments, node)
+        else:
+            self._not_found(node.name, self._arguments(node), node)
+        partition_by = tuple(self.analyze(part) for part in node.window.partition_by)
+        order_by = tuple(self.sort(item) for item in node.window.order_by)
+        return e.Windowed(function.type, function, partition_by, order_by, node.window.frame, node.nulls == "IGNORE")
+
+    # -- special forms --------------------------------------------------------------------------------------------
+
+    def _coalesce(self, node: s.Call) -> e.Typed:
+        if len(node.arguments) < 2:  # noqa: PLR2004 - Trino's rule
+            self.context.error("INVALID_FUNCTION_ARGUMENT", "The 'coalesce' function must have at least two arguments", node.place)
+        parts = self.alike([self.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
+        return e.Apply(parts[0].type, "coalesce", tuple(parts))
+
+    def _nullif(self, node: s.Call) -> e.Typed:
+        self._count(node, 2, 2)
+        first, second = (self.analyze(argument) for argument in node.arguments)
+        common = common_type(first.type, second.type)
+        if common is None:
+            said = f"Types are not comparable with NULLIF: {first.type} vs {second.type}"
+            self.context.error("TYPE_MISMATCH", said, node.place)
+        same = e.Apply(BOOLEAN, "=", (self.coerce(first, common), self.coerce(second, common)))
+        return e.Apply(first.type, "nullif", (first, same))
+
+    def _if(self, node: s.Call) -> e.Typed:
+        self._count(node, 2, 3)
+        condition = self.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
+        values = [self.analyze(argument) for argument in node.arguments[1:]]
+        if len(values) == 2 and common_type(values[0].type, values[1].type) is None:  # noqa: PLR2004 - both branches
+            said = f"Result types for IF must be the same: {values[0].type} vs {values[1].type}"
+            self.context.error("TYPE_MISMATCH", said, node.place)
+        values = self.alike(values, node.arguments[1:], "IF results")
+        return e.Apply(values[0].type, "case", (condition, *values))
+
+    def _try(self, node: s.Call) -> e.Typed:
+        self._count(node, 1, 1)
+        value = self.analyze(node.arguments[0])
+        risky = _hidden_failure(value)
+        if risky is not None:
+            self.refuse(f"TRY around {risky.upper()} whose parts can fail is not supported by this engine", node)
+        return e.Apply(value.type, "try", (value,))
+
+    def _typeof(self, node: s.Call) -> e.Typed:
+        self._count(node, 1, 1)
+        return e.Constant(VARCHAR, str(self.analyze(node.arguments[0]).type))
+
+    def _extreme(self, node: s.Call) -> e.Typed:
+        values = [self.analyze(argument) for argument in node.arguments]
+        kinds = [value.type for value in values]
+        common: Type | None = UNKNOWN
+        for kind in kinds:
+            common = common_type(common, kind) if common is not None else None
+        if common is None or not values:
+            shown = ", ".join(map(str, kinds))
+            said = f"Unexpected parameters ({shown}) for function {node.name}. Expected: {node.name}(E) E:orderable"
+            self.context.error("FUNCTION_NOT_FOUND", said, node.place)
+        return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
+
+    def _concat(self, node: s.Call) -> e.Typed:
+        values = [self.analyze(argument) for argument in node.arguments]
+        kinds = [value.type for value in values]
+        arrays = [kind for kind in kinds if kind.base == "array"]
+        if arrays:
+            return self._concat_arrays(node, values)
+        if all(is_text(kind) or kind == UNKNOWN for kind in kinds) and values:
+            return e.Apply(_joined(kinds), "concat", tuple(self.coerce(v, VARCHAR) if v.type == UNKNOWN else v for v in values))
+        if all(kind.base == "varbinary" or kind == UNKNOWN for kind in kinds) and values:
+            return e.Apply(Type("varbinary"), "concat", tuple(self.coerce(v, Type("varbinary")) for v in values))
+        self._concat_refused(node, kinds)
+
+    def _concat_arrays(self, node: s.Call, values: list[e.Typed]) -> e.Typed:
+        element: Type | None = UNKNOWN
+        for value in values:
+            inner = value.type.parameters[0] if value.type.base == "array" else value.type
+            element = common_type(element, inner) if element is not None else None
+        if element is None:
+            self._concat_refused(node, [value.type for value in values])
+        target = Type("array", (element,))
+        parts = [
+            self.coerce(value, target)
+            if value.type.base == "array" or value.type == UNKNOWN
+            else e.Apply(target, "array", (self.coerce(value, element),))
+            for value in values
+        ]
+        return e.Apply(target, "concat", tuple(parts))
+
+    def _concat_refused(self, node: s.Call, kinds: Sequence[Type]) -> NoReturn:
+        said = (
+            f"Unexpected parameters ({', '.join(map(str, kinds))}) for function concat. Expected: concat(E, array(E)) E, "
+            "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"
+        )
+        hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
+        self.context.error("FUNCTION_NOT_FOUND", said, node.place, hint if any(map(is_text, kinds)) else None)
+
+    def _grouping(self, node: s.Call) -> e.Typed:
+        if not self.place.aggregates:
+            self._not_scalar(node)
+        self.refuse("GROUPING is not supported by this engine", node)
+
+    def _count(self, node: s.Call, low: int, high: int) -> None:
+        if not low <= len(node.arguments) <= high:
+            said = f"Invalid number of arguments for '{node.name}' function"
+            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+
+
+def _joined(kinds: Sequence[Type]) -> Type:
+    """Text joined with text is varchar; char joined with char is char of both lengths."""
+    if all(kind.base == "char" for kind in kinds):
+        return Type("char", (sum(kind.parameters[0] for kind in kinds),))
+    return VARCHAR
+
+
+def _lambda_types(name: str, kinds: Sequence[Type], index: int) -> Sequence[Type]:
+    first = kinds[0] if kinds else UNKNOWN
+    inner = first.parameters or (UNKNOWN, UNKNOWN)
+    if name == "reduce":
+        state = kinds[1] if len(kinds) > 1 else UNKNOWN
+        return (state, inner[0]) if index == 2 else (state,)  # noqa: PLR2004 - reduce(array, start, step, finish)
+    if name == "zip_with":
+        second = kinds[1].parameters if len(kinds) > 1 else ()
+        return (inner[0], (second or (UNKNOWN,))[0])
+    if first.base == "map":
+        return inner[:2]
+    return inner[:1]
+
+
+_SAFE: Final = frozenset({"is null", "and", "or", "not", "distinct", "coalesce", "case", "in", "nullif", "row", "array", "greatest", "least"})
+
+
+def _can_fail(node: e.Typed) -> bool:
+    """Can evaluating it raise an error?"""
+    for part in e.walk(node):
+        if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function"}:
+            return True
+        if isinstance(part, e.Apply) and part.name == "cast" and not can_coerce(part.arguments[0].type, part.type):
+            return True
+        if isinstance(part, e.Subquery):
+            return True
+    return False
+
+
+def _hidden_failure(node: e.Typed) -> str | None:
+    """Find a form in which a failing part would not make the whole NULL, so that TRY could not be told from it."""
+    for part in e.walk(node):
+        if isinstance(part, e.Apply) and part.name in _SAFE:
+            risky = part.arguments[::2] if part.name == "case" and len(part.arguments) % 2 == 0 else part.arguments
+            if part.name == "case" and len(part.arguments) % 2:
+                risky = part.arguments[:-1:2]
+            if any(_can_fail(argument) for argument in risky):
+                return part.name
+    return None
+
+
+_FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
+    "coalesce": CallAnalyzer._coalesce,
+    "nullif": CallAnalyzer._nullif,
+    "if": CallAnalyzer._if,
+    "try": CallAnalyzer._try,
+    "typeof": CallAnalyzer._typeof,
+    "greatest": CallAnalyzer._extreme,
+    "least": CallAnalyzer._extreme,
+    "concat": CallAnalyzer._concat,
+    "grouping": CallAnalyzer._grouping,
+}

@@ -1,0 +1,197 @@
+"""The typed tree of expressions: every node has its type, and nothing in it is text of one engine.
+
+Printers turn the tree into text: `rowmerge_nb.sql.spark` for Spark SQL. What an expression means is decided where the
+tree is made; a printer only has to keep that meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.spi.types import Type
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.statements import Span
+
+__all__ = [
+    "Aggregate",
+    "Apply",
+    "Column",
+    "Constant",
+    "Function",
+    "Sort",
+    "Subquery",
+    "Typed",
+    "Variable",
+    "Windowed",
+    "fail",
+    "quote",
+    "references",
+    "text_literal",
+    "walk",
+]
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Base of the tree. Spans do not count when two expressions are compared, as GROUP BY does."""
+
+    type: Type
+
+
+@dataclass(frozen=True)
+class Column(Typed):
+    """A column by its symbol; ``outer`` if it belongs to a query around the one that it stands in."""
+
+    symbol: str
+    outer: bool = False
+
+
+@dataclass(frozen=True)
+class Constant(Typed):
+    """A constant; ``value`` is None for NULL, otherwise plain text in the form that the type's literal has."""
+
+    value: str | None
+
+
+@dataclass(frozen=True)
+class Apply(Typed):
+    """An operator or a function over arguments; ``detail`` is what is not an argument, such as a field's index."""
+
+    name: str
+    arguments: tuple[Typed, ...]
+    detail: Any = None
+
+
+@dataclass(frozen=True)
+class Variable(Typed):
+    """A lambda's parameter."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Function(Typed):
+    """A lambda."""
+
+    parameters: tuple[str, ...]
+    body: Typed
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A key to sort by."""
+
+    value: Typed
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Aggregate(Typed):
+    """An aggregate function over the rows of a group."""
+
+    name: str
+    arguments: tuple[Typed, ...]
+    distinct: bool = False
+    filter: Typed | None = None
+    order_by: tuple[Sort, ...] = ()
+
+
+@dataclass(frozen=True)
+class Windowed(Typed):
+    """A function over a window of rows; ``frame`` is its text or None."""
+
+    function: Typed
+    partition_by: tuple[Typed, ...]
+    order_by: tuple[Sort, ...]
+    frame: str | None
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True)
+class Subquery(Typed):
+    """A query as a value.
+
+    Args:
+        kind: ``"scalar"``, ``"exists"`` or ``"in"``.
+        spark: the query as Spark SQL text.
+        value: what is looked for, of kind ``"in"``.
+        outer: the columns of queries around it that it reads.
+    """
+
+    kind: str
+    spark: str
+    value: Typed | None = None
+    outer: tuple[Column, ...] = ()
+    deterministic: bool = True
+
+
+def children(node: Typed) -> tuple[Typed, ...]:
+    """Give the expressions directly below a node."""
+    if isinstance(node, Apply):
+        return node.arguments
+    if isinstance(node, Function):
+        return (node.body,)
+    if isinstance(node, Subquery):
+        return (*node.outer, *((node.value,) if node.value else ()))
+    if isinstance(node, Aggregate):
+        return (*node.arguments, *((node.filter,) if node.filter else ()), *(item.value for item in node.order_by))
+    if isinstance(node, Windowed):
+        return (node.function, *node.partition_by, *(item.value for item in node.order_by))
+    return ()
+
+
+def walk(node: Typed) -> Iterator[Typed]:
+    """Give the node and everything below it, outside in."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def references(node: Typed) -> frozenset[str]:
+    """Give the symbols that an expression reads, those its subqueries read from outside included.
+
+    >>> sorted(references(Apply(Type("boolean"), "=", (Column(Type("date"), "a"), Column(Type("date"), "b")))))
+    ['a', 'b']
+    """
+    return frozenset(part.symbol for part in walk(node) if isinstance(part, Column))
+
+
+def quote(name: str) -> str:
+    """Quote a name for Spark SQL.
+
+    >>> quote("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def text_literal(value: str) -> str:
+    r"""Write a string literal for Spark SQL, whose literals know backslash escapes.
+
+    >>> text_literal("it's a \\")
+    "'it\\'s a \\\\'"
+    """
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def fail(code: str, *message: str) -> str:
+    """Write Spark SQL that raises an error which the engine reports with Trino's code.
+
+    Args:
+        code: Trino's error name.
+        message: parts of the message, each Spark SQL text of a string; `text_literal` makes one from plain text.
+
+    >>> fail("DIVISION_BY_ZERO", text_literal("Division by zero"))
+    "raise_error('[[DIVISION_BY_ZERO]] Division by zero')"
+    >>> fail("INVALID_CAST_ARGUMENT", text_literal("Cannot cast "), "CAST(`x` AS STRING)")
+    "raise_error(concat('[[INVALID_CAST_ARGUMENT]] Cannot cast ', CAST(`x` AS STRING)))"
+    """
+    mark = f"[[{code}]] "
+    if message and message[0].startswith("'"):
+        first = f"'{mark}{message[0][1:]}"
+        return f"raise_error({first})" if len(message) == 1 else f"raise_error(concat({first}, {', '.join(message[1:])}))"
+    return f"raise_error(concat('{mark}', {', '.join(message)}))"

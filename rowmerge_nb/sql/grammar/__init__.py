@@ -1,0 +1,1 @@
+"""The grammar: readers over tokens that refuse what Trino refuses, where Trino refuses it."""

@@ -1,0 +1,193 @@
+"""The cursor over tokens that every reader of the grammar shares, and how it says what it had expected."""
+
+from __future__ import annotations
+
+import difflib
+from typing import NoReturn, TypeVar
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.statements import Identifier, Span, TableName
+from rowmerge_nb.sql.syntax import Node
+from rowmerge_nb.sql.tokens import RESERVED, Kind, Token, tokenize
+
+__all__ = ["Reader"]
+
+_T = TypeVar("_T", bound=Node)
+
+_REFUSED = {
+    ("BY", "THEN"): "Trino's MERGE has no WHEN NOT MATCHED BY SOURCE or BY TARGET; plain WHEN NOT MATCHED means BY TARGET.",
+    ("DO", "UPDATE"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
+    ("DO", "INSERT"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
+    ("*", "SET"): "Trino's MERGE has no UPDATE *; write SET and the columns.",
+    ("*", "<identifier>"): "Trino's MERGE has no UPDATE SET *; write the columns.",
+    ("*", "VALUES"): "Trino's MERGE has no INSERT *; write the columns and VALUES.",
+    ("DEFAULT", "VALUES"): "Trino's MERGE has no INSERT DEFAULT VALUES; write the columns and VALUES.",
+    ("ROW", "VALUES"): "Trino's MERGE has no INSERT ROW; write the columns and VALUES.",
+    ("RETURNING", "WHEN"): "Trino has no RETURNING; query the table after the statement.",
+    ("RETURNING", "WHERE"): "Trino has no RETURNING; query the table after the statement.",
+    ("ELSE", "WHEN"): "Trino's MERGE has no ELSE; write one more WHEN clause.",
+    ("WHERE", "WHEN"): "Trino's WHEN clauses have no WHERE; write the condition after WHEN MATCHED AND.",
+    ("WHERE", "THEN"): "Trino's WHEN clauses have no WHERE; write the condition after AND.",
+    ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
+    ("UPDATE", "SELECT"): "Trino refuses WITH before UPDATE; write the WITH inside a subquery.",
+    ("DELETE", "SELECT"): "Trino refuses WITH before DELETE; write the WITH inside a subquery.",
+    ("INSERT", "SELECT"): "Trino refuses WITH before INSERT; write it after INSERT INTO table.",
+}
+"""(offending word, one of the expected ones): what to say about forms that other engines have and Trino refuses."""
+
+
+class Reader:
+    """A cursor over the tokens of one statement.
+
+    What a reader asked for at the farthest token that it reached is what an error says was expected; that is Trino's rule
+    too, and it makes trying one reading after another safe.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokenize(text)
+        self.index = 0
+        self._farthest = 0
+        self._expected: set[str] = set()
+
+    # -- looking --------------------------------------------------------------------------------------------------
+
+    @property
+    def token(self) -> Token:
+        """The token that is next."""
+        return self.tokens[self.index]
+
+    def ahead(self, count: int = 1) -> Token:
+        """The token ``count`` places after the next one."""
+        return self.tokens[min(self.index + count, len(self.tokens) - 1)]
+
+    def note(self, *labels: str) -> None:
+        """Remember that these could stand here."""
+        if self.index > self._farthest:
+            self._farthest, self._expected = self.index, set()
+        if self.index == self._farthest:
+            self._expected.update(labels)
+
+    def restart(self) -> None:
+        """Forget what else could stand here: at a mandatory choice Trino names only the choice's own words."""
+        self._farthest, self._expected = self.index, set()
+
+    def at(self, *words: str) -> bool:
+        """Is the next token one of these words or symbols? They are remembered as possible if not."""
+        if self.token.word in words:
+            return True
+        self.note(*(f"'{word}'" for word in words))
+        return False
+
+    def accept(self, *words: str) -> Token | None:
+        """Take the next token if it is one of these words or symbols."""
+        if not self.at(*words):
+            return None
+        return self.take()
+
+    def accept_all(self, *words: str) -> bool:
+        """Take a sequence of words, or nothing; the first decides, the others must follow."""
+        if not self.accept(words[0]):
+            return False
+        for word in words[1:]:
+            self.expect(word)
+        return True
+
+    def take(self) -> Token:
+        """Take the next token, whatever it is."""
+        token = self.token
+        self.index = min(self.index + 1, len(self.tokens) - 1)
+        return token
+
+    def expect(self, *words: str) -> Token:
+        """Take the next token, which must be one of these words or symbols."""
+        return self.accept(*words) or self.fail()
+
+    def expect_end(self) -> None:
+        """The statement must end here."""
+        if self.token.kind is not Kind.END:
+            self.note("<EOF>")
+            self.fail()
+
+    # -- names ----------------------------------------------------------------------------------------------------
+
+    def at_identifier(self, token: Token | None = None) -> bool:
+        """Can the token (the next one if none is given) be a name?"""
+        token = token or self.token
+        if token.kind is Kind.WORD:
+            return token.word not in RESERVED
+        return token.kind in {Kind.QUOTED, Kind.BACKQUOTED, Kind.DIGITS_FIRST}
+
+    def identifier(self) -> Identifier:
+        """Take a name."""
+        if not self.at_identifier():
+            self.note("<identifier>")
+            self.fail()
+        token = self.take()
+        if token.kind is Kind.BACKQUOTED:
+            self.error("backquoted identifiers are not supported; use double quotes to quote identifiers", token.span)
+        if token.kind is Kind.DIGITS_FIRST:
+            self.error("identifiers must not start with a digit; surround the identifier with double quotes", token.span)
+        return Identifier(token.name, token.span)
+
+    def accept_identifier(self) -> Identifier | None:
+        """Take a name if there is one."""
+        if self.at_identifier():
+            return self.identifier()
+        self.note("<identifier>")
+        return None
+
+    def identifiers(self) -> tuple[Identifier, ...]:
+        """Take names with commas between them."""
+        names = [self.identifier()]
+        while self.accept(","):
+            names.append(self.identifier())
+        return tuple(names)
+
+    def accept_columns(self) -> tuple[Identifier, ...]:
+        """Take ``(a, b)`` if it is there."""
+        if not self.accept("("):
+            return ()
+        names = self.identifiers()
+        self.expect(")")
+        return names
+
+    def table_name(self) -> TableName:
+        """Take a table's name; Trino finds more than three parts only after the whole statement was read."""
+        start = self.index
+        parts = [self.identifier()]
+        while self.accept("."):
+            parts.append(self.identifier())
+        return TableName(tuple(parts), self.span_from(start))
+
+    # -- places and errors ----------------------------------------------------------------------------------------
+
+    def span_from(self, start: int) -> Span:
+        """The span from the token with index ``start`` to the one just taken."""
+        first, last = self.tokens[start].span, self.tokens[max(self.index - 1, start)].span
+        return Span(first.start, last.end, first.line, first.column)
+
+    def error(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
+        """Raise a ParseError; without a span it has no position."""
+        if span is None:
+            raise ParseError(message, hint=hint)
+        raise ParseError(message, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+
+    def fail(self) -> NoReturn:
+        """Raise what Trino says at a token that nothing expects."""
+        token = self.tokens[self._farthest]
+        shown = token.text or "<EOF>"
+        message = f"mismatched input '{shown}'. Expecting: {', '.join(sorted(self._expected))}"
+        self.error(message, token.span, self._hint(token))
+
+    def _hint(self, token: Token) -> str | None:
+        words = [label.strip("'") for label in self._expected]
+        for word in words:
+            if (token.word, word) in _REFUSED:
+                return _REFUSED[token.word, word]
+        if token.kind is Kind.UNKNOWN and token.text in "'\"":
+            return "The quote is never closed." if token.text == "'" else "The double quote is never closed."
+        if token.kind is Kind.WORD:
+            near = difflib.get_close_matches(token.word, [word for word in words if word.isalpha()], n=1)
+            return f"Did you mean {near[0]}?" if near else None
+        return None

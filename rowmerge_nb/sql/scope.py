@@ -1,0 +1,127 @@
+"""What a name may mean: fields, scopes around scopes, and the symbols that stand for columns in the plan."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["Found", "Scope", "ScopeField", "Symbols"]
+
+RESERVED_SYMBOLS: Final = frozenset(
+    {"unique_id", "present", "row_id", "merge_row", "case_number", "is_distinct", "hash", "operation", "insert_from_update"}
+)
+"""Names that the planner gives to its own columns."""
+
+
+class Symbols:
+    """Allocates the names of columns in the plan: like the column's name, unique whatever the letter case.
+
+    >>> symbols = Symbols()
+    >>> symbols.new("customer"), symbols.new("Customer"), symbols.new("present"), symbols.new(None)
+    ('customer', 'customer_0', 'present_0', 'expr')
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set(RESERVED_SYMBOLS)
+
+    def new(self, name: str | None) -> str:
+        """Give a symbol like this name that no other column of the statement has."""
+        base = (name or "expr").lower().lstrip("$") or "expr"
+        symbol, count = base, 0
+        while symbol in self._used:
+            symbol, count = f"{base}_{count}", count + 1
+        self._used.add(symbol)
+        return symbol
+
+
+@dataclass(frozen=True)
+class ScopeField:
+    """A column that names can find.
+
+    Args:
+        symbol: its symbol.
+        name: its name as written; None if it has none, and then no name finds it.
+        type: its type.
+        qualifier: the parts that may stand before its name, lower case: an alias, or the table's name as written.
+        target: it is a column of a MERGE's target.
+    """
+
+    symbol: str
+    name: str | None
+    type: Type
+    qualifier: tuple[str, ...] = ()
+    target: bool = False
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        """Do these parts name this field? What stands before the name must be the end of the qualifier."""
+        if self.name is None or self.name.lower() != parts[-1]:
+            return False
+        prefix = tuple(parts[:-1])
+        return not prefix or self.qualifier[-len(prefix) :] == prefix
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a name was found to mean: candidates (more than one: ambiguous), how many parts they took, and how far out."""
+
+    fields: tuple[ScopeField, ...]
+    used: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The fields that an expression sees, and the scope of the query around.
+
+    Args:
+        fields: the fields.
+        parent: the scope around; its fields are outer ones.
+        barrier: the text of a clause from whose subqueries nothing outside may be referred to (ON of MERGE).
+    """
+
+    fields: tuple[ScopeField, ...]
+    parent: Scope | None = None
+    barrier: bool = False
+
+    def find(self, parts: Sequence[str]) -> Found | None:
+        """Find the fields that the longest beginning of a dotted name means; innermost scope first."""
+        scope: Scope | None = self
+        depth = 0
+        while scope is not None:
+            for used in range(len(parts), 0, -1):
+                matching = tuple(field for field in scope.fields if field.matches(parts[:used]))
+                if matching:
+                    return Found(matching, used, depth)
+            scope, depth = scope.parent, depth + 1
+        return None
+
+    def blocked(self, depth: int) -> bool:
+        """May a name not reach ``depth`` scopes out, because a barrier lies between?"""
+        scope: Scope | None = self
+        for _ in range(depth):
+            assert scope is not None
+            scope = scope.parent
+        return depth > 0 and scope is not None and scope.barrier
+
+    def like(self, parts: Sequence[str]) -> str | None:
+        """Give the visible name most like this one, qualified where the parts are; None if none is near."""
+        names: dict[str, str] = {}
+        scope: Scope | None = self
+        while scope is not None:
+            for field in scope.fields:
+                if field.name is not None:
+                    names.setdefault(field.name.lower(), field.name)
+                    if field.qualifier:
+                        names.setdefault(f"{field.qualifier[-1]}.{field.name}".lower(), f"{field.qualifier[-1]}.{field.name}")
+            scope = scope.parent
+        wanted = [name for name in names if ("." in name) == (len(parts) > 1)]
+        near = difflib.get_close_matches(".".join(parts), wanted, n=1, cutoff=0.5)
+        if not near and len(parts) > 1:
+            near = [name for name in wanted if name.split(".")[-1] == parts[-1]][:1]
+        return names[near[0]] if near else None

@@ -1,0 +1,354 @@
+"""Prints typed expressions as Spark SQL that has Trino's meaning (ANSI mode, session time zone UTC)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.sql import expressions as e
+from rowmerge_nb.sql.casts import cast, store
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_numeric, spark_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.functions import Overload
+
+__all__ = ["print_spark", "sort_keys"]
+
+_SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
+_TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+
+
+def print_spark(node: e.Typed, *, safe: bool = False) -> str:
+    """Print an expression.
+
+    Args:
+        node: the expression.
+        safe: print it as TRY means it: NULL where it would fail.
+
+    >>> from rowmerge_nb.spi.types import BOOLEAN, INTEGER
+    >>> print_spark(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
+    '(`a` = 1)'
+    """
+    return _Printer(safe=safe).text(node)
+
+
+def sort_keys(keys: tuple[e.Sort, ...]) -> str:
+    """Print sort keys; the place of NULL is always said, because Spark's default differs from Trino's."""
+    return ", ".join(
+        f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in keys
+    )
+
+
+class _Printer:
+    def __init__(self, *, safe: bool) -> None:
+        self.safe = safe
+
+    def text(self, node: e.Typed) -> str:
+        if isinstance(node, e.Column):
+            return e.quote(node.symbol)
+        if isinstance(node, e.Constant):
+            return _constant(node.type, node.value)
+        if isinstance(node, e.Variable):
+            return node.name
+        if isinstance(node, e.Function):
+            names = node.parameters[0] if len(node.parameters) == 1 else f"({', '.join(node.parameters)})"
+            return f"{names} -> {self.text(node.body)}"
+        if isinstance(node, e.Subquery):
+            return self._subquery(node)
+        if isinstance(node, e.Aggregate):
+            return self._aggregate(node, node.name)
+        if isinstance(node, e.Windowed):
+            return self._windowed(node)
+        assert isinstance(node, e.Apply)
+        writer = _WRITERS.get(node.name)
+        assert writer is not None, node.name
+        return writer(self, node)
+
+    def all(self, nodes: tuple[e.Typed, ...]) -> list[str]:
+        return [self.text(node) for node in nodes]
+
+    def failure(self, code: str, *message: str) -> str:
+        return "NULL" if self.safe else e.fail(code, *message)
+
+    # -- operators ------------------------------------------------------------------------------------------------
+
+    def arithmetic(self, node: e.Apply) -> str:
+        left, right = self.all(node.arguments)
+        kinds = [argument.type for argument in node.arguments]
+        operator = str(node.detail)
+        if node.type in (INTERVAL_DAY, INTERVAL_YEAR) or not all(is_numeric(kind) for kind in kinds):
+            return self._moment(operator, left, right, node)
+        if operator in "/%":
+            return self._division(operator, left, right, node.type)
+        if self.safe and not is_float(node.type):
+            value = f"{_TRIED[operator]}({left}, {right})"
+            return f"try_cast({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
+        value = f"({left} {operator} {right})"
+        return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
+
+    def _division(self, operator: str, left: str, right: str, kind: Type) -> str:
+        if is_float(kind):
+            return _float_division(operator, left, right, kind)
+        guarded = f"nullif({right}, 0)" if self.safe else right
+        if operator == "%":
+            value = f"({left} % {guarded})"
+            return f"CAST({value} AS {spark_type(kind)})" if kind.base == "decimal" else value
+        if is_integer(kind):
+            return f"CAST({left} div {guarded} AS {spark_type(kind)})"
+        return f"CAST({left} / {guarded} AS {spark_type(kind)})"
+
+    def _moment(self, operator: str, left: str, right: str, node: e.Apply) -> str:
+        first, second = (argument.type for argument in node.arguments)
+        if node.type.base == "date":
+            day, interval, kind = (left, right, second) if first.base == "date" else (right, left, first)
+            if kind == INTERVAL_YEAR:
+                return f"({day} {operator} {interval})"
+            whole = f"extract(DAY FROM {interval})"
+            message = self.failure("INVALID_FUNCTION_ARGUMENT", "'Cannot add hour, minutes or seconds to a date'")
+            moved = f"date_{'add' if operator == '+' else 'sub'}({day}, CAST({whole} AS INT))"
+            clean = f"{interval} = make_dt_interval(CAST({whole} AS INT))"
+            return f"CASE WHEN {day} IS NULL OR {interval} IS NULL OR {clean} THEN {moved} ELSE {message} END"
+        value = f"({left} {operator} {right})"
+        return f"CAST({value} AS INTERVAL DAY TO SECOND)" if node.type == INTERVAL_DAY else value
+
+    def negate(self, node: e.Apply) -> str:
+        (value,) = self.all(node.arguments)
+        if self.safe and is_integer(node.type):
+            return f"try_subtract(CAST(0 AS {spark_type(node.type)}), {value})"
+        return f"(- {value})"
+
+    def compare(self, node: e.Apply) -> str:
+        left, right = self.all(node.arguments)
+        value = f"({left} {node.name} {right})"
+        if is_float(node.arguments[0].type):
+            return _nan_aware(node.name, left, right, value)
+        return value
+
+    def distinct(self, node: e.Apply) -> str:
+        left, right = self.all(node.arguments)
+        return f"({left} <=> {right})" if node.detail else f"(NOT ({left} <=> {right}))"
+
+    def like(self, node: e.Apply) -> str:
+        value, pattern, *escape = self.all(node.arguments)
+        negated = "NOT " if node.detail else ""
+        if not escape:
+            return f"({value} {negated}LIKE {_plain_pattern(node.arguments[1], pattern)})"
+        if isinstance(node.arguments[2], e.Constant) and escape[0] not in {"'\\\\'", "''"}:
+            return f"({value} {negated}LIKE {pattern} ESCAPE {escape[0]})"
+        doubled = f"replace(replace({pattern}, '\\\\', '\\\\\\\\'), {escape[0]}, '\\\\')"
+        return f"({value} {negated}LIKE {doubled})"
+
+    def in_list(self, node: e.Apply) -> str:
+        value, *items = self.all(node.arguments)
+        if is_float(node.arguments[0].type):
+            parts = [_nan_aware("=", value, item, f"({value} = {item})") for item in items]
+            found = f"({' OR '.join(parts)})"
+            return f"(NOT {found})" if node.detail else found
+        return f"({value} {'NOT ' if node.detail else ''}IN ({', '.join(items)}))"
+
+    def case(self, node: e.Apply) -> str:
+        texts = self.all(node.arguments)
+        default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
+        pairs = " ".join(f"WHEN {condition} THEN {value}" for condition, value in zip(texts[::2], texts[1::2], strict=True))
+        return f"CASE {pairs}{default} END"
+
+    def row(self, node: e.Apply) -> str:
+        names = [name or f"field{i}" for i, name in enumerate(node.type.fields)]
+        pairs = zip(names, self.all(node.arguments), strict=True)
+        return f"named_struct({', '.join(f'{e.text_literal(name)}, {value}' for name, value in pairs)})"
+
+    def field(self, node: e.Apply) -> str:
+        (base,) = self.all(node.arguments)
+        kind = node.arguments[0].type
+        return f"{base}.{e.quote(kind.fields[node.detail] or f'field{node.detail}')}"
+
+    def subscript(self, node: e.Apply) -> str:
+        base, index = self.all(node.arguments)
+        if node.arguments[0].type.base == "map":
+            missing = self.failure("INVALID_FUNCTION_ARGUMENT", "'Key not present in map: '", f"CAST({index} AS STRING)")
+            there = f"map_contains_key({base}, {index})"
+            return f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {there} THEN try_element_at({base}, {index}) ELSE {missing} END"
+        zero = self.failure("INVALID_FUNCTION_ARGUMENT", "'SQL array indices start at 1'")
+        negative = self.failure("INVALID_FUNCTION_ARGUMENT", "'Array subscript is negative: '", f"CAST({index} AS STRING)")
+        said = "'Array subscript must be less than or equal to array length: '"
+        beyond = self.failure("INVALID_FUNCTION_ARGUMENT", said, f"CAST({index} AS STRING)", "' > '", f"CAST(size({base}) AS STRING)")
+        return (
+            f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero} WHEN {index} < 0 THEN {negative} "
+            f"WHEN {index} > size({base}) THEN {beyond} ELSE try_element_at({base}, CAST({index} AS INT)) END"
+        )
+
+    def cast(self, node: e.Apply) -> str:
+        (argument,) = node.arguments
+        text = self.text(argument)
+        if node.detail == "store":
+            return store(text, argument.type, node.type)
+        return cast(text, argument.type, node.type, safe=self.safe or node.detail == "try")
+
+    def tried(self, node: e.Apply) -> str:
+        return print_spark(node.arguments[0], safe=True)
+
+    def function(self, node: e.Apply) -> str:
+        overload: Overload = node.detail
+        return self._fill(overload.spark, self.all(node.arguments), node.type)
+
+    def _fill(self, template: str, texts: list[str], kind: Type) -> str:
+        def filled(match: re.Match[str]) -> str:
+            name = match.group(1)
+            if name == "*":
+                return ", ".join(texts)
+            if name == "type":
+                return spark_type(kind)
+            if name.startswith("fail:"):
+                _, code, message = name.split(":", 2)
+                return self.failure(code, e.text_literal(message))
+            return texts[int(name)]
+
+        return re.sub(r"\{([^{}]+)\}", filled, template)
+
+    # -- queries' parts -------------------------------------------------------------------------------------------
+
+    def _subquery(self, node: e.Subquery) -> str:
+        if node.kind == "exists":
+            return f"EXISTS ({node.spark})"
+        if node.kind == "in":
+            assert node.value is not None
+            return f"({self.text(node.value)} IN ({node.spark}))"
+        return f"({node.spark})"
+
+    def _aggregate(self, node: e.Aggregate, name: str) -> str:
+        from rowmerge_nb.sql.functions import resolve  # noqa: PLC0415 - the table is read when the first function is printed
+
+        found = resolve(name, [argument.type for argument in node.arguments])
+        assert found is not None
+        texts = self.all(node.arguments)
+        filled = self._fill(found.overload.spark, texts, node.type)
+        if node.distinct:
+            filled = filled.replace("(", "(DISTINCT ", 1) if not filled.startswith("CAST(") else filled.replace("(", "(", 1)
+        condition = f" FILTER (WHERE {self.text(node.filter)})" if node.filter else ""
+        value = f"{filled}{condition}"
+        return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
+
+    def _windowed(self, node: e.Windowed) -> str:
+        parts = []
+        if node.partition_by:
+            parts.append(f"PARTITION BY {', '.join(self.all(node.partition_by))}")
+        if node.order_by:
+            parts.append(f"ORDER BY {sort_keys(node.order_by)}")
+        if node.frame:
+            parts.append(node.frame)
+        over = f"{' IGNORE NULLS' if node.ignore_nulls else ''} OVER ({' '.join(parts)})"
+        if isinstance(node.function, e.Aggregate):
+            value = self._aggregate(node.function, node.function.name)
+            if value.startswith("CAST(") and node.type.base == "decimal":
+                inner = value[len("CAST(") : -len(f" AS {spark_type(node.type)})")]
+                return f"CAST({inner}{over} AS {spark_type(node.type)})"
+            return f"{value}{over}"
+        return self.text(node.function).replace(" OVER_", over)
+
+
+def _constant(kind: Type, value: str | None) -> str:
+    if value is None:
+        return "NULL" if kind == UNKNOWN else f"CAST(NULL AS {spark_type(kind)})"
+    if is_integer(kind):
+        text = f"{value}{_SUFFIX[kind.base]}"
+        return f"({text})" if value.startswith("-") else text
+    writer = _CONSTANTS.get(kind.base)
+    return writer(kind, value) if writer else f"CAST({e.text_literal(value)} AS {spark_type(kind)})"
+
+
+def _double(_kind: Type, value: str) -> str:
+    number = float(value)
+    if number in {float("inf"), float("-inf")} or number != number:  # noqa: PLR0124 - NaN is the number unlike itself
+        return f"CAST('{'NaN' if number != number else 'Infinity' if number > 0 else '-Infinity'}' AS DOUBLE)"  # noqa: PLR0124
+    text = f"{number!r}D".upper()
+    return f"({text})" if text.startswith("-") else text
+
+
+_CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
+    "boolean": lambda _k, v: v,
+    "varchar": lambda _k, v: e.text_literal(v),
+    "char": lambda _k, v: e.text_literal(v),
+    "uuid": lambda _k, v: e.text_literal(v),
+    "json": lambda _k, v: e.text_literal(v),
+    "varbinary": lambda _k, v: f"X'{v}'",
+    "date": lambda _k, v: f"DATE'{v}'",
+    "timestamp": lambda _k, v: f"TIMESTAMP_NTZ'{v}'",
+    "timestamp with time zone": lambda _k, v: f"TIMESTAMP'{v}'",
+    "time": lambda _k, v: f"TIME'{v}'",
+    "double": _double,
+    "interval day to second": lambda _k, v: f"make_dt_interval(0, 0, 0, {v}BD)" if not v.startswith("-") else f"make_dt_interval(0, 0, 0, ({v}BD))",
+    "interval year to month": lambda _k, v: f"make_ym_interval(0, {v})",
+}
+
+
+def _float_division(operator: str, left: str, right: str, kind: Type) -> str:
+    """Spark's ANSI mode refuses to divide a double by zero; IEEE 754 and Trino do not."""
+    name = spark_type(kind)
+    if operator == "%":
+        return f"CASE WHEN {right} = 0 THEN IF({left} IS NULL, NULL, CAST('NaN' AS {name})) ELSE ({left} % {right}) END"
+    positive = f"({left} > 0) = (CAST({right} AS STRING) NOT LIKE '-%')"
+    return (
+        f"CASE WHEN {right} = 0 THEN CASE WHEN {left} IS NULL THEN NULL WHEN isnan({left}) OR {left} = 0 THEN CAST('NaN' AS {name}) "
+        f"WHEN {positive} THEN CAST('Infinity' AS {name}) ELSE CAST('-Infinity' AS {name}) END ELSE CAST({left} / {right} AS {name}) END"
+    )
+
+
+def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
+    """For Spark NaN equals NaN and is the largest number; for Trino every comparison with NaN is false, <> is true."""
+    if operator in {"<", "<="}:
+        return f"IF(isnan({right}) AND {left} IS NOT NULL, false, {value})"
+    if operator in {">", ">="}:
+        return f"IF(isnan({left}) AND {right} IS NOT NULL, false, {value})"
+    return f"IF(isnan({left}) AND {right} IS NOT NULL, {'true' if operator == '<>' else 'false'}, {value})"
+
+
+def _plain_pattern(node: e.Typed, text: str) -> str:
+    r"""Spark's LIKE escapes by \ unless told otherwise; Trino's does not."""
+    if isinstance(node, e.Constant) and node.value is not None:
+        return e.text_literal(node.value.replace("\\", "\\\\"))
+    return f"replace({text}, '\\\\', '\\\\\\\\')"
+
+
+def _logical(printer: _Printer, node: e.Apply) -> str:
+    return f"({f' {node.name.upper()} '.join(printer.all(node.arguments))})"
+
+
+def _extreme(printer: _Printer, node: e.Apply) -> str:
+    """GREATEST and LEAST give NULL when an argument is NULL; Spark's skip it."""
+    texts = printer.all(node.arguments)
+    nulls = " OR ".join(f"{text} IS NULL" for text in texts)
+    return f"IF({nulls}, NULL, {node.name}({', '.join(texts)}))"
+
+
+def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
+    return lambda printer, node: f"{name}({', '.join(printer.all(node.arguments))})"
+
+
+_WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], Any]]] = {
+    "arithmetic": _Printer.arithmetic,
+    "negate": _Printer.negate,
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _Printer.compare),
+    "distinct": _Printer.distinct,
+    "and": _logical,
+    "or": _logical,
+    "not": lambda printer, node: f"(NOT {printer.text(node.arguments[0])})",
+    "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
+    "like": _Printer.like,
+    "in": _Printer.in_list,
+    "case": _Printer.case,
+    "coalesce": _named("coalesce"),
+    "concat": _named("concat"),
+    "array": _named("array"),
+    "nullif": lambda printer, node: f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE {printer.text(node.arguments[0])} END",
+    "greatest": _extreme,
+    "least": _extreme,
+    "row": _Printer.row,
+    "field": _Printer.field,
+    "subscript": _Printer.subscript,
+    "cast": _Printer.cast,
+    "try": _Printer.tried,
+    "function": _Printer.function,
+}

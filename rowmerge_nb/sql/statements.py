@@ -1,0 +1,207 @@
+"""Statements as they were written: plain frozen data with source spans; names are not resolved yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.spi.operations import Operation
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.syntax import Expression, QueryNode, Relation
+
+__all__ = [
+    "ColumnDefinition",
+    "CreateTable",
+    "Delete",
+    "DropTable",
+    "Explain",
+    "Identifier",
+    "Insert",
+    "Merge",
+    "MergeClause",
+    "Query",
+    "Span",
+    "Statement",
+    "TableName",
+    "Update",
+]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of the statement's text.
+
+    Args:
+        start: offset of the first code point.
+        end: offset behind the last code point.
+        line: line of ``start`` within the statement, from 1.
+        column: column of ``start`` within its line in code points, from 1.
+
+    >>> Span.within("SELECT 1\\nFROM t", 9, 13)
+    Span(start=9, end=13, line=2, column=1)
+    """
+
+    start: int
+    end: int
+    line: int
+    column: int
+
+    @classmethod
+    def within(cls, text: str, start: int, end: int) -> Span:
+        """Make a span from offsets, counting lines and columns."""
+        return cls(start, end, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
+
+    def of(self, text: str) -> str:
+        """Cut the span out of the statement's text."""
+        return text[self.start : self.end]
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A name as written (``text``) and as compared (``value``, lower case: Trino compares quoted names so too)."""
+
+    text: str
+    span: Span
+
+    @property
+    def value(self) -> str:
+        """The name as it is compared."""
+        return self.text.lower()
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table's name of one to three parts."""
+
+    parts: tuple[Identifier, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Base of all statements.
+
+    Args:
+        text: the statement's text as it stood in the cell, without the closing semicolon; spans count within it.
+        span: the whole statement.
+    """
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class MergeClause:
+    """One WHEN clause.
+
+    Args:
+        number: its case number, from 0 in text order.
+        matched: WHEN MATCHED, or WHEN NOT MATCHED.
+        operation: INSERT, UPDATE or DELETE.
+        condition: the AND condition, None if there is none.
+        columns: columns that UPDATE SET or the INSERT list names, in the order written; empty for an INSERT without a list.
+        values: the expressions for them.
+        span: from WHEN to the end of the clause.
+    """
+
+    number: int
+    matched: bool
+    operation: Operation
+    condition: Expression | None
+    columns: tuple[Identifier, ...]
+    values: tuple[Expression, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Merge(Statement):
+    """``MERGE INTO target [[AS] alias] USING source ON condition WHEN ...``."""
+
+    target: TableName
+    target_alias: Identifier | None
+    source: Relation
+    on: Expression
+    clauses: tuple[MergeClause, ...]
+
+
+@dataclass(frozen=True)
+class Update(Statement):
+    """``UPDATE table SET column = value, ... [WHERE condition]``."""
+
+    target: TableName
+    columns: tuple[Identifier, ...]
+    values: tuple[Expression, ...]
+    where: Expression | None
+
+
+@dataclass(frozen=True)
+class Delete(Statement):
+    """``DELETE FROM table [WHERE condition]``."""
+
+    target: TableName
+    where: Expression | None
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """A query: SELECT, VALUES, TABLE, with or without WITH."""
+
+    tree: QueryNode
+
+
+@dataclass(frozen=True)
+class Insert(Statement):
+    """``INSERT INTO table [(columns)] query``."""
+
+    target: TableName
+    columns: tuple[Identifier, ...] | None
+    query: Query
+
+
+@dataclass(frozen=True)
+class ColumnDefinition:
+    """A column of CREATE TABLE."""
+
+    name: Identifier
+    type: Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class CreateTable(Statement):
+    """``CREATE TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
+
+    Args:
+        columns: the columns written; of CREATE TABLE AS only names may stand there, so their types come from the query.
+        properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...].
+        query: the query of CREATE TABLE AS, else None.
+        with_data: False for WITH NO DATA.
+    """
+
+    name: TableName
+    columns: tuple[ColumnDefinition, ...]
+    column_aliases: tuple[Identifier, ...]
+    properties: Mapping[str, Any]
+    if_not_exists: bool
+    query: Query | None
+    with_data: bool = True
+
+
+@dataclass(frozen=True)
+class DropTable(Statement):
+    """``DROP TABLE [IF EXISTS] name``."""
+
+    name: TableName
+    if_exists: bool
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """``EXPLAIN [(TYPE LOGICAL | DISTRIBUTED | VALIDATE, FORMAT TEXT | GRAPHVIZ | JSON)] statement``."""
+
+    statement: Statement
+    kind: str = "DISTRIBUTED"
+    format: str = "TEXT"
