@@ -1,0 +1,88 @@
+"""Row-level SQL MERGE on Spark in Jupyter, executed as Trino executes it, and shown step by step.
+
+::
+
+    %load_ext rowmerge_nb          # in a notebook: the magics %%merge and %merge
+
+    import rowmerge_nb as rm       # in a program
+    engine = rm.Engine()
+    engine.register("accounts", frame)
+    print(engine.run("MERGE INTO accounts USING ..."))
+
+Everything public is on this page. Names are loaded when they are first used: importing the package starts nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from rowmerge_nb.connectors.memory import MemoryConnector as MemoryConnector
+    from rowmerge_nb.default import default_engine as default_engine
+    from rowmerge_nb.default import run as run
+    from rowmerge_nb.doctor import doctor as doctor
+    from rowmerge_nb.engine.engine import Engine as Engine
+    from rowmerge_nb.engine.result import Result as Result
+    from rowmerge_nb.engine.trace import Trace as Trace
+    from rowmerge_nb.errors import AnalysisError as AnalysisError
+    from rowmerge_nb.errors import ConnectorError as ConnectorError
+    from rowmerge_nb.errors import DuplicateMatchError as DuplicateMatchError
+    from rowmerge_nb.errors import ExecutionError as ExecutionError
+    from rowmerge_nb.errors import ParseError as ParseError
+    from rowmerge_nb.errors import RowMergeError as RowMergeError
+    from rowmerge_nb.errors import SetupError as SetupError
+    from rowmerge_nb.errors import StatementInterrupted as StatementInterrupted
+    from rowmerge_nb.spi.connector import Connector as Connector
+    from rowmerge_nb.spi.operations import Era as Era
+    from rowmerge_nb.spi.operations import Operation as Operation
+    from rowmerge_nb.spi.operations import RowChangeParadigm as RowChangeParadigm
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AnalysisError": "errors",
+    "Connector": "spi.connector",
+    "ConnectorError": "errors",
+    "DuplicateMatchError": "errors",
+    "Engine": "engine.engine",
+    "Era": "spi.operations",
+    "ExecutionError": "errors",
+    "MemoryConnector": "connectors.memory",
+    "Operation": "spi.operations",
+    "ParseError": "errors",
+    "Result": "engine.result",
+    "RowChangeParadigm": "spi.operations",
+    "RowMergeError": "errors",
+    "SetupError": "errors",
+    "StatementInterrupted": "errors",
+    "Trace": "engine.trace",
+    "default_engine": "default",
+    "doctor": "doctor",
+    "run": "default",
+}
+
+__all__ = sorted([*_HOMES, "load_ipython_extension"])  # noqa: PLE0605 - one list of names, not two
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    # The next use finds it without coming here; this also wins over the submodule of the same name (doctor).
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(ipython: InteractiveShell) -> None:
+    """Register the magics: ``%load_ext rowmerge_nb``."""
+    from rowmerge_nb.notebook.magics import register
+
+    register(ipython)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.recorder import TaskRecord
 
-__all__ = ["collect", "fragments_and_records"]
+__all__ = ["cancel", "collect", "fragments_and_records"]
 
 
 def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
@@ -29,7 +29,7 @@ def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
 
     def run() -> None:
         try:
-            spark.addTag(tag)
+            _tag(spark, tag)
             answer["table"] = rows.toArrow()
         except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
             answer["error"] = error
@@ -40,7 +40,7 @@ def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
         while thread.is_alive():
             thread.join(0.5)
     except KeyboardInterrupt as interrupt:
-        spark.interruptTag(tag)
+        cancel(spark, tag)
         thread.join()
         msg = "The statement was interrupted; its Spark work is cancelled"
         raise StatementInterrupted(msg, step="run") from interrupt
@@ -52,9 +52,34 @@ def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
     return answer["table"]
 
 
+def cancel(spark: Any, tag: str) -> None:
+    """Cancel the Spark work that was started under a tag, from any thread."""
+    context = _context(spark)
+    if context is not None:
+        context.cancelJobsWithTag(tag)
+    else:
+        spark.interruptTag(tag)
+
+
+def _tag(spark: Any, tag: str) -> None:
+    """Put a tag on what this thread starts. A classic session's own tags do not reach the job behind ``toArrow``; job tags do."""
+    context = _context(spark)
+    if context is not None:
+        context.addJobTag(tag)
+    else:
+        spark.addTag(tag)
+
+
+def _context(spark: Any) -> Any:
+    """Give the Spark context of a classic session; None for Spark Connect, which has none."""
+    try:
+        return spark.sparkContext
+    except Exception:  # noqa: BLE001 - Connect raises one of several types, by version
+        return None
+
+
 def _cancelled(error: BaseException) -> bool:
-    text = str(error)
-    return "OPERATION_CANCELED" in text or ("cancelled" in text and "job tag" in text.lower())
+    return "OPERATION_CANCELED" in str(error) or "cancelled part of cancelled job tag" in str(error).lower()
 
 
 def fragments_and_records(table: pa.Table) -> tuple[list[bytes], list[TaskRecord]]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
 from rowmerge_nb.engine.merge import MergeRun, error_record
@@ -112,7 +113,7 @@ class Engine:
     def cancel(self) -> None:
         """Cancel the statements that run now, from another thread; each rolls back and raises StatementInterrupted."""
         for tag in list(self._running):
-            self.spark.interruptTag(tag)
+            cancel(self.spark, tag)
 
     def close(self) -> None:
         """Free what the engine holds; Spark is stopped if it is ours."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.plan.explain import explain_text
@@ -83,22 +84,22 @@ class Result:
         return pd.DataFrame({"rows": [self.count]})
 
     def __str__(self) -> str:
-        from rowmerge_nb.report.bundle import mime_bundle  # noqa: PLC0415
-
         if self.explained is not None:
             return self.explained
-        return str(self.to_pandas()) if self.table is not None else str(mime_bundle(self.trace)["text/plain"])
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from html import escape  # noqa: PLC0415
-
+        if self.table is not None:
+            return str(self.to_pandas())
         from rowmerge_nb.report.bundle import mime_bundle  # noqa: PLC0415
 
+        return mime_bundle(self.trace)["text/plain"]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         if self.explained is not None:
             return {"text/plain": self.explained, "text/html": f"<pre>{escape(self.explained)}</pre>"}
         if self.table is not None:
             frame = self.to_pandas()
             return {"text/plain": str(frame), "text/html": frame.to_html(max_rows=60)}
+        from rowmerge_nb.report.bundle import mime_bundle  # noqa: PLC0415
+
         return mime_bundle(self.trace)
 
     def __repr__(self) -> str:

@@ -102,6 +102,11 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+def driver_memory() -> str:
+    """Give the memory of a Spark of our own, as Spark writes it: the variable ROWMERGE_DRIVER_MEMORY, or 2g."""
+    return os.environ.get("ROWMERGE_DRIVER_MEMORY", "2g")
+
+
 def stop_session(session: SparkSession) -> None:
     """Give back a session of `create_session`; the last one given back stops the Spark context."""
     with _lock:
@@ -150,7 +155,7 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
     settings = {
         "spark.master": f"local[{cores},4]",  # 4 attempts per task; local[n] alone never retries
         "spark.app.name": app_name,
-        "spark.driver.memory": os.environ.get("ROWMERGE_DRIVER_MEMORY", "2g"),
+        "spark.driver.memory": driver_memory(),
         "spark.driver.maxResultSize": "0",  # no limit of its own: the driver's memory is one
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -281,5 +286,5 @@ class AdoptedSession:
 
 
 def adopt_session(spark: SparkSession) -> AdoptedSession:
-    """Use a session of the user's: ``with adopt_session(spark) as session: ...`` around each statement. It is never stopped."""
+    """Use a session of the user's, for ``with`` around each statement: it gets its settings back, and is never stopped."""
     return AdoptedSession(spark)

@@ -110,11 +110,12 @@ class StatementTransaction:
         """Commit what the statement changed first, then what it only read."""
         target = self.target.catalog if self.target is not None else ""
         for name in sorted(self._open, key=lambda name: name != target):
-            opened = self._open.pop(name)
+            opened = self._open[name]
             if name == target:
                 self.log.call("commit", partial(opened.connector.commit, opened.handle))
             else:
                 opened.connector.commit(opened.handle)
+            del self._open[name]
         self._clean_up()
 
     def rollback(self) -> None:

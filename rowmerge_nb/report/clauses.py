@@ -145,7 +145,8 @@ def build_lanes(trace: Trace) -> tuple[Lane, ...]:
     if len(trace.clauses) <= MOST_LANES + 1:
         return tuple(Lane(_label(record.number), record.operation, (record.number,), record.rows) for record in trace.clauses)
     lanes = []
-    for operation in dict.fromkeys(record.operation for record in trace.clauses):
+    # Deletes, updates, inserts: an update between the two splits into both without a crossing.
+    for operation in sorted({record.operation for record in trace.clauses}, key=lambda op: "DUI·".index(op.letter)):
         records = [record for record in trace.clauses if record.operation is operation]
         rows = None if any(record.rows is None for record in records) else sum(record.rows or 0 for record in records)
         label = _label(records[0].number) if len(records) == 1 else f"{len(records)} clauses"

@@ -55,6 +55,13 @@ class Operator:
         return self.carries or ("" if self.rows_out is None else plural(self.rows_out, "row"))
 
     @property
+    def short(self) -> str:
+        """Enough of the arguments to tell it from others of its kind."""
+        if self.kind == "TableScan":
+            return self.arguments.split()[-1] if self.arguments else ""
+        return self.arguments.partition(" := ")[0] if self.kind == "Project" else ""
+
+    @property
     def in_text(self) -> str:
         """Rows in, those of several sources as a sum."""
         return " + ".join(number(rows) for rows in self.rows_in if rows is not None)
@@ -113,6 +120,19 @@ class Plan:
     case_lines: tuple[str, ...]
     legend: str
     paradigm: str
+
+    @property
+    def in_order(self) -> tuple[Operator, ...]:
+        """The operators in the order in which rows go through them: the target's side, the source's side, then the rest."""
+        done: list[Operator] = []
+
+        def visit(operator: Operator) -> None:
+            for source in operator.sources:
+                visit(self.get(source))
+            done.append(operator)
+
+        visit(self.operators[0])
+        return tuple(done)
 
     def get(self, identity: str) -> Operator:
         """Give the operator of an id."""

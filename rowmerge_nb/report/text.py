@@ -42,7 +42,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
     >>> from rowmerge_nb.report.model import build_report
     >>> trace = Trace(statement="INSERT ...", kind="INSERT", state="finished", target="accounts", count=5)
     >>> print(render_text(build_report(trace)))
-    INSERT INTO accounts: 5 rows inserted into accounts.
+    5 rows inserted into accounts.
     """
     writers = {
         "clauses": lambda: _clauses(report, first_line),
@@ -65,7 +65,7 @@ def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
     if timings and outcome.elapsed is not None:
         sentence += f" {outcome.elapsed:.2f} s"
     tag = f"[{outcome.tag}] " if outcome.tag else ""
-    head = f"{tag}{sentence}" if outcome.tag or report.kind.startswith(("CREATE", "DROP")) else f"{outcome.subject}: {sentence}"
+    head = f"{tag}{sentence}" if outcome.tag or report.kind != "MERGE" else f"{outcome.subject}: {sentence}"
     lines = textwrap.wrap(head, WIDTH)
     lines += textwrap.wrap(phrase_text(outcome.meta), WIDTH)
     if outcome.balance is not None:

@@ -1,9 +1,12 @@
 """Analyzes calls: special forms such as COALESCE and TRY, scalar functions, aggregates, functions over windows, lambdas."""
 
+# The table of methods at the end belongs to the class; Context.error never returns.
+# ruff: noqa: RET503, SLF001
+
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql import expressions as e
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.sql.context import Context
-    from rowmerge_nb.sql.relations import QueryResult
+    from rowmerge_nb.sql.relations import NamedQueries, QueryResult
     from rowmerge_nb.sql.scope import Scope
 
 __all__ = ["CallAnalyzer", "Place"]
@@ -56,13 +59,14 @@ class CallAnalyzer:
         place: Place,
         *,
         prefer_target: bool = False,
-        named: Any = None,
+        named: NamedQueries | None = None,
     ) -> None:
+        """Begin in one scope, at one place."""
         self.context = context
         self.scope = scope
         self.place = place
         self.prefer_target = prefer_target
-        self.named = named or {}
+        self.named: NamedQueries = named or {}
         self.variables: dict[str, e.Typed] = {}
         self.outer: list[tuple[e.Column, int]] = []
         self._inside_aggregate = False
@@ -93,12 +97,16 @@ class CallAnalyzer:
 
     def call(self, name: str, kind: Type) -> e.Typed:
         """A call without arguments of a function that has no overloads."""
-        spark = {"current_date": "current_date()", "current_timestamp": "current_timestamp()", "localtimestamp": "localtimestamp()"}[name]
+        spark = {
+            "current_date": "current_date()",
+            "current_timestamp": "current_timestamp()",
+            "localtimestamp": "localtimestamp()",
+        }[name]
         return e.Apply(kind, "function", (), f.Overload(name, (), str(kind), spark, variadic=False))
 
     def subquery(self, query: s.QueryNode) -> QueryResult:
         """Analyze a query inside an expression, whose names may reach out to this scope."""
-        from rowmerge_nb.sql.relations import QueryAnalyzer  # noqa: PLC0415 - queries hold expressions, expressions hold queries
+        from rowmerge_nb.sql.queries import QueryAnalyzer
 
         result = QueryAnalyzer(self.context, self.scope, self.named).query(query)
         self.outer.extend((column, depth) for column, depth in result.reaching if depth > 0)
@@ -116,7 +124,7 @@ class CallAnalyzer:
             return self._aggregate(node)
         if f.is_window(node.name):
             self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.place)
-        return self.function(node.name, self._arguments(node), node.arguments, node)
+        return self.function(node.name, self._arguments(node), node)
 
     def _arguments(self, node: s.Call) -> list[e.Typed]:
         """Analyze the arguments; lambdas wait until the other arguments tell the types of their parameters."""
@@ -138,13 +146,14 @@ class CallAnalyzer:
         self.variables = before
         return e.Function(Type("function", (body.type,)), tuple(names), body)
 
-    def function(self, name: str, values: Sequence[e.Typed], nodes: Sequence[s.Expression], node: s.Expression) -> e.Typed:
+    def function(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> e.Typed:
         """Analyze the call of a scalar function over analyzed arguments."""
         found = f.resolve(name, [value.type for value in values])
         if found is None:
             self._not_found(name, values, node)
         arguments = tuple(
-            value if isinstance(value, e.Function) else self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True)
+            value if isinstance(value, e.Function) else self.coerce(value, kind)
+            for value, kind in zip(values, found.arguments, strict=True)
         )
         return e.Apply(found.result, "function", arguments, found.overload)
 
@@ -163,7 +172,9 @@ class CallAnalyzer:
         if not self.place.aggregates or self._inside_aggregate:
             if self._inside_aggregate:
                 shown = node.span.of(self.context.text)
-                self.context.error("NESTED_AGGREGATION", f"Cannot nest aggregations inside aggregation '{node.name}': [{shown}]", node.place)
+                self.context.error(
+                    "NESTED_AGGREGATION", f"Cannot nest aggregations inside aggregation '{node.name}': [{shown}]", node.place
+                )
             self._not_scalar(node)
         return self._aggregated(node)
 
@@ -197,7 +208,7 @@ class CallAnalyzer:
         if f.is_aggregate(node.name):
             function: e.Typed = self._aggregated(node)
         elif f.is_window(node.name):
-            function = self.function(node.name, self._arguments(node), node.arguments, node)
+            function = self.function(node.name, self._arguments(node), node)
         else:
             self._not_found(node.name, self._arguments(node), node)
         partition_by = tuple(self.analyze(part) for part in node.window.partition_by)
@@ -207,8 +218,10 @@ class CallAnalyzer:
     # -- special forms --------------------------------------------------------------------------------------------
 
     def _coalesce(self, node: s.Call) -> e.Typed:
-        if len(node.arguments) < 2:  # noqa: PLR2004 - Trino's rule
-            self.context.error("INVALID_FUNCTION_ARGUMENT", "The 'coalesce' function must have at least two arguments", node.place)
+        if len(node.arguments) < 2:
+            self.context.error(
+                "INVALID_FUNCTION_ARGUMENT", "The 'coalesce' function must have at least two arguments", node.place
+            )
         parts = self.alike([self.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
         return e.Apply(parts[0].type, "coalesce", tuple(parts))
 
@@ -226,7 +239,7 @@ class CallAnalyzer:
         self._count(node, 2, 3)
         condition = self.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
         values = [self.analyze(argument) for argument in node.arguments[1:]]
-        if len(values) == 2 and common_type(values[0].type, values[1].type) is None:  # noqa: PLR2004 - both branches
+        if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
             said = f"Result types for IF must be the same: {values[0].type} vs {values[1].type}"
             self.context.error("TYPE_MISMATCH", said, node.place)
         values = self.alike(values, node.arguments[1:], "IF results")
@@ -315,7 +328,7 @@ def _lambda_types(name: str, kinds: Sequence[Type], index: int) -> Sequence[Type
     inner = first.parameters or (UNKNOWN, UNKNOWN)
     if name == "reduce":
         state = kinds[1] if len(kinds) > 1 else UNKNOWN
-        return (state, inner[0]) if index == 2 else (state,)  # noqa: PLR2004 - reduce(array, start, step, finish)
+        return (state, inner[0]) if index == 2 else (state,)
     if name == "zip_with":
         second = kinds[1].parameters if len(kinds) > 1 else ()
         return (inner[0], (second or (UNKNOWN,))[0])
@@ -324,7 +337,9 @@ def _lambda_types(name: str, kinds: Sequence[Type], index: int) -> Sequence[Type
     return inner[:1]
 
 
-_SAFE: Final = frozenset({"is null", "and", "or", "not", "distinct", "coalesce", "case", "in", "nullif", "row", "array", "greatest", "least"})
+_SAFE: Final = frozenset(
+    {"is null", "and", "or", "not", "distinct", "coalesce", "case", "in", "nullif", "row", "array", "greatest", "least"}
+)
 
 
 def _can_fail(node: e.Typed) -> bool:

@@ -1,5 +1,8 @@
 """Casts in Spark SQL that mean what Trino's mean: rounding half away from zero, checked ranges, Trino's error texts."""
 
+# All writers of casts have one signature, whether they need all of it or not.
+# ruff: noqa: ARG001
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
@@ -129,7 +132,9 @@ def _exact_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     limit = _RANGES[target.base]
     if is_integer(source):
         value = f"CAST({text} AS {spark_type(target)})"
-        message = _failure(safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {target.base}: "), f"CAST({text} AS STRING)")
+        message = _failure(
+            safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {target.base}: "), f"CAST({text} AS STRING)"
+        )
         return f"CASE WHEN {text} IS NULL OR {text} BETWEEN {-limit} AND {limit - 1} THEN {value} ELSE {message} END"
     rounded = text if source.parameters[1] == 0 else f"round({text}, 0)"
     value = f"CAST({rounded} AS {spark_type(target)})"
@@ -166,7 +171,9 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     if safe:
         return tried
     shown = f"CAST({text} AS STRING)"
-    message = fail("INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {name} '"), shown, text_literal(f"' to DECIMAL({precision}, {scale})"))
+    message = fail(
+        "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {name} '"), shown, text_literal(f"' to DECIMAL({precision}, {scale})")
+    )
     return f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
 
 
@@ -216,7 +223,14 @@ def _boolean_to(text: str, source: Type, target: Type, safe: bool) -> str:
 
 # -- text -------------------------------------------------------------------------------------------------------------
 
-_NAMES: Final = {"integer": "INT", "bigint": "BIGINT", "smallint": "SMALLINT", "tinyint": "TINYINT", "double": "DOUBLE", "real": "REAL"}
+_NAMES: Final = {
+    "integer": "INT",
+    "bigint": "BIGINT",
+    "smallint": "SMALLINT",
+    "tinyint": "TINYINT",
+    "double": "DOUBLE",
+    "real": "REAL",
+}
 _DATE: Final = r"'^\\s*[-+]?\\d{4,}-\\d{1,2}-\\d{1,2}\\s*$'"
 _TIMESTAMP: Final = r"'^\\s*[-+]?\\d{4,}-\\d{1,2}-\\d{1,2}(\\s\\d{1,2}:\\d{1,2}(:\\d{1,2}(\\.\\d+)?)?)?(\\s.*)?$'"
 
@@ -344,5 +358,3 @@ def store(text: str, source: Type, target: Type) -> str:
         cut = f"substring({text}, 1, {length})"
         return f"CASE WHEN {text} IS NULL OR char_length(rtrim({text})) <= {length} THEN {cut} ELSE {message} END"
     return cast(text, source, target)
-
-

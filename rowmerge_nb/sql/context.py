@@ -1,5 +1,8 @@
 """What one statement's analysis carries along: tables looked up, symbols given out, notices, and how errors are raised."""
 
+# Context.error never returns.
+# ruff: noqa: RET503
+
 from __future__ import annotations
 
 import difflib
@@ -8,11 +11,12 @@ from typing import TYPE_CHECKING, NoReturn
 from rowmerge_nb.errors import AnalysisError, RowMergeError
 from rowmerge_nb.sql.analysis import Notice
 from rowmerge_nb.sql.scope import Symbols
+from rowmerge_nb.sql.statements import Span
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analysis import TableBinding, Tables
-    from rowmerge_nb.sql.statements import Span, TableName
+    from rowmerge_nb.sql.statements import TableName
 
 __all__ = ["Context"]
 
@@ -23,6 +27,7 @@ class Context:
     """The state of one statement's analysis."""
 
     def __init__(self, text: str, tables: Tables, era: Era) -> None:
+        """Begin the analysis of one statement's text."""
         self.text = text
         self.tables = tables
         self.era = era
@@ -44,8 +49,6 @@ class Context:
 
     def statement_span(self) -> Span:
         """The place that Trino names for errors about the statement as a whole: its first character."""
-        from rowmerge_nb.sql.statements import Span  # noqa: PLC0415 - statements is only needed for types otherwise
-
         return Span(0, 1, 1, 1)
 
     def lookup(self, name: TableName) -> TableBinding | None:

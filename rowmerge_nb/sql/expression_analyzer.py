@@ -1,9 +1,11 @@
 """Gives every expression its meaning: names bound, types found, coercions made, Trino's errors where Trino reports them."""
 
+# The table of methods at the end belongs to the class; Context.error and refuse never return.
+# ruff: noqa: SLF001, RET503
+
 from __future__ import annotations
 
-
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, INTEGER, UNKNOWN, Type, array_of, row_of
@@ -13,7 +15,17 @@ from rowmerge_nb.sql.call_analyzer import CallAnalyzer
 from rowmerge_nb.sql.casts import can_cast
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
 from rowmerge_nb.sql.parser import read_type
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, arithmetic_type, as_decimal, common_type, is_exact, is_numeric, is_text, varchar_of
+from rowmerge_nb.sql.types import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    arithmetic_type,
+    as_decimal,
+    common_type,
+    is_exact,
+    is_numeric,
+    is_text,
+    varchar_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +71,9 @@ class ExpressionAnalyzer(CallAnalyzer):
             if parts[0] in self.variables:
                 return self._fields(self.variables[parts[0]], node, 1)
             near = self.scope.like(parts)
-            self.context.error("COLUMN_NOT_FOUND", f"Column '{shown}' cannot be resolved", node.span, near and f"Did you mean '{near}'?")
+            self.context.error(
+                "COLUMN_NOT_FOUND", f"Column '{shown}' cannot be resolved", node.span, near and f"Did you mean '{near}'?"
+            )
         if self.scope.blocked(found.depth):
             said = f"Reference to column '{shown}' from outer scope not allowed in this context"
             self.context.error("NOT_SUPPORTED", said, node.span)
@@ -141,8 +155,10 @@ class ExpressionAnalyzer(CallAnalyzer):
             return self.call(node.word.lower(), kind)
         self.refuse(f"{node.word} is not supported by this engine", node)
 
-    def _parameter(self, node: s.Parameter) -> e.Typed:
-        self.context.error("INVALID_PARAMETER_USAGE", "Incorrect number of parameters: expected 1 but found 0", self.context.statement_span())
+    def _parameter(self, _node: s.Parameter) -> e.Typed:
+        self.context.error(
+            "INVALID_PARAMETER_USAGE", "Incorrect number of parameters: expected 1 but found 0", self.context.statement_span()
+        )
 
     def _unsupported(self, node: s.Unsupported) -> e.Typed:
         self.refuse(f"{node.what} is not supported by this engine", node)
@@ -179,7 +195,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             return self.coerce(left, as_decimal(left.type)), self.coerce(right, as_decimal(right.type))
         return self.coerce(left, result), self.coerce(right, result)
 
-    def _no_operator(self, node: s.Binary, operator: str, left: e.Typed, right: e.Typed) -> None:
+    def _no_operator(self, node: s.Binary, operator: str, left: e.Typed, right: e.Typed) -> NoReturn:
         hint = None
         if {is_text(left.type), is_text(right.type)} == {True, False} and (is_numeric(left.type) or is_numeric(right.type)):
             hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
@@ -190,7 +206,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         if common is None:
             # Trino knows only =, < and <=; it names the others by them.
             self._no_operator(node, {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
-            raise AssertionError
         if common.base == "row" and node.operator not in {"=", "<>"}:
             return self._row_order(node.operator, left, right, common)
         return e.Apply(BOOLEAN, node.operator, (self.coerce(left, common), self.coerce(right, common)))
@@ -304,7 +319,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         if name not in _FIELDS:
             self.context.error("INVALID_ARGUMENTS", f"Invalid EXTRACT field: {node.field.text}", node.span)
         value = self.analyze(node.value)
-        return self.function(name, [value], [node.value], node)
+        return self.function(name, [value], node)
 
     def _at_time_zone(self, node: s.AtTimeZone) -> e.Typed:
         self.refuse("AT TIME ZONE is not supported by this engine: its timestamps with time zone are kept in UTC", node)
@@ -362,10 +377,26 @@ class ExpressionAnalyzer(CallAnalyzer):
 
 
 _FIELDS: Final = frozenset(
-    "year quarter month week day day_of_month day_of_week dow day_of_year doy year_of_week yow hour minute second".split()
+    [
+        "year",
+        "quarter",
+        "month",
+        "week",
+        "day",
+        "day_of_month",
+        "day_of_week",
+        "dow",
+        "day_of_year",
+        "doy",
+        "year_of_week",
+        "yow",
+        "hour",
+        "minute",
+        "second",
+    ]
 )
 
-_METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, s.Expression], e.Typed]]] = {
+_METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.Typed]]] = {
     s.Name: ExpressionAnalyzer._name,
     s.Dereference: ExpressionAnalyzer._dereference,
     s.Literal: ExpressionAnalyzer._literal,
@@ -395,4 +426,4 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, s.Express
     s.Subscript: ExpressionAnalyzer._subscript,
     s.AtTimeZone: ExpressionAnalyzer._at_time_zone,
     s.Extract: ExpressionAnalyzer._extract,
-}  # type: ignore[dict-item]
+}

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rowmerge_nb.spi.types import Type
-
-if TYPE_CHECKING:
-    from rowmerge_nb.sql.statements import Span
 
 __all__ = [
     "Aggregate",
@@ -26,7 +23,9 @@ __all__ = [
     "Typed",
     "Variable",
     "Windowed",
+    "children",
     "fail",
+    "is_deterministic",
     "quote",
     "references",
     "text_literal",
@@ -195,3 +194,28 @@ def fail(code: str, *message: str) -> str:
         first = f"'{mark}{message[0][1:]}"
         return f"raise_error({first})" if len(message) == 1 else f"raise_error(concat({first}, {', '.join(message[1:])}))"
     return f"raise_error(concat('{mark}', {', '.join(message)}))"
+
+
+_VOLATILE = frozenset(
+    {"any_value", "arbitrary", "array_agg", "current_date", "current_timestamp", "localtimestamp", "row_number"}
+)
+
+
+def is_deterministic(node: Typed) -> bool:
+    """Does the expression give the same value for the same row, however often it is evaluated?
+
+    >>> is_deterministic(Column(Type("date"), "a"))
+    True
+    """
+    for part in walk(node):
+        if isinstance(part, Subquery) and not part.deterministic:
+            return False
+        if isinstance(part, Aggregate) and part.name in _VOLATILE:
+            return False
+        if (
+            isinstance(part, Apply)
+            and part.name == "function"
+            and (not part.detail.deterministic or part.detail.name in _VOLATILE)
+        ):
+            return False
+    return True

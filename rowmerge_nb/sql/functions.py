@@ -50,6 +50,7 @@ class Overload:
         return self.name not in _VOLATILE
 
     def __str__(self) -> str:
+        """Write the signature as errors list it."""
         return f"{self.name}({', '.join(self.parameters)})"
 
 
@@ -256,7 +257,9 @@ _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
     "sum": lambda arguments: decimal_of(38, arguments[0].parameters[1]),
     "element": lambda arguments: arguments[0].parameters[0],
     "date or timestamp": lambda arguments: arguments[-1],
-    "lambda result": lambda arguments: next((a.parameters[0] for a in arguments if a.base == "function" and a.parameters), UNKNOWN),
+    "lambda result": lambda arguments: next(
+        (a.parameters[0] for a in arguments if a.base == "function" and a.parameters), UNKNOWN
+    ),
     "array of lambda result": lambda arguments: Type(
         "array", (next((a.parameters[0] for a in arguments if a.base == "function" and a.parameters), UNKNOWN),)
     ),

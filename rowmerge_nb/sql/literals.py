@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 import uuid
 import zoneinfo
@@ -21,9 +21,11 @@ __all__ = ["decimal_literal", "interval_literal", "typed_literal"]
 
 _INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
-_TIMESTAMP: Final = re.compile(r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?))?\s*(\S.*)?")
+_TIMESTAMP: Final = re.compile(
+    r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?))?\s*(\S.*)?"
+)
 _OFFSET: Final = re.compile(r"([+-])(\d{1,2}):(\d{2})")
-_EPOCH: Final = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apart
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apart
 
 
 def decimal_literal(text: str) -> Constant | None:
@@ -37,7 +39,7 @@ def decimal_literal(text: str) -> Constant | None:
         return None
     whole, fraction = match.group(2).lstrip("0"), match.group(3) or ""
     precision = max(len(whole) + len(fraction), 1)
-    if precision > 38:  # noqa: PLR2004 - Trino's largest decimal
+    if precision > 38:
         return None
     sign = "-" if match.group(1) == "-" else ""
     digits = (whole or "0") + (f".{fraction}" if fraction else "")
@@ -87,7 +89,7 @@ def _date(value: str) -> Constant:
     match = re.fullmatch(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", value)
     if match is None:
         raise ValueError(value)
-    return Constant(DATE, datetime.date(*(int(part) for part in match.groups())).isoformat())
+    return Constant(DATE, dt.date(*(int(part) for part in match.groups())).isoformat())
 
 
 def _clock(text: str) -> tuple[int, int]:
@@ -96,7 +98,7 @@ def _clock(text: str) -> tuple[int, int]:
     if match is None:
         raise ValueError(text)
     hour, minute, second = (int(part or 0) for part in match.groups()[:3])
-    if hour > 23 or minute > 59 or second > 59:  # noqa: PLR2004 - the clock
+    if hour > 23 or minute > 59 or second > 59:
         raise ValueError(text)
     fraction = match.group(4) or ""
     micros = (int(fraction.ljust(12, "0")) + 500_000) // 1_000_000
@@ -105,7 +107,7 @@ def _clock(text: str) -> tuple[int, int]:
 
 def _time(value: str) -> Constant:
     micros, precision = _clock(value.strip())
-    moment = _EPOCH + datetime.timedelta(microseconds=micros % 86_400_000_000)
+    moment = _EPOCH + dt.timedelta(microseconds=micros % 86_400_000_000)
     return Constant(Type("time", (precision,)), moment.strftime("%H:%M:%S.%f"))
 
 
@@ -115,20 +117,20 @@ def _timestamp(value: str) -> Constant:
         raise ValueError(value)
     year, month, day, clock, zone = match.groups()
     micros, precision = _clock(clock) if clock else (0, 0)
-    moment = datetime.datetime(int(year), int(month), int(day)) + datetime.timedelta(microseconds=micros)  # noqa: DTZ001
+    moment = dt.datetime(int(year), int(month), int(day)) + dt.timedelta(microseconds=micros)  # noqa: DTZ001
     base = "timestamp"
     if zone:
         base, moment = "timestamp with time zone", _to_utc(moment, zone)
     return Constant(Type(base, (precision,)), moment.strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0"))
 
 
-def _to_utc(moment: datetime.datetime, zone: str) -> datetime.datetime:
+def _to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
     offset = _OFFSET.fullmatch(zone)
     if offset:
         minutes = int(offset.group(2)) * 60 + int(offset.group(3))
-        return moment - datetime.timedelta(minutes=-minutes if offset.group(1) == "-" else minutes)
+        return moment - dt.timedelta(minutes=-minutes if offset.group(1) == "-" else minutes)
     zoned = moment.replace(tzinfo=zoneinfo.ZoneInfo("UTC" if zone.upper() in {"Z", "UTC"} else zone))
-    return zoned.astimezone(datetime.UTC).replace(tzinfo=None)
+    return zoned.astimezone(dt.UTC).replace(tzinfo=None)
 
 
 def _double(kind: Type) -> Callable[[str], Constant]:

@@ -1,5 +1,8 @@
 """From text to statements: the frame of every statement is read here, expressions and queries by `rowmerge_nb.sql.grammar`."""
 
+# The table of methods at the end belongs to the class; Reader.fail never returns.
+# ruff: noqa: SLF001, RET503
+
 from __future__ import annotations
 
 import re
@@ -18,21 +21,48 @@ if TYPE_CHECKING:
 
 __all__ = ["parse", "read_type", "split_statements"]
 
-_STATEMENTS: Final = (
-    """ALTER ANALYZE CALL COMMENT COMMIT CREATE DEALLOCATE DELETE DENY DESC DESCRIBE DROP EXECUTE EXPLAIN GRANT INSERT MERGE
-    PREPARE REFRESH RESET REVOKE ROLLBACK SET SHOW START TRUNCATE UPDATE USE WITH""".split()
-)
+_STATEMENTS: Final = [
+    "ALTER",
+    "ANALYZE",
+    "CALL",
+    "COMMENT",
+    "COMMIT",
+    "CREATE",
+    "DEALLOCATE",
+    "DELETE",
+    "DENY",
+    "DESC",
+    "DESCRIBE",
+    "DROP",
+    "EXECUTE",
+    "EXPLAIN",
+    "GRANT",
+    "INSERT",
+    "MERGE",
+    "PREPARE",
+    "REFRESH",
+    "RESET",
+    "REVOKE",
+    "ROLLBACK",
+    "SET",
+    "SHOW",
+    "START",
+    "TRUNCATE",
+    "UPDATE",
+    "USE",
+    "WITH",
+]
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
 
 def split_statements(text: str) -> tuple[tuple[str, int], ...]:
-    """Split a cell at its semicolons: each statement with the offset where it starts.
+    r"""Split a cell at its semicolons: each statement with the offset where it starts.
 
     Semicolons in literals, quoted names and comments do not split; empty statements are left out, as are comments around a
     statement.
 
-    >>> split_statements("SELECT ';';  -- one; two\\n SELECT 2 ;")
+    >>> split_statements("SELECT ';';  -- one; two\n SELECT 2 ;")
     (("SELECT ';'", 0), ('SELECT 2', 26))
     """
     found: list[tuple[str, int]] = []
@@ -101,7 +131,9 @@ class _StatementReader(QueryReader):
 
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
         span = self.token.span
-        raise ParseError(message, code="NOT_SUPPORTED", line=span.line, column=span.column, length=len(self.token.text), hint=hint)
+        raise ParseError(
+            message, code="NOT_SUPPORTED", line=span.line, column=span.column, length=len(self.token.text), hint=hint
+        )
 
     def _query_statement(self) -> st.Query:
         tree = self.query()
@@ -183,7 +215,7 @@ class _StatementReader(QueryReader):
         self.expect("INTO")
         target = self.table_name()
         columns = None
-        if self.token.word == "(" and not self._query_follows():
+        if self.token.word == "(" and not self.query_follows():
             columns = self.accept_columns()
         else:
             self.note("'('")
@@ -219,17 +251,13 @@ class _StatementReader(QueryReader):
     def _create_as(
         self, name: st.TableName, aliases: tuple[st.Identifier, ...], properties: dict[str, Any], if_not_exists: bool
     ) -> st.CreateTable:
-        tree = self._created_query()
+        tree = self.query()
         with_data = True
         if self.accept("WITH"):
             with_data = self.accept("NO") is None
             self.expect("DATA")
         query = st.Query(*self._whole(), tree)
         return st.CreateTable(*self._whole(), name, (), aliases, properties, if_not_exists, query, with_data)
-
-    def _created_query(self) -> s.QueryNode:
-        """The query of CREATE TABLE AS may stand in parentheses."""
-        return self.query()
 
     def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition, ...]]:
         """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
@@ -247,7 +275,9 @@ class _StatementReader(QueryReader):
 
     def _column(self) -> st.ColumnDefinition:
         if self.token.word == "LIKE":
-            self._refuse_statement("LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA.")
+            self._refuse_statement(
+                "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
+            )
         name = self.identifier()
         kind = read_type(self.type_name())
         nullable = True
@@ -292,7 +322,14 @@ class _StatementReader(QueryReader):
         raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", line=span.line, column=span.column, length=span.end - span.start)
 
     def _drop(self) -> st.DropTable:
-        if self.ahead().kind is Kind.WORD and self.ahead().word in {"VIEW", "SCHEMA", "MATERIALIZED", "FUNCTION", "ROLE", "CATALOG"}:
+        if self.ahead().kind is Kind.WORD and self.ahead().word in {
+            "VIEW",
+            "SCHEMA",
+            "MATERIALIZED",
+            "FUNCTION",
+            "ROLE",
+            "CATALOG",
+        }:
             self._refuse_statement(f"The statement DROP {self.ahead().word} is not supported by this engine")
         self.take()
         self.expect("TABLE")
@@ -304,7 +341,9 @@ class _StatementReader(QueryReader):
 
     def _explain(self) -> st.Explain:
         if self.ahead().word in {"ANALYZE", "VERBOSE"}:
-            self._refuse_statement("EXPLAIN ANALYZE is not supported by this engine", "Run the statement: its report has the numbers.")
+            self._refuse_statement(
+                "EXPLAIN ANALYZE is not supported by this engine", "Run the statement: its report has the numbers."
+            )
         self.take()
         kind, form = "DISTRIBUTED", "TEXT"
         if self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:

@@ -28,6 +28,7 @@ class Symbols:
     """
 
     def __init__(self) -> None:
+        """Begin with nothing given out but the planner's own names."""
         self._used: set[str] = set(RESERVED_SYMBOLS)
 
     def new(self, name: str | None) -> str:

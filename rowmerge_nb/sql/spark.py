@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql import expressions as e
@@ -38,7 +38,8 @@ def print_spark(node: e.Typed, *, safe: bool = False) -> str:
 def sort_keys(keys: tuple[e.Sort, ...]) -> str:
     """Print sort keys; the place of NULL is always said, because Spark's default differs from Trino's."""
     return ", ".join(
-        f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in keys
+        f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for key in keys
     )
 
 
@@ -174,7 +175,9 @@ class _Printer:
         zero = self.failure("INVALID_FUNCTION_ARGUMENT", "'SQL array indices start at 1'")
         negative = self.failure("INVALID_FUNCTION_ARGUMENT", "'Array subscript is negative: '", f"CAST({index} AS STRING)")
         said = "'Array subscript must be less than or equal to array length: '"
-        beyond = self.failure("INVALID_FUNCTION_ARGUMENT", said, f"CAST({index} AS STRING)", "' > '", f"CAST(size({base}) AS STRING)")
+        beyond = self.failure(
+            "INVALID_FUNCTION_ARGUMENT", said, f"CAST({index} AS STRING)", "' > '", f"CAST(size({base}) AS STRING)"
+        )
         return (
             f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero} WHEN {index} < 0 THEN {negative} "
             f"WHEN {index} > size({base}) THEN {beyond} ELSE try_element_at({base}, CAST({index} AS INT)) END"
@@ -219,7 +222,7 @@ class _Printer:
         return f"({node.spark})"
 
     def _aggregate(self, node: e.Aggregate, name: str) -> str:
-        from rowmerge_nb.sql.functions import resolve  # noqa: PLC0415 - the table is read when the first function is printed
+        from rowmerge_nb.sql.functions import resolve
 
         found = resolve(name, [argument.type for argument in node.arguments])
         assert found is not None
@@ -279,7 +282,9 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
     "timestamp with time zone": lambda _k, v: f"TIMESTAMP'{v}'",
     "time": lambda _k, v: f"TIME'{v}'",
     "double": _double,
-    "interval day to second": lambda _k, v: f"make_dt_interval(0, 0, 0, {v}BD)" if not v.startswith("-") else f"make_dt_interval(0, 0, 0, ({v}BD))",
+    "interval day to second": lambda _k, v: (
+        f"make_dt_interval(0, 0, 0, {v}BD)" if not v.startswith("-") else f"make_dt_interval(0, 0, 0, ({v}BD))"
+    ),
     "interval year to month": lambda _k, v: f"make_ym_interval(0, {v})",
 }
 
@@ -327,7 +332,7 @@ def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
     return lambda printer, node: f"{name}({', '.join(printer.all(node.arguments))})"
 
 
-_WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], Any]]] = {
+_WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "arithmetic": _Printer.arithmetic,
     "negate": _Printer.negate,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _Printer.compare),
@@ -342,7 +347,9 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], Any]]] = {
     "coalesce": _named("coalesce"),
     "concat": _named("concat"),
     "array": _named("array"),
-    "nullif": lambda printer, node: f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE {printer.text(node.arguments[0])} END",
+    "nullif": lambda printer, node: (
+        f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE {printer.text(node.arguments[0])} END"
+    ),
     "greatest": _extreme,
     "least": _extreme,
     "row": _Printer.row,

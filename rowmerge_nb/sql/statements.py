@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of the statement's text.
+    r"""A stretch of the statement's text.
 
     Args:
         start: offset of the first code point.
@@ -40,7 +40,7 @@ class Span:
         line: line of ``start`` within the statement, from 1.
         column: column of ``start`` within its line in code points, from 1.
 
-    >>> Span.within("SELECT 1\\nFROM t", 9, 13)
+    >>> Span.within("SELECT 1\nFROM t", 9, 13)
     Span(start=9, end=13, line=2, column=1)
     """
 

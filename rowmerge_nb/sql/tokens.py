@@ -31,12 +31,90 @@ class Kind(Enum):
 
 
 RESERVED: Final = frozenset(
-    """ALTER AND AS BETWEEN BY CASE CAST CONSTRAINT CREATE CROSS CUBE CURRENT_CATALOG CURRENT_DATE CURRENT_PATH CURRENT_ROLE
-    CURRENT_SCHEMA CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DEALLOCATE DELETE DESCRIBE DISTINCT DROP ELSE END ESCAPE EXCEPT
-    EXECUTE EXISTS EXTRACT FALSE FOR FROM FULL GROUP GROUPING HAVING IN INNER INSERT INTERSECT INTO IS JOIN JSON_ARRAY
-    JSON_EXISTS JSON_OBJECT JSON_QUERY JSON_TABLE JSON_VALUE LEFT LIKE LISTAGG LOCALTIME LOCALTIMESTAMP NATURAL NORMALIZE NOT
-    NULL ON OR ORDER OUTER PREPARE RECURSIVE RIGHT ROLLUP SELECT SKIP TABLE THEN TRIM TRUE UESCAPE UNION UNNEST USING VALUES
-    WHEN WHERE WITH""".split()
+    [
+        "ALTER",
+        "AND",
+        "AS",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CAST",
+        "CONSTRAINT",
+        "CREATE",
+        "CROSS",
+        "CUBE",
+        "CURRENT_CATALOG",
+        "CURRENT_DATE",
+        "CURRENT_PATH",
+        "CURRENT_ROLE",
+        "CURRENT_SCHEMA",
+        "CURRENT_TIME",
+        "CURRENT_TIMESTAMP",
+        "CURRENT_USER",
+        "DEALLOCATE",
+        "DELETE",
+        "DESCRIBE",
+        "DISTINCT",
+        "DROP",
+        "ELSE",
+        "END",
+        "ESCAPE",
+        "EXCEPT",
+        "EXECUTE",
+        "EXISTS",
+        "EXTRACT",
+        "FALSE",
+        "FOR",
+        "FROM",
+        "FULL",
+        "GROUP",
+        "GROUPING",
+        "HAVING",
+        "IN",
+        "INNER",
+        "INSERT",
+        "INTERSECT",
+        "INTO",
+        "IS",
+        "JOIN",
+        "JSON_ARRAY",
+        "JSON_EXISTS",
+        "JSON_OBJECT",
+        "JSON_QUERY",
+        "JSON_TABLE",
+        "JSON_VALUE",
+        "LEFT",
+        "LIKE",
+        "LISTAGG",
+        "LOCALTIME",
+        "LOCALTIMESTAMP",
+        "NATURAL",
+        "NORMALIZE",
+        "NOT",
+        "NULL",
+        "ON",
+        "OR",
+        "ORDER",
+        "OUTER",
+        "PREPARE",
+        "RECURSIVE",
+        "RIGHT",
+        "ROLLUP",
+        "SELECT",
+        "SKIP",
+        "TABLE",
+        "THEN",
+        "TRIM",
+        "TRUE",
+        "UESCAPE",
+        "UNION",
+        "UNNEST",
+        "USING",
+        "VALUES",
+        "WHEN",
+        "WHERE",
+        "WITH",
+    ]
 )
 """Words that are never names unless they stand in double quotes."""
 
@@ -60,9 +138,9 @@ _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 
 @dataclass(frozen=True)
 class Token:
-    """A token: its kind, its text as written, and where it stands.
+    r"""A token: its kind, its text as written, and where it stands.
 
-    >>> tokenize("t.\\"Key\\"")[2].name
+    >>> tokenize('t."Key"')[2].name
     'Key'
     """
 

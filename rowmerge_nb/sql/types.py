@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import (
     BIGINT,
-    BOOLEAN,
     DATE,
     DOUBLE,
     INTEGER,
@@ -98,7 +97,7 @@ def common_type(left: Type, right: Type) -> Type | None:
     >>> str(common_type(INTEGER, decimal_of(3, 1))), common_type(VARCHAR, INTEGER)
     ('decimal(11,1)', None)
     """
-    if left == right or right == UNKNOWN:
+    if right in {left, UNKNOWN}:
         return left
     if left == UNKNOWN:
         return right
@@ -180,7 +179,7 @@ def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
     >>> str(arithmetic_type("/", decimal_of(10, 2), decimal_of(5, 3)))
     'decimal(14,3)'
     """
-    if left == UNKNOWN or right == UNKNOWN:
+    if UNKNOWN in {left, right}:
         left, right = (right, right) if left == UNKNOWN else (left, left)
         if left == UNKNOWN:
             return UNKNOWN
@@ -249,8 +248,8 @@ _SPARK: Final = {
 def spark_type(kind: Type) -> str:
     """Give the Spark type that holds a type's values.
 
-    >>> spark_type(decimal_of(12, 2)), spark_type(Type("row", (BOOLEAN,), ("a",)))
-    ('DECIMAL(12,2)', 'STRUCT<`a`: BOOLEAN>')
+    >>> spark_type(decimal_of(12, 2)), spark_type(Type("row", (DATE,), ("a",)))
+    ('DECIMAL(12,2)', 'STRUCT<`a`: DATE>')
     """
     if kind.base == "decimal":
         return f"DECIMAL({kind.parameters[0]},{kind.parameters[1]})"

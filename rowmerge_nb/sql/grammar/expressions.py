@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.grammar.reader import Reader
+from rowmerge_nb.sql.grammar.primaries import PrimaryReader
 from rowmerge_nb.sql.tokens import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowmerge_nb.sql.statements import Identifier, Span
     from rowmerge_nb.sql.tokens import Token
 
@@ -19,28 +19,10 @@ __all__ = ["ExpressionReader"]
 _COMPARISONS: Final = ("=", "<>", "!=", "<", "<=", ">", ">=")
 _ADDITION: Final = ("+", "-")
 _MULTIPLICATION: Final = ("*", "/", "%")
-_LITERALS: Final = {
-    Kind.STRING: "string",
-    Kind.INTEGER: "integer",
-    Kind.DECIMAL: "decimal",
-    Kind.DOUBLE: "double",
-}
-_WORDS: Final = frozenset(
-    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA".split()
-)
-_UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
-_QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
-_LARGEST_BIGINT: Final = 2**63 - 1
-_UNSUPPORTED: Final = frozenset({"JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_VALUE", "CURRENT_PATH"})
-_CLASSES: Final = {"double": "double precision", "timestamp": "timestamp", "time": "time"}
 
 
-class ExpressionReader(Reader):
-    """Reads expressions; queries inside of them are read by the subclass."""
-
-    def query(self) -> s.QueryNode:
-        """Read a query; the reader of queries says how."""
-        raise NotImplementedError
+class ExpressionReader(PrimaryReader):
+    """Reads expressions: everything that binds operators; what needs none is read by `PrimaryReader`."""
 
     # -- boolean expressions --------------------------------------------------------------------------------------
 
@@ -48,11 +30,11 @@ class ExpressionReader(Reader):
         """Read an expression: OR binds loosest."""
         return self._logical("OR", lambda: self._logical("AND", self._negation))
 
-    def _logical(self, word: str, term: object) -> s.Expression:
+    def _logical(self, word: str, term: Callable[[], s.Expression]) -> s.Expression:
         start = self.index
-        terms = [term()]  # type: ignore[operator]
+        terms = [term()]
         while self.accept(word):
-            terms.append(term())  # type: ignore[operator]
+            terms.append(term())
         return terms[0] if len(terms) == 1 else s.Logical(self.span_from(start), word, tuple(terms))
 
     def _negation(self) -> s.Expression:
@@ -115,28 +97,13 @@ class ExpressionReader(Reader):
             escape = self.value() if self.accept("ESCAPE") else None
             return s.Like(self.span_from(start), value, word, pattern, escape, negated)
         self.expect("(")
-        if self._query_follows():
+        if self.query_follows():
             query = self.query()
             self.expect(")")
             return s.InQuery(self.span_from(start), value, word, query, negated)
         items = self.expressions()
         self.expect(")")
         return s.InList(self.span_from(start), value, word, items, negated)
-
-    def expressions(self) -> tuple[s.Expression, ...]:
-        """Read expressions with commas between them."""
-        items = [self.expression()]
-        while self.accept(","):
-            items.append(self.expression())
-        return tuple(items)
-
-    def _query_follows(self) -> bool:
-        """Do the next tokens, opening parentheses skipped, begin a query?"""
-        count = 0
-        while self.ahead(count).word == "(":
-            count += 1
-        token = self.ahead(count)
-        return token.kind is Kind.WORD and token.word in _QUERY_WORDS
 
     # -- values ---------------------------------------------------------------------------------------------------
 
@@ -203,432 +170,3 @@ class ExpressionReader(Reader):
         if isinstance(value, s.Name):
             return s.Name(span, (*value.parts, field))
         return s.Dereference(span, value, field)
-
-    # -- primaries ------------------------------------------------------------------------------------------------
-
-    def primary(self) -> s.Expression:
-        """Read what needs no operator: a literal, a name, a call, something in parentheses."""
-        start, token = self.index, self.token
-        if token.kind in _LITERALS:
-            self.take()
-            return self._literal(token)
-        if token.kind in {Kind.BINARY, Kind.UNICODE_STRING}:
-            return self._coded_literal()
-        special = _SPECIAL.get(token.word) if token.kind in {Kind.WORD, Kind.SYMBOL} else None
-        if special is not None:
-            found = special(self, start)
-            if found is not None:
-                return found
-        if token.word in _UNSUPPORTED:
-            return self._unsupported(start)
-        if not self.at_identifier():
-            self.note("<expression>")
-            self.fail()
-        return self._named(start)
-
-    def _literal(self, token: Token) -> s.Expression:
-        kind = _LITERALS[token.kind]
-        if kind == "string":
-            return s.Literal(token.span, kind, token.string)
-        digits = token.text.replace("_", "")
-        if kind == "integer":
-            number = int(digits, 0) if re.match(r"0[xXoObB]", digits) else int(digits)
-            if number > _LARGEST_BIGINT:
-                self.error(f"Invalid numeric literal: {token.text}", token.span, "Write DECIMAL '...' for a number this large.")
-            return s.Literal(token.span, kind, str(number))
-        return s.Literal(token.span, kind, digits)
-
-    def _coded_literal(self) -> s.Expression:
-        token = self.take()
-        if token.kind is Kind.BINARY:
-            digits = re.sub(r"\s", "", token.string).upper()
-            if not re.fullmatch(r"(?:[0-9A-F]{2})*", digits):
-                bad = "even number of digits" if re.fullmatch(r"[0-9A-F]*", digits) else "hexadecimal digits"
-                said = "Binary literal must contain an even number of digits" if bad.startswith("even") else \
-                    "Binary literal can only contain hexadecimal digits"
-                self.error(said, token.span)
-            return s.Literal(token.span, "binary", digits)
-        escape = "\\"
-        if self.accept("UESCAPE"):
-            given = self.take()
-            if given.kind is not Kind.STRING or len(given.string) != 1:
-                self.error("Invalid Unicode escape character", given.span)
-            escape = given.string
-        return s.Literal(token.span, "string", self._decode(token, escape))
-
-    def _decode(self, token: Token, escape: str) -> str:
-        mark = re.escape(escape)
-
-        def decoded(match: re.Match[str]) -> str:
-            if match.group(1):
-                return escape
-            digits = match.group(2) or match.group(3)
-            if digits is None or int(digits, 16) > 0x10FFFF:
-                self.error(f"Invalid escape sequence: {match.group(0)}", token.span)
-            return chr(int(digits, 16))
-
-        return re.sub(f"{mark}(?:({mark})|\\+([0-9A-Fa-f]{{6}})|([0-9A-Fa-f]{{4}})|)", decoded, token.string)
-
-    def _unsupported(self, start: int) -> s.Expression:
-        what = self.take().word
-        if self.accept("("):
-            depth = 1
-            while depth and self.token.kind is not Kind.END:
-                word = self.take().word
-                depth += (word == "(") - (word == ")")
-            if depth:
-                self.note("')'")
-                self.fail()
-        return s.Unsupported(self.span_from(start), what)
-
-    def _parenthesised(self, start: int) -> s.Expression | None:
-        """A subquery, a row, a lambda's parameters, or an expression in parentheses."""
-        if self._lambda_follows():
-            return self._lambda(start)
-        if self._query_follows():
-            place = self.index
-            try:
-                self.take()
-                query = self.query()
-                self.expect(")")
-                return s.ScalarQuery(self.span_from(start), query)
-            except ParseError:
-                # ((SELECT 1) + 1): what began like a query is an expression; the farthest failure wins if it is neither.
-                self.index = place
-                if self.ahead().word != "(":
-                    raise
-        self.take()
-        items = self.expressions()
-        self.expect(")")
-        return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), items)
-
-    def _lambda_follows(self) -> bool:
-        count = 1
-        while self.at_identifier(self.ahead(count)) and self.ahead(count + 1).word == ",":
-            count += 2
-        if self.at_identifier(self.ahead(count)):
-            count += 1
-        return self.ahead(count).word == ")" and self.ahead(count + 1).word == "->"
-
-    def _lambda(self, start: int) -> s.Expression:
-        self.expect("(")
-        parameters = () if self.token.word == ")" else self.identifiers()
-        self.expect(")")
-        self.expect("->")
-        body = self.expression()
-        return s.Lambda(self.span_from(start), parameters, body)
-
-    def _null(self, start: int) -> s.Expression:
-        self.take()
-        return s.Literal(self.span_from(start), "null", "NULL")
-
-    def _boolean(self, start: int) -> s.Expression:
-        word = self.take().word
-        return s.Literal(self.span_from(start), "boolean", word.lower())
-
-    def _parameter(self, start: int) -> s.Expression:
-        self.take()
-        return s.Parameter(self.span_from(start))
-
-    def _special_word(self, start: int) -> s.Expression:
-        word = self.take().word
-        if self.accept("("):
-            if self.token.kind is not Kind.INTEGER:
-                self.note("<number>")
-                self.fail()
-            self.take()
-            self.expect(")")
-        return s.Special(self.span_from(start), word)
-
-    def _case(self, start: int) -> s.Expression:
-        self.take()
-        operand = None if self.at("WHEN") else self.expression()
-        whens = []
-        while self.accept("WHEN"):
-            condition = self.expression()
-            self.expect("THEN")
-            whens.append((condition, self.expression()))
-        if not whens:
-            self.fail()
-        default = self.expression() if self.accept("ELSE") else None
-        self.expect("END")
-        return s.Case(self.span_from(start), operand, tuple(whens), default)
-
-    def _cast(self, start: int) -> s.Expression | None:
-        if self.ahead().word != "(" and self.token.word not in {"CAST"}:
-            return None
-        safe = self.take().word == "TRY_CAST"
-        self.expect("(")
-        value = self.expression()
-        self.expect("AS")
-        target = self.type_name()
-        self.expect(")")
-        return s.Cast(self.span_from(start), value, target, safe)
-
-    def _exists(self, start: int) -> s.Expression:
-        self.take()
-        self.expect("(")
-        query = self.query()
-        self.expect(")")
-        return s.Exists(self.span_from(start), query)
-
-    def _extract(self, start: int) -> s.Expression:
-        self.take()
-        self.expect("(")
-        field = self.identifier()
-        self.expect("FROM")
-        value = self.value()
-        self.expect(")")
-        return s.Extract(self.span_from(start), field, value)
-
-    def _array(self, start: int) -> s.Expression | None:
-        if self.ahead().word != "[":
-            return None
-        self.take()
-        self.take()
-        items = () if self.token.word == "]" else self.expressions()
-        self.expect("]")
-        return s.ArrayConstructor(self.span_from(start), items)
-
-    def _row(self, start: int) -> s.Expression | None:
-        if self.ahead().word != "(":
-            return None
-        self.take()
-        self.take()
-        items = self.expressions()
-        self.expect(")")
-        return s.RowConstructor(self.span_from(start), items)
-
-    def _interval(self, start: int) -> s.Expression | None:
-        following = self.ahead()
-        if following.kind is not Kind.STRING and following.word not in _ADDITION:
-            return None
-        self.take()
-        sign = self.accept(*_ADDITION)
-        if self.token.kind is not Kind.STRING:
-            self.note("<string>")
-            self.fail()
-        value = self.take().string
-        first = self.expect(*_UNITS).word
-        last = self.expect(*_UNITS).word if self.accept("TO") else None
-        return s.Interval(self.span_from(start), sign is not None and sign.word == "-", value, first, last)
-
-    def _position(self, start: int) -> s.Expression | None:
-        """``POSITION(a IN b)``; with a comma it is not in the grammar of Trino."""
-        if self.ahead().word != "(":
-            return None
-        self.take()
-        self.take()
-        needle = self.value()
-        self.expect("IN")
-        haystack = self.value()
-        self.expect(")")
-        return s.Call(self.span_from(start), "strpos", (haystack, needle))
-
-    def _substring(self, start: int) -> s.Expression | None:
-        if self.ahead().word != "(":
-            return None
-        self.take()
-        self.take()
-        arguments = [self.value()]
-        if self.accept("FROM"):
-            arguments.append(self.value())
-            if self.accept("FOR"):
-                arguments.append(self.value())
-        else:
-            while self.accept(","):
-                arguments.append(self.expression())
-        self.expect(")")
-        return s.Call(self.span_from(start), "substr", tuple(arguments))
-
-    def _trim(self, start: int) -> s.Expression:
-        self.take()
-        self.expect("(")
-        side = self.accept("BOTH", "LEADING", "TRAILING")
-        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side.word if side else "", "trim")
-        first = None if self.token.word == "FROM" else self.value()
-        if self.accept("FROM"):
-            value = self.value()
-            arguments = (value,) if first is None else (value, first)
-        else:
-            arguments = (first, self.value()) if first and not side and self.accept(",") else (first,)  # type: ignore[assignment]
-        self.expect(")")
-        return s.Call(self.span_from(start), name, arguments)
-
-    def _normalize(self, start: int) -> s.Expression:
-        self.take()
-        self.expect("(")
-        value = self.value()
-        form = self.expect("NFD", "NFC", "NFKD", "NFKC").word if self.accept(",") else "NFC"
-        self.expect(")")
-        span = self.span_from(start)
-        return s.Call(span, "normalize", (value, s.Literal(span, "string", form)))
-
-    def _grouping(self, start: int) -> s.Expression:
-        self.take()
-        self.expect("(")
-        arguments = () if self.token.word == ")" else self.expressions()
-        self.expect(")")
-        return s.Call(self.span_from(start), "grouping", arguments)
-
-    # -- names, calls, types --------------------------------------------------------------------------------------
-
-    def _named(self, start: int) -> s.Expression:
-        """A lambda, a call, a literal of a type (``DATE '...'``), or a name."""
-        following = self.ahead()
-        if following.word == "->":
-            parameter = self.identifier()
-            self.take()
-            body = self.expression()
-            return s.Lambda(self.span_from(start), (parameter,), body)
-        if following.kind is Kind.STRING and self.token.kind in {Kind.WORD, Kind.QUOTED}:
-            kind = self.identifier().value
-            return s.TypedLiteral(self.span_from(start), kind, self.take().string)
-        if self.token.word == "DOUBLE" and following.word == "PRECISION" and self.ahead(2).kind is Kind.STRING:
-            self.take()
-            self.take()
-            return s.TypedLiteral(self.span_from(start), "double", self.take().string)
-        if following.word == "(":
-            return self._call(start)
-        name = self.identifier()
-        return s.Name(name.span, (name,))
-
-    def _call(self, start: int) -> s.Expression:
-        name = self.identifier().value
-        self.expect("(")
-        star, distinct = False, False
-        arguments: tuple[s.Expression, ...] = ()
-        order_by: tuple[s.SortItem, ...] = ()
-        if self.token.word == "*":
-            self.take()
-            star = True
-        elif not self.at(")"):
-            distinct = self.accept("DISTINCT", "ALL") is not None and self.tokens[self.index - 1].word == "DISTINCT"
-            arguments = self.expressions()
-            order_by = self.accept_order_by()
-        self.expect(")")
-        condition = self._filter()
-        nulls = self._null_treatment()
-        window = self._over()
-        return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window)
-
-    def _filter(self) -> s.Expression | None:
-        if self.token.word != "FILTER" or self.ahead().word != "(":
-            return None
-        self.take()
-        self.take()
-        self.expect("WHERE")
-        condition = self.expression()
-        self.expect(")")
-        return condition
-
-    def _null_treatment(self) -> str | None:
-        if self.token.word in {"IGNORE", "RESPECT"} and self.ahead().word == "NULLS":
-            word = self.take().word
-            self.take()
-            return word
-        return None
-
-    def _over(self) -> s.Window | None:
-        if self.token.word != "OVER" or self.ahead().word != "(":
-            return None
-        start = self.index
-        self.take()
-        self.take()
-        partition_by: tuple[s.Expression, ...] = ()
-        if self.accept("PARTITION"):
-            self.expect("BY")
-            partition_by = self.expressions()
-        order_by = self.accept_order_by()
-        frame = self._frame() if self.at("RANGE", "ROWS", "GROUPS") else None
-        self.expect(")")
-        return s.Window(self.span_from(start), partition_by, order_by, frame)
-
-    def _frame(self) -> str:
-        unit = self.take().word
-        if self.accept("BETWEEN"):
-            low = self._bound()
-            self.expect("AND")
-            return f"{unit} BETWEEN {low} AND {self._bound()}"
-        return f"{unit} {self._bound()}"
-
-    def _bound(self) -> str:
-        if self.accept("UNBOUNDED"):
-            return f"UNBOUNDED {self.expect('FOLLOWING', 'PRECEDING').word}"
-        if self.accept("CURRENT"):
-            return f"CURRENT {self.expect('ROW').word}"
-        if self.token.kind is not Kind.INTEGER:
-            self.note("<number>")
-            self.fail()
-        return f"{self.take().text} {self.expect('FOLLOWING', 'PRECEDING').word}"
-
-    def accept_order_by(self) -> tuple[s.SortItem, ...]:
-        """Read ``ORDER BY ...`` if it is there."""
-        if not self.accept_all("ORDER", "BY"):
-            return ()
-        items = [self._sort_item()]
-        while self.accept(","):
-            items.append(self._sort_item())
-        return tuple(items)
-
-    def _sort_item(self) -> s.SortItem:
-        start = self.index
-        value = self.expression()
-        direction = self.accept("ASC", "DESC")
-        nulls = self.expect("FIRST", "LAST") if self.accept("NULLS") else None
-        descending = direction is not None and direction.word == "DESC"
-        return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
-
-    def type_name(self) -> s.TypeName:
-        """Read a type."""
-        start = self.index
-        if not self.at_identifier():
-            self.note("<type>")
-            self.fail()
-        word = self.identifier().value
-        if word in _CLASSES and self.token.word == "PRECISION":
-            self.take()
-        if self.accept("("):
-            self._type_arguments(is_row=word == "row")
-        if word in {"time", "timestamp"} and self.accept("WITH", "WITHOUT"):
-            self.expect("TIME")
-            self.expect("ZONE")
-        span = self.span_from(start)
-        return s.TypeName(span, span.of(self.text))
-
-    def _type_arguments(self, *, is_row: bool) -> None:
-        while True:
-            if self.token.kind is Kind.INTEGER:
-                self.take()
-            else:
-                named = is_row and self.at_identifier() and self.at_identifier(self.ahead())
-                if named and self.ahead().word not in {"PRECISION", "WITH"}:
-                    self.take()
-                self.type_name()
-            if not self.accept(","):
-                break
-        self.expect(")")
-
-
-_SPECIAL: Final = {
-    "(": ExpressionReader._parenthesised,
-    "?": ExpressionReader._parameter,
-    "NULL": ExpressionReader._null,
-    "TRUE": ExpressionReader._boolean,
-    "FALSE": ExpressionReader._boolean,
-    "CASE": ExpressionReader._case,
-    "CAST": ExpressionReader._cast,
-    "TRY_CAST": ExpressionReader._cast,
-    "EXISTS": ExpressionReader._exists,
-    "EXTRACT": ExpressionReader._extract,
-    "ARRAY": ExpressionReader._array,
-    "ROW": ExpressionReader._row,
-    "INTERVAL": ExpressionReader._interval,
-    "POSITION": ExpressionReader._position,
-    "SUBSTRING": ExpressionReader._substring,
-    "TRIM": ExpressionReader._trim,
-    "NORMALIZE": ExpressionReader._normalize,
-    "GROUPING": ExpressionReader._grouping,
-    **dict.fromkeys(_WORDS, ExpressionReader._special_word),
-}
-"""Words that begin something other than a name or a call, and the method that reads it (None: it was a name after all)."""

@@ -247,9 +247,7 @@ class QueryReader(ExpressionReader):
     def _aliased(self) -> s.Relation:
         start = self.index
         relation = self._relation_primary()
-        if self.accept("AS"):
-            alias = self.identifier()
-        elif self.at_identifier() and self.token.word not in _NOT_AN_ALIAS:
+        if self.accept("AS") or (self.at_identifier() and self.token.word not in _NOT_AN_ALIAS):
             alias = self.identifier()
         else:
             self.note("<identifier>")
@@ -289,7 +287,7 @@ class QueryReader(ExpressionReader):
     def _parenthesised_relation(self, start: int) -> s.Relation:
         """``(query)`` or ``(relation)``; both readings are tried where the text begins with more than one parenthesis."""
         place = self.index
-        if self._query_follows():
+        if self.query_follows():
             try:
                 self.take()
                 query = self.query()

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.statements import Identifier, Span, TableName
-from rowmerge_nb.sql.syntax import Node
 from rowmerge_nb.sql.tokens import RESERVED, Kind, Token, tokenize
 
 __all__ = ["Reader"]
-
-_T = TypeVar("_T", bound=Node)
 
 _REFUSED = {
     ("BY", "THEN"): "Trino's MERGE has no WHEN NOT MATCHED BY SOURCE or BY TARGET; plain WHEN NOT MATCHED means BY TARGET.",
@@ -44,6 +41,7 @@ class Reader:
     """
 
     def __init__(self, text: str) -> None:
+        """Begin at the first token of a text."""
         self.text = text
         self.tokens = tokenize(text)
         self.index = 0
@@ -181,7 +179,9 @@ class Reader:
         self.error(message, token.span, self._hint(token))
 
     def _hint(self, token: Token) -> str | None:
-        words = [label.strip("'") for label in self._expected]
+        words = sorted(label.strip("'") for label in self._expected)
+        if "<query>" in words:
+            words += ["SELECT", "TABLE", "VALUES"]
         for word in words:
             if (token.word, word) in _REFUSED:
                 return _REFUSED[token.word, word]

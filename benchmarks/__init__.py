@@ -1,0 +1,1 @@
+"""Measurements: ratios against other engines in one run, never a time that a test asserts."""

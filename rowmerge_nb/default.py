@@ -1,0 +1,38 @@
+"""The engine that the magics and `run` share where none is named."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.engine.result import Result
+
+__all__ = ["default_engine", "run"]
+
+_lock = threading.Lock()
+_engines: list[Engine] = []
+
+
+def default_engine() -> Engine:
+    """Give the process's default engine; made at the first call, on a local Spark session that starts when it is needed."""
+    with _lock:
+        if not _engines:
+            from rowmerge_nb.engine.engine import Engine
+
+            _engines.append(Engine())
+        return _engines[0]
+
+
+def run(sql: str, **options: Any) -> Result:
+    """Run one statement on the default engine.
+
+    Args:
+        sql: the statement.
+        options: those of `Engine.run`.
+
+    Raises:
+        RowMergeError: the statement is wrong or failed; the tables are as they were.
+    """
+    return default_engine().run(sql, **options)

@@ -1,0 +1,138 @@
+"""Looks at the machine: what is installed, which Java there is, whether Spark starts, and what to do where something is missing."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.errors import RowMergeError, SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Check", "doctor"]
+
+_NEEDED: Final = ("pyspark", "pyarrow", "sqlglot", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
+_OPTIONAL: Final = {"polars": "DataFrames of polars as sources"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Args:
+        name: what.
+        state: ``ok``, ``missing`` (an optional thing is not there) or ``failed``.
+        detail: what was found.
+        advice: what to do about it; ``""`` if nothing.
+    """
+
+    name: str
+    state: str
+    detail: str
+    advice: str = ""
+
+
+def doctor(*, start_spark: bool = True) -> list[Check]:
+    """Look at everything that statements need.
+
+    Args:
+        start_spark: start a session and run a small job in it; takes some seconds the first time.
+
+    >>> [check.name for check in doctor(start_spark=False)][:2]
+    ['rowmerge-nb', 'Python']
+    """
+    checks = [_package("rowmerge-nb"), _python(), *(_package(name) for name in _NEEDED), _pandas_fits()]
+    checks += [_optional(name, use) for name, use in _OPTIONAL.items()]
+    checks += [_guarded("Java", _java), _guarded("Graphviz", _graphviz), _memory()]
+    if start_spark:
+        checks.append(_guarded("Spark", _spark))
+    return [check for check in checks if check is not None]
+
+
+def _guarded(name: str, look: Callable[[], Check]) -> Check:
+    """Make a failed check of whatever goes wrong: a doctor must not die of what it looks for."""
+    try:
+        return look()
+    except RowMergeError as error:
+        return Check(name, "failed", error.message, error.hint or "")
+    except Exception as error:  # noqa: BLE001 - as the docstring says
+        return Check(name, "failed", f"{type(error).__name__}: {error}")
+
+
+def _python() -> Check:
+    return Check("Python", "ok", f"{platform.python_version()} at {sys.executable}")
+
+
+def _package(name: str) -> Check:
+    try:
+        return Check(name, "ok", version(name))
+    except PackageNotFoundError:
+        if name == "rowmerge-nb":
+            return Check(name, "ok", "used from a directory, not installed")
+        return Check(name, "failed", "not installed", f"pip install {name}")
+
+
+def _optional(name: str, use: str) -> Check:
+    if find_spec(name):
+        return Check(name, "ok", version(name))
+    return Check(name, "missing", f"not installed; optional, for {use}", f"pip install {name}")
+
+
+def _pandas_fits() -> Check | None:
+    try:
+        major = int(version("pandas").partition(".")[0])
+    except (PackageNotFoundError, ValueError):
+        return None
+    if major < 3:
+        return None
+    return Check("pandas", "failed", f"PySpark 4.3 does not work with pandas {version('pandas')}", 'pip install "pandas<3"')
+
+
+def _java() -> Check:
+    from rowmerge_nb.engine.java import find_java, rejected_javas
+
+    java = find_java()
+    older = "".join(f"; {other.origin} is version {other.version}, too old" for other in rejected_javas())
+    return Check("Java", "ok", f"version {java.version} at {java.home}, found by {java.origin}{older}")
+
+
+def _graphviz() -> Check:
+    import pygraphviz
+
+    graph = pygraphviz.AGraph("digraph { a -> b }")
+    graph.layout("dot")
+    return Check("Graphviz", "ok", "draws, by the library inside pygraphviz")
+
+
+def _memory() -> Check:
+    import os
+
+    from rowmerge_nb.engine.spark import available_cores, driver_memory
+
+    machine = "unknown"
+    if hasattr(os, "sysconf"):
+        machine = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
+    advice = "Set the variable ROWMERGE_DRIVER_MEMORY, for instance to 8g, for tables of many million rows"
+    return Check("memory", "ok", f"{machine}, {available_cores()} cores; Spark may use {driver_memory()}", advice)
+
+
+def _spark() -> Check:
+    from rowmerge_nb.default import default_engine
+
+    began = time.monotonic()
+    session = default_engine().spark
+    rows = session.range(3).mapInArrow(_same, "id long").toArrow().num_rows
+    if rows != 3:
+        msg = f"Spark gave {rows} rows where 3 were asked for"
+        raise SetupError(msg)
+    return Check("Spark", "ok", f"{session.version}, a job with a Python worker ran; {time.monotonic() - began:.1f} s")
+
+
+def _same(pages: object) -> object:
+    return pages

@@ -1,0 +1,76 @@
+"""Completion of option names, option values and table names in cells that begin with ``%%merge``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.notebook.options import COMMANDS, OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from IPython.core.completer import CompletionContext, SimpleMatcherResult
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["candidates", "register"]
+
+_TABLE_FOLLOWS: Final = re.compile(r"(?i)\b(?:into|using|from|join|table|update)\s+(?:if\s+(?:not\s+)?exists\s+)?[\w.\"]*$")
+
+
+def candidates(before: str, tables: Callable[[], Iterable[str]]) -> list[str]:
+    r"""Give what may stand at the cursor.
+
+    Args:
+        before: the cell's text before the cursor.
+        tables: gives the names of the tables there are.
+
+    >>> candidates("%%merge --du", list)
+    ['--duplicates']
+    >>> candidates("%%merge --era ", list)
+    ['documents', 'current']
+    >>> candidates("%%merge\nMERGE INTO ac", lambda: ["accounts", "t"])
+    ['accounts']
+    """
+    first, newline, _ = before.partition("\n")
+    if not re.match(r"\s*%%?merge\b", first):
+        return []
+    if not newline:
+        found = _option_candidates(first)
+        if found or first.lstrip().startswith("%%"):
+            return found
+    if _TABLE_FOLLOWS.search(before):
+        word = re.split(r"[^\w.]", before)[-1]
+        return sorted(name for name in set(tables()) if name.lower().startswith(word.lower()))
+    return []
+
+
+def _option_candidates(line: str) -> list[str]:
+    *earlier, word = line.split(" ")
+    previous = earlier[-1] if earlier else ""
+    for option in OPTIONS:
+        if previous == f"--{option.name}" and option.choices:
+            return [choice for choice in option.choices if choice.lower().startswith(word.lower())]
+    if word.startswith("-"):
+        return [f"--{option.name}" for option in OPTIONS if f"--{option.name}".startswith(word)]
+    if line.lstrip().startswith("%merge") and len(earlier) == 1:
+        return [command for command in COMMANDS if command.startswith(word)]
+    return []
+
+
+def register(shell: InteractiveShell, tables: Callable[[], Iterable[str]]) -> None:
+    """Add the completion to a shell; a second registration replaces the first."""
+    completer = getattr(shell, "Completer", None)
+    if completer is None or not hasattr(completer, "custom_matchers"):
+        return
+    from IPython.core.completer import SimpleCompletion, context_matcher
+
+    @context_matcher()  # type: ignore[untyped-decorator]
+    def rowmerge_matcher(context: CompletionContext) -> SimpleMatcherResult:
+        lines = context.full_text.split("\n")
+        before = "\n".join([*lines[: context.cursor_line], lines[context.cursor_line][: context.cursor_position]])
+        found = candidates(before, tables)
+        return {"completions": [SimpleCompletion(text=text, type="merge") for text in found], "suppress": bool(found)}
+
+    kept = [matcher for matcher in completer.custom_matchers if getattr(matcher, "__name__", "") != "rowmerge_matcher"]
+    completer.custom_matchers = [*kept, rowmerge_matcher]

@@ -1,0 +1,154 @@
+"""What a cell shows: reports, query results, plans, errors, tables of facts. One mime bundle each, with text in it always."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.errors import RowMergeError
+
+__all__ = [
+    "Bundle",
+    "error_bundle",
+    "grid_bundle",
+    "plan_bundle",
+    "result_bundle",
+    "show",
+    "show_all",
+    "text_bundle",
+    "without_traceback",
+]
+
+Bundle = dict[str, Any]
+"""Mime type to content."""
+
+
+def show(bundle: Bundle) -> None:
+    """Show a bundle as an output of the running cell."""
+    from IPython.display import display
+
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+
+def show_all(bundles: Sequence[Bundle]) -> None:
+    """Show several bundles, one after the other."""
+    for bundle in bundles:
+        show(bundle)
+
+
+def text_bundle(text: str) -> Bundle:
+    """Make a bundle of plain text.
+
+    >>> text_bundle("a < b")
+    {'text/plain': 'a < b', 'text/html': '<pre>a &lt; b</pre>'}
+    """
+    return {"text/plain": text, "text/html": f"<pre>{escape(text)}</pre>"}
+
+
+def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows: int, first_line: int) -> Bundle:
+    """Make the bundle of a statement that went well.
+
+    Args:
+        result: the result.
+        parts: names of the parts of the report, with commas; None for the usual ones.
+        timings: show times.
+        max_rows: how many rows of a query are shown.
+        first_line: the number of the cell's line on which the statement begins.
+    """
+    if result.table is not None:
+        return _rows_bundle(result.table, max_rows)
+    if result.explained is not None:
+        return text_bundle(result.explained)
+    from rowmerge_nb.report.bundle import mime_bundle
+
+    return dict(mime_bundle(result.trace, show=parts, timings=timings, first_line=first_line))
+
+
+def _rows_bundle(table: Any, max_rows: int) -> Bundle:
+    names = list(table.column_names)
+    rows = [["NULL" if value is None else str(value) for value in row.values()] for row in table.slice(0, max_rows).to_pylist()]
+    more = table.num_rows - len(rows)
+    counted = f"{table.num_rows} row{'' if table.num_rows == 1 else 's'}"
+    return grid_bundle(names, rows, f"{counted}, the first {max_rows} shown" if more else counted)
+
+
+def grid_bundle(names: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> Bundle:
+    """Make the bundle of a table of texts.
+
+    >>> print(grid_bundle(["a", "b"], [["1", "x"], ["10", "yy"]], "2 rows")["text/plain"])
+    a   b
+    --  --
+    1   x
+    10  yy
+    2 rows
+    """
+    shown = [[" ".join(cell.split("\n")) for cell in row] for row in rows]
+    widths = [max([len(name), *(len(row[index]) for row in shown)]) for index, name in enumerate(names)]
+    lines = [list(names), ["-" * width for width in widths], *shown]
+    text = "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in lines)
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    foot = f"<p>{escape(caption)}</p>" if caption else ""
+    html = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+    return {"text/plain": f"{text}\n{caption}" if caption else text, "text/html": html}
+
+
+def plan_bundle(result: Result, form: str) -> Bundle:
+    """Make the bundle of a plan: as ``text``, ``dot``, ``json`` or ``svg``."""
+    explained = result.explained or ""
+    if form == "text" or not result.trace.plan:
+        return text_bundle(explained)
+    if form == "json":
+        plan = {"statement": result.trace.statement, "plan": [dataclasses.asdict(node) for node in result.trace.plan]}
+        text = json.dumps(plan, indent=2, ensure_ascii=False, default=str)
+        return {"text/plain": text, "application/json": json.loads(text)}
+    from rowmerge_nb.report import build_report, dot_to_svg, plan_dot
+
+    dot = plan_dot(build_report(result.trace))
+    if form == "dot":
+        return {"text/plain": dot}
+    return {"text/plain": explained, "image/svg+xml": dot_to_svg(dot, standalone=True)}
+
+
+def error_bundle(error: RowMergeError, first_line: int, *, parts: str | None, timings: bool) -> Bundle:
+    """Make the bundle of an error: the report of what had happened, or the error alone if nothing had.
+
+    Args:
+        error: the error, with its hint as it is to be shown.
+        first_line: the number of the cell's line on which the statement begins.
+        parts: names of the parts of the report, with commas; None for the usual ones.
+        timings: show times.
+    """
+    trace: Trace | None = error.result.trace if error.result is not None else None
+    if trace is not None and trace.error is not None:
+        from rowmerge_nb.report.bundle import mime_bundle
+
+        told = dataclasses.replace(trace, error=dataclasses.replace(trace.error, hint=error.hint))
+        return dict(mime_bundle(told, show=parts, timings=timings, first_line=first_line))
+    from rowmerge_nb.report.error import render_error_html, render_error_text
+
+    text = render_error_text(error, trace, first_line)
+    return {"text/plain": text, "text/html": render_error_html(error, trace, first_line)}
+
+
+def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
+    """Make an error show as one line where IPython would show a Python traceback: its report is shown already.
+
+    The exception stays what it is, so the cell fails, "Run all" stops, and code can catch it by its class.
+
+    >>> from rowmerge_nb.errors import ParseError
+    >>> without_traceback(ParseError("mismatched input 'BY'", line=1, column=9), 3)._render_traceback_()
+    ["ParseError: SYNTAX_ERROR: cell line 3, column 9: mismatched input 'BY'"]
+    """
+    place = f"cell line {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
+    line = f"{type(error).__name__}: {error.code}: {place}{error.message}"
+    error.__dict__["_render_traceback_"] = partial(list, [line])
+    return error

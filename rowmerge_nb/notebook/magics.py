@@ -1,0 +1,294 @@
+"""The magics: ``%%merge`` runs the statements of a cell, ``%merge`` runs one statement or a command."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from traitlets import Bool, Enum, Int, Unicode
+
+from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted
+from rowmerge_nb.notebook import completion
+from rowmerge_nb.notebook.display import (
+    Bundle,
+    error_bundle,
+    grid_bundle,
+    plan_bundle,
+    result_bundle,
+    show,
+    show_all,
+    text_bundle,
+    without_traceback,
+)
+from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, help_text, parse_line
+from rowmerge_nb.notebook.progress import Progress
+from rowmerge_nb.notebook.template import Rendered, render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.engine.result import Result
+
+__all__ = ["MergeMagic", "project_defaults", "register"]
+
+_ENGINE_OPTIONS: Final = ("paradigm", "duplicates", "era", "dialect", "trace")
+
+
+def _choices(name: str) -> list[str]:
+    return list(next(option.choices or (option.values,) for option in OPTIONS if option.name == name))
+
+
+@magics_class
+class MergeMagic(Magics):
+    """Defaults of ``%%merge``; ``%config MergeMagic`` lists them, ``%config MergeMagic.era = "current"`` sets one."""
+
+    paradigm = Enum(["", *_choices("paradigm")], "", help="Row change paradigm; empty for that of the table.").tag(config=True)
+    duplicates = Enum(_choices("duplicates"), "trino", help="Which repeated matches end a MERGE.").tag(config=True)
+    era = Enum(_choices("era"), "documents", help="Whose page layout is used.").tag(config=True)
+    dialect = Enum(_choices("dialect"), "trino", help="Which SQL is accepted.").tag(config=True)
+    trace = Enum(_choices("trace"), "auto", help="How many rows the report keeps.").tag(config=True)
+    show = Unicode("", help="Parts of the report to show, with commas; empty for the usual ones.").tag(config=True)
+    timings = Bool(default_value=False, help="Show times, which differ from run to run.").tag(config=True)
+    max_rows = Int(60, min=0, help="How many rows of a query are shown.").tag(config=True)
+    engine = Unicode("", help="Variable that holds the Engine to use; empty for the default engine.").tag(config=True)
+
+    shell: InteractiveShell
+
+    @no_var_expand
+    @line_cell_magic
+    def merge(self, line: str, cell: str | None = None) -> None:
+        """Run SQL statements, and show what happened. ``%merge help`` lists the options."""
+        shown: list[Bundle] = []
+        first_line = 1 if cell is None else 2
+        try:
+            use = parse_line(line)
+            if use.has("help") or (cell is None and use.rest in {"", "help"}):
+                show(text_bundle(help_text()))
+            elif cell is None and use.rest in COMMANDS:
+                self._command(use.rest, use)
+            else:
+                self._run(use.rest if cell is None else cell, use, first_line, shown)
+        except RowMergeError as error:
+            if error.result is not None:
+                self.shell.user_ns["_merge"] = error.result
+            at = getattr(error, "cell_line", first_line)
+            show(error_bundle(error, at, parts=None, timings=self.timings))
+            # `from None`: what lies below is the engine's own business; it stays in the exception's __context__.
+            raise without_traceback(error, at) from None
+
+    def _run(self, source: str, use: MagicUse, first_line: int, shown: list[Bundle]) -> None:
+        """Run the statements of a cell, each shown as it ends."""
+        from rowmerge_nb.sql.parser import split_statements
+
+        if first_line > 1 and use.rest:
+            msg = f"'{use.rest}' stands behind the options; statements begin on the cell's second line"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options")
+        parts = use.values.get("show", self.show) or None
+        _check_parts(parts)
+        engine = self._engine(use)
+        options = self._options(use)
+        rendered = render(source, self.shell.user_ns)
+        try:
+            statements = split_statements(rendered.text)
+        except RowMergeError as error:
+            error.statement = error.statement or rendered.text
+            raise
+        if not statements:
+            msg = "The cell has no statement"
+            raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge")
+        for number, (text, offset) in enumerate(statements, 1):
+            try:
+                with Progress(self.shell, lambda: show_all(shown)) as progress:
+                    result = self._statement(engine, text, use, {**options, "progress": progress.step})
+            except RowMergeError as error:
+                _place(error, rendered, offset, first_line)
+                error.hint = " ".join(filter(None, [error.hint, _what_ran(number, len(statements))])) or None
+                raise
+            self.shell.user_ns["_merge"] = result
+            for name in filter(None, (use.values.get("output"), use.quiet_name)):
+                self.shell.user_ns[name] = result
+            if not use.quiet_name:
+                at = rendered.source_line(offset) + first_line - 1
+                shown.append(self._bundle(result, use, parts, at))
+                show(shown[-1])
+
+    def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result:
+        try:
+            if use.has("explain"):
+                return engine.explain(text, **options)
+            return engine.run(text, dry_run=use.has("dry-run"), **options)
+        except KeyboardInterrupt:
+            # While Spark works the engine turns an interrupt into this error itself; here it came before or after.
+            msg = "The statement was interrupted before it had begun to change anything"
+            error = StatementInterrupted(msg, step="plan")
+            error.statement = text
+            raise error from None
+
+    def _bundle(self, result: Result, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
+        if use.has("explain"):
+            return plan_bundle(result, use.values["explain"])
+        return result_bundle(result, parts=parts, timings=self.timings, max_rows=self.max_rows, first_line=first_line)
+
+    def _options(self, use: MagicUse) -> dict[str, Any]:
+        """Give the options for the engine: those of the line, else those of ``%config``."""
+        from rowmerge_nb.engine.frames import is_frame
+
+        chosen = {name: use.values.get(name) or self._configured(name) for name in _ENGINE_OPTIONS}
+        frames = {name: value for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
+        return {**chosen, "namespace": frames}
+
+    def _configured(self, name: str) -> str | None:
+        """Give a default that the user has set; None leaves it to the engine, which may have defaults of its own."""
+        value = getattr(self, name)
+        return value if value != self.traits()[name].default_value else None
+
+    def _engine(self, use: MagicUse) -> Engine:
+        from rowmerge_nb.default import default_engine
+        from rowmerge_nb.engine.engine import Engine
+
+        name = use.values.get("engine", self.engine)
+        if not name:
+            return default_engine()
+        engine = self.shell.user_ns.get(name)
+        # Not isinstance: a stand-in with the same methods will do, as in tests.
+        if engine is None or isinstance(engine, type) or not all(hasattr(engine, method) for method in ("run", "explain")):
+            there = [key for key, value in self.shell.user_ns.items() if isinstance(value, Engine) and not key.startswith("_")]
+            hint = f"There are: {', '.join(there)}" if there else f"Make one: {name} = rowmerge_nb.Engine()"
+            msg = f"The variable '{name}' holds no engine"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        return engine  # type: ignore[no-any-return]
+
+    def _command(self, name: str, use: MagicUse) -> None:
+        if name == "tables":
+            show(_tables_bundle(self._engine(use)))
+        elif name == "options":
+            show(self._options_bundle())
+        else:
+            from rowmerge_nb.doctor import doctor
+
+            checks = [[check.name, check.state, check.detail, check.advice] for check in doctor()]
+            failed = sum(check[1] == "failed" for check in checks)
+            show(
+                grid_bundle(["part", "state", "found", "advice"], checks, f"{failed or 'No'} problem{'' if failed == 1 else 's'}")
+            )
+
+    def _options_bundle(self) -> Bundle:
+        rows = []
+        for name, trait in sorted(self.traits(config=True).items()):
+            value, default = getattr(self, name), trait.default_value
+            rows.append([name, str(value), "" if value == default else f"default is {default}", trait.help])
+        return grid_bundle(["option", "value", "", "meaning"], rows, "%config MergeMagic.NAME = VALUE sets one")
+
+    def table_names(self) -> Iterable[str]:
+        """Give the names that completion offers: tables, by their last and their full name, and DataFrames."""
+        from rowmerge_nb.default import default_engine
+        from rowmerge_nb.engine.frames import is_frame
+
+        engine = self.shell.user_ns.get(self.engine) if self.engine else default_engine()
+        qualified = [table[0] for table in engine.tables()] if engine is not None else []
+        frames = [name for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)]
+        return [*qualified, *(name.rpartition(".")[2] for name in qualified), *frames]
+
+
+def _check_parts(parts: str | None) -> None:
+    """Refuse an unknown name in ``--show`` before anything runs."""
+    if parts is None:
+        return
+    from rowmerge_nb.report.model import PARTS
+
+    for name in filter(None, (part.strip() for part in parts.split(","))):
+        if name not in PARTS:
+            msg = f"--show has no part '{name}'"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"The parts are: {', '.join(PARTS)}")
+
+
+def _place(error: RowMergeError, rendered: Rendered, offset: int, first_line: int) -> None:
+    """Note the number of the cell's line that is the first of the statement.
+
+    It is counted back from the line of the error, so that the error's own line is right where an inserted value has several.
+    """
+    line = error.line or 1
+    at = offset
+    for _ in range(line - 1):
+        at = rendered.text.find("\n", at) + 1 or at
+    error.__dict__["cell_line"] = rendered.source_line(at) - line + first_line
+
+
+def _what_ran(number: int, total: int) -> str:
+    """Say what became of the other statements of the cell.
+
+    >>> _what_ran(3, 4)
+    'Statements 1 to 2 of this cell ran and stay; statement 4 did not run.'
+    >>> _what_ran(1, 1)
+    ''
+    """
+    before = {1: "", 2: "Statement 1 of this cell ran and stays"}.get(
+        number, f"Statements 1 to {number - 1} of this cell ran and stay"
+    )
+    left = total - number
+    after = f"statement {total} did not run" if left == 1 else f"statements {number + 1} to {total} did not run" if left else ""
+    sentence = "; ".join(filter(None, [before, after]))
+    return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
+
+
+def _tables_bundle(engine: Engine) -> Bundle:
+    rows = [
+        [name, connector, "" if count is None else str(count), paradigm, ", ".join(columns)]
+        for name, connector, columns, count, paradigm in engine.tables()
+    ]
+    if not rows:
+        return text_bundle(
+            "There are no tables yet: CREATE TABLE in a %%merge cell makes one, Engine.register takes a DataFrame."
+        )
+    return grid_bundle(
+        ["table", "store", "rows", "paradigm", "columns"], rows, f"{len(rows)} table{'' if len(rows) == 1 else 's'}"
+    )
+
+
+def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
+    """Give the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing if there is none.
+
+    Raises:
+        SetupError: the file is not TOML.
+    """
+    for folder in (directory, *directory.parents):
+        file = folder / "pyproject.toml"
+        if file.is_file():
+            try:
+                return dict(tomllib.loads(file.read_text("utf-8")).get("tool", {}).get("rowmerge_nb", {})), file
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                msg = f"{file} cannot be read: {error}"
+                raise SetupError(msg) from error
+    return {}, None
+
+
+def register(shell: InteractiveShell) -> MergeMagic:
+    """Register the magics with a shell.
+
+    Raises:
+        SetupError: ``[tool.rowmerge_nb]`` has a name or a value that does not exist.
+    """
+    magic = MergeMagic(shell=shell)
+    defaults, file = project_defaults(Path.cwd())
+    known = magic.traits(config=True)
+    for name, value in defaults.items():
+        key = name.replace("-", "_")
+        if key not in known:
+            msg = f"[tool.rowmerge_nb] in {file} has no option '{name}'"
+            raise SetupError(msg, hint=f"There are: {', '.join(sorted(known))}")
+        # What IPython's own configuration says is nearer to the user.
+        if key in magic.config.get("MergeMagic", {}):
+            continue
+        try:
+            magic.set_trait(key, value)
+        except Exception as error:
+            msg = f"[tool.rowmerge_nb] in {file}: {name} = {value!r} is not possible: {error}"
+            raise SetupError(msg) from error
+    shell.register_magics(magic)
+    completion.register(shell, magic.table_names)
+    return magic

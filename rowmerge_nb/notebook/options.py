@@ -1,0 +1,218 @@
+"""The options of ``%%merge``: one table that parsing, help, completion and ``%merge options`` are made from."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from rowmerge_nb.errors import RowMergeError
+
+__all__ = ["COMMANDS", "OPTIONS", "MagicOption", "MagicUse", "help_text", "parse_line"]
+
+
+@dataclass(frozen=True)
+class MagicOption:
+    """An option of the magic.
+
+    Args:
+        name: its name, as in ``--name``.
+        meaning: one sentence.
+        values: what the option takes: a name for people (``NAME``), the possible values with bars between, or ``""`` for none.
+        short: its one-letter form, or ``""``.
+        assumed: the value where the option stands without one; None if it must have one.
+    """
+
+    name: str
+    meaning: str
+    values: str = ""
+    short: str = ""
+    assumed: str | None = None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The possible values; empty where any is.
+
+        >>> MagicOption("era", "", "documents|current").choices
+        ('documents', 'current')
+        """
+        return tuple(self.values.split("|")) if "|" in self.values else ()
+
+    @property
+    def flags(self) -> str:
+        """How it is written: ``-o NAME, --output NAME``."""
+        takes = f" {self.values}" if self.values else ""
+        if self.assumed is not None and takes:
+            takes = f" [{self.values}]"
+        return f"-{self.short}{takes}, --{self.name}{takes}" if self.short else f"--{self.name}{takes}"
+
+
+OPTIONS: Final = (
+    MagicOption("output", "Keep the result in this variable as well as showing it.", "NAME", "o"),
+    MagicOption(
+        "paradigm",
+        "The row change paradigm, for stores that have both.",
+        "CHANGE_ONLY_UPDATED_COLUMNS|DELETE_ROW_AND_INSERT_ROW",
+    ),
+    MagicOption("duplicates", "Which repeated matches end a MERGE: Trino's rule, or that of standard SQL.", "trino|standard"),
+    MagicOption("era", "Whose pages: those of the design documents, or today's Trino.", "documents|current"),
+    MagicOption("dialect", "Which SQL is accepted.", "trino"),
+    MagicOption("explain", "Show the plan and run nothing.", "text|dot|json|svg", assumed="text"),
+    MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
+    MagicOption("show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff.", "PART,PART"),
+    MagicOption("trace", "How many rows the report keeps: some, all, or counts only.", "auto|full|off"),
+    MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
+    MagicOption("help", "Show this page.", short="h"),
+)
+"""All options, in the order of the help page."""
+
+COMMANDS: Final[Mapping[str, str]] = {
+    "tables": "the tables of all catalogs, with their columns, rows and paradigm",
+    "doctor": "what is installed, which Java was found, and whether Spark starts",
+    "options": "the options, their values now, and where these come from",
+    "help": "this page",
+}
+"""What ``%merge`` does, by its first word."""
+
+_BY_NAME: Final = {option.name: option for option in OPTIONS}
+_BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
+_STATEMENT: Final = re.compile(r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|describe)\b")
+
+
+@dataclass(frozen=True)
+class MagicUse:
+    """A parsed magic line.
+
+    Args:
+        values: option name to value; options without a value have ``"true"``.
+        quiet_name: the variable of ``NAME <<``; the result is kept and not shown.
+        rest: what follows the options: a command or a statement.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    quiet_name: str = ""
+    rest: str = ""
+
+    def has(self, name: str) -> bool:
+        """Tell whether an option was given."""
+        return name in self.values
+
+
+def parse_line(line: str) -> MagicUse:
+    """Read what stands behind ``%%merge`` or ``%merge``.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS, for an option or value that does not exist, with the nearest name.
+
+    >>> parse_line("--era current -o result --dry-run").values
+    {'era': 'current', 'output': 'result', 'dry-run': 'true'}
+    >>> parse_line("changes << --explain").quiet_name
+    'changes'
+    >>> parse_line("--explain svg --show=plan,pages").values
+    {'explain': 'svg', 'show': 'plan,pages'}
+    >>> parse_line("--paradime x")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: There is no option --paradime. Did you mean --paradigm?
+    """
+    values: dict[str, str] = {}
+    quiet_name = ""
+    rest = line.strip()
+    while rest and not _STATEMENT.match(rest):
+        if assigned := re.match(r"(\w+)\s*<<\s*", rest):
+            quiet_name = _variable("<<", assigned[1])
+            rest = rest[assigned.end() :]
+        elif rest.startswith("-"):
+            word, rest = _next_word(rest)
+            option, given = _option(word)
+            taken, rest = _value(option, given, rest)
+            values[option.name] = taken
+        else:
+            break
+    return MagicUse(values, quiet_name, rest)
+
+
+def _next_word(text: str) -> tuple[str, str]:
+    """Cut off the first word, which may be quoted as in a shell.
+
+    >>> _next_word("--show='plan, pages' MERGE x")
+    ('--show=plan, pages', 'MERGE x')
+    """
+    word = re.match(r"""(?:'[^']*'|"[^"]*"|\S)+""", text)
+    if word is None:
+        return "", ""
+    try:
+        return "".join(shlex.split(word[0])), text[word.end() :].lstrip()
+    except ValueError:
+        return word[0], text[word.end() :].lstrip()
+
+
+def _option(word: str) -> tuple[MagicOption, str | None]:
+    name, equals, value = word.partition("=")
+    option = _BY_NAME.get(name[2:].replace("_", "-")) if name.startswith("--") else _BY_SHORT.get(name[1:])
+    if option is None:
+        near = difflib.get_close_matches(name.lstrip("-"), _BY_NAME, 1)
+        hint = f"Did you mean --{near[0]}?" if near else "%merge help lists the options."
+        _refuse(f"There is no option {name}", hint)
+    return option, value if equals else None
+
+
+def _value(option: MagicOption, given: str | None, rest: str) -> tuple[str, str]:
+    if not option.values:
+        if given is not None:
+            _refuse(f"--{option.name} takes no value, and got '{given}'")
+        return "true", rest
+    if given is None:
+        word, after = _next_word(rest)
+        missing = not word or word.startswith("-") or after.startswith("<<")
+        if option.assumed is not None and (missing or word not in option.choices):
+            return option.assumed, rest
+        if missing:
+            _refuse(f"--{option.name} needs a value", f"Write --{option.name} {option.values}")
+        given, rest = word, after
+    if option.name in {"output", "engine"}:
+        return _variable(f"--{option.name}", given), rest
+    allowed = option.choices or ((option.values,) if option.values.islower() else ())
+    wanted = given.upper() if option.name == "paradigm" else given.lower()
+    if allowed and wanted not in allowed:
+        near = difflib.get_close_matches(wanted, allowed, 1)
+        known = f"There are: {', '.join(allowed)}"
+        _refuse(f"--{option.name} cannot be '{given}'", f"Did you mean {near[0]}?" if near else known)
+    return wanted if allowed else given, rest
+
+
+def _variable(where: str, name: str) -> str:
+    if not name.isidentifier():
+        _refuse(f"{where} needs the name of a Python variable, and got '{name}'")
+    return name
+
+
+def _refuse(message: str, hint: str | None = None) -> NoReturn:
+    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+
+
+def help_text(options: Sequence[MagicOption] = OPTIONS) -> str:
+    """Write the help page.
+
+    >>> print(help_text().splitlines()[0])
+    %%merge [options] [NAME <<]        runs the SQL statements of the cell
+    """
+    return "\n".join(_help_lines(options))
+
+
+def _help_lines(options: Sequence[MagicOption]) -> Iterator[str]:
+    yield "%%merge [options] [NAME <<]        runs the SQL statements of the cell"
+    yield "%merge [options] STATEMENT         runs one statement"
+    for name, meaning in COMMANDS.items():
+        yield f"{f'%merge {name}':<35}{meaning}"
+    yield ""
+    yield "Options:"
+    for option in options:
+        yield f"  {option.flags}"
+        yield f"      {option.meaning}"
+    yield ""
+    yield "NAME << keeps the result in a variable and shows nothing; _merge always holds the last result, failed ones too."
+    yield "{{ expression }} inserts the value of a Python expression. DataFrames of the notebook are sources by their names."
+    yield "%config MergeMagic sets defaults for all cells, as does the table [tool.rowmerge_nb] of the nearest pyproject.toml."

@@ -1,0 +1,173 @@
+"""One line that says which step of a statement runs, shown after half a second, gone when the statement ends."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+import time
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["Progress"]
+
+_DELAY: Final = 0.5
+
+_STEPS: Final = {
+    "parse": "reading the statement",
+    "analyze": "looking up names and types",
+    "plan": "planning",
+    "start Spark": "starting Spark",
+    "run": "running on Spark",
+}
+
+
+class Progress:
+    """Shows the step that runs; a context manager around a statement.
+
+    In a notebook the line is an output of its own, and outputs can only be cleared together. So what the cell had shown before is
+    shown again when the line goes: ``again`` does that for reports, and what was printed meanwhile is recorded and printed again.
+
+    Args:
+        shell: the shell to show it in.
+        again: shows the reports once more that the cell has shown already.
+    """
+
+    def __init__(self, shell: InteractiveShell, again: Callable[[], None]) -> None:
+        self._painter = _painter(shell, again)
+        self._step = ""
+        self._began = time.monotonic()
+        self._changed = threading.Condition()
+        self._done = False
+        # The kernel finds the cell that an output belongs to in a context variable.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._show,), name="rowmerge_nb-progress", daemon=True)
+
+    def step(self, name: str) -> None:
+        """Tell that a step begins; may be called from any thread."""
+        with self._changed:
+            self._step = name
+            self._changed.notify()
+
+    def __enter__(self) -> Self:
+        """Begin to wait."""
+        self._painter.start()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Take the line away, however the statement ended."""
+        with self._changed:
+            self._done = True
+            self._changed.notify()
+        self._thread.join()
+        self._painter.stop()
+
+    def _show(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._done, timeout=_DELAY)
+            while not self._done:
+                words = _STEPS.get(self._step, self._step) or "working"
+                self._painter.paint(f"{words}, {time.monotonic() - self._began:.0f} s")
+                self._changed.wait(timeout=1)
+
+
+class _Painter:
+    """Shows nothing: for shells whose output is neither a notebook nor a terminal."""
+
+    def start(self) -> None:
+        """Begin a statement."""
+
+    def paint(self, line: str) -> None:
+        """Show the line, or replace it."""
+
+    def stop(self) -> None:
+        """Take the line away."""
+
+
+class _TerminalPainter(_Painter):
+    """Writes the line over itself on the standard error of a terminal."""
+
+    def __init__(self) -> None:
+        self._width = 0
+
+    def paint(self, line: str) -> None:
+        sys.stderr.write(f"\r{line:<{self._width}}")
+        sys.stderr.flush()
+        self._width = len(line)
+
+    def stop(self) -> None:
+        if self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+
+
+class _NotebookPainter(_Painter):
+    """Shows the line as an output that is updated in place, and clears it away."""
+
+    def __init__(self, shell: InteractiveShell, again: Callable[[], None]) -> None:
+        self._shell = shell
+        self._again = again
+        self._handle: Any = None
+        self._recorders: list[tuple[str, _Recorder]] = []
+
+    def start(self) -> None:
+        for name in ("stdout", "stderr"):
+            recorder = _Recorder(getattr(sys, name))
+            setattr(sys, name, recorder)
+            self._recorders.append((name, recorder))
+
+    def paint(self, line: str) -> None:
+        from IPython.display import display
+
+        bundle = {"text/plain": line, "text/html": f"<p style='opacity:.7;margin:0'>{escape(line)}</p>"}
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(bundle, raw=True)
+
+    def stop(self) -> None:
+        for name, recorder in self._recorders:
+            # Unless someone else has put something in its place meanwhile, which is then theirs.
+            if getattr(sys, name) is recorder:
+                setattr(sys, name, recorder.stream)
+            recorder.recording = False
+        if self._handle is None:
+            return
+        from IPython.display import clear_output
+
+        # Not wait=True: where nothing is shown afterwards the line would stay.
+        clear_output()  # type: ignore[no-untyped-call]
+        self._again()
+        for _, recorder in self._recorders:
+            if recorder.text:
+                recorder.stream.write("".join(recorder.text))
+
+
+class _Recorder:
+    """A stream that passes on and keeps what is written."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.text: list[str] = []
+        self.recording = True
+
+    def write(self, text: str) -> int:
+        if self.recording:
+            self.text.append(text)
+        return int(self.stream.write(text) or 0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def _painter(shell: InteractiveShell, again: Callable[[], None]) -> _Painter:
+    if hasattr(shell, "kernel"):
+        return _NotebookPainter(shell, again)
+    return _TerminalPainter() if sys.stderr is not None and sys.stderr.isatty() else _Painter()

@@ -1,0 +1,198 @@
+"""``{{ expression }}`` in a cell: the value of a Python expression, written as SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rowmerge_nb.errors import RowMergeError
+
+__all__ = ["Rendered", "render"]
+
+# Regions of SQL text in which braces have another meaning: comments are left alone, quoted text doubles its quotes.
+_REGIONS: Final = re.compile(r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<quote>['\"])|(?P<open>\{\{)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A cell with its expressions replaced.
+
+    Args:
+        text: the SQL.
+        pieces: (offset in ``text``, offset in the cell, length in the cell) of every replaced expression and what follows it.
+    """
+
+    text: str
+    source: str
+    pieces: tuple[tuple[int, int], ...]
+
+    def source_line(self, offset: int) -> int:
+        r"""Give the line of the cell's body, from 1, that a place in the text comes from.
+
+        >>> rendered = render("a\n{{ lines }}\nb", {"lines": "1\n2\n3"})
+        >>> rendered.source_line(rendered.text.index("b"))
+        3
+        """
+        at = 0
+        for start, origin in self.pieces:
+            if start > offset:
+                break
+            # Everything that an expression has put in belongs to the place of the expression.
+            at = origin + (offset - start if self.source[origin : origin + 2] != "{{" else 0)
+        return self.source.count("\n", 0, at) + 1
+
+
+def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
+    """Replace the expressions of a cell.
+
+    Outside of quotes a text goes in as it is (a name, a piece of SQL); numbers, truth values, None, dates, times, decimals and
+    bytes become SQL literals; lists, tuples and sets become literals with commas between, texts quoted. Inside of quotes the value's
+    text goes in, with quotes doubled. Comments stay as they are. ``{{ "{{" }}`` gives two braces.
+
+    Args:
+        source: the cell's body.
+        namespace: the names that expressions may use.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS, with the place, for an expression that fails or does not end.
+
+    >>> render("WHERE a > {{ limit }} AND b = '{{ name }}'", {"limit": 3, "name": "O'Hara"}).text
+    "WHERE a > 3 AND b = 'O''Hara'"
+    >>> render("id IN ({{ ids }})", {"ids": ["a", "b"]}).text
+    "id IN ('a', 'b')"
+    """
+    out: list[str] = []
+    pieces = [(0, 0)]
+    length = at = 0
+    quote = ""
+
+    def put(text: str) -> None:
+        nonlocal length
+        out.append(text)
+        length += len(text)
+
+    while found := (
+        _REGIONS.search(source, at) if not quote else re.compile(rf"(?P<quote>{quote})|(?P<open>\{{\{{)").search(source, at)
+    ):
+        put(source[at : found.start()])
+        at = found.end()
+        if found["quote"]:
+            # A doubled quote closes and opens again, which comes to the same.
+            quote = "" if quote else found["quote"]
+            put(found[0])
+        elif found["open"]:
+            end, value = _evaluate(source, found.start(), namespace)
+            pieces.append((length, found.start()))
+            put(str(value).replace(quote, quote * 2) if quote else sql_text(value))
+            pieces.append((length, end))
+            at = end
+        else:
+            put(found[0])
+    put(source[at:])
+    return Rendered("".join(out), source, tuple(pieces))
+
+
+def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[int, Any]:
+    """Evaluate the expression whose braces open at ``start``; gives where it ends and its value."""
+    end = source.find("}}", start + 2)
+    if end < 0:
+        raise _error(source, start, 2, "The expression that begins here has no closing braces")
+    first = end
+    while end >= 0:
+        # The first closing braces may belong to a dict or a text within the expression, so further ones are tried.
+        text = source[start + 2 : end].strip()
+        try:
+            code = compile(f"({text}\n)", "<expression>", "eval")
+        except (SyntaxError, ValueError):
+            end = source.find("}}", end + 1)
+            continue
+        try:
+            return end + 2, eval(code, dict(namespace))  # noqa: S307 - the user's own expression in the user's own notebook
+        except Exception as failure:
+            msg = f"The expression {{{{ {text} }}}} failed: {type(failure).__name__}: {failure}"
+            raise _error(source, start, end + 2 - start, msg) from failure
+    text = source[start + 2 : first].strip()
+    msg = f"{{{{ {text} }}}} is not a Python expression" if text else "There is no expression between the braces"
+    raise _error(source, start, first + 2 - start, msg)
+
+
+def _error(source: str, start: int, length: int, message: str) -> RowMergeError:
+    line_start = source.rfind("\n", 0, start) + 1
+    error = RowMergeError(
+        message, code="INVALID_ARGUMENTS", line=source.count("\n", 0, start) + 1, column=start - line_start + 1, length=length
+    )
+    error.statement = source
+    return error
+
+
+def sql_text(value: Any) -> str:
+    """Write a Python value as SQL.
+
+    >>> sql_text(None), sql_text(True), sql_text(1.5), sql_text("t.name")
+    ('NULL', 'true', '1.5E0', 't.name')
+    >>> sql_text((1, "it's"))
+    "1, 'it''s'"
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(_literal(item) for item in value)
+    return _literal(value)
+
+
+def _literal(value: Any) -> str:
+    # NumPy's numbers and times, and pandas' as well, say what they are in Python.
+    if hasattr(value, "to_pydatetime"):
+        value = value.to_pydatetime()
+    elif hasattr(value, "item") and not isinstance(value, str | bytes):
+        value = value.item()
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _double(value)
+        case int():
+            return str(value)
+        case decimal.Decimal():
+            return f"DECIMAL '{value:f}'"
+        case dt.datetime():
+            zone = f" {_offset(value)}" if value.tzinfo else ""
+            return f"TIMESTAMP '{value.replace(tzinfo=None).isoformat(' ')}{zone}'"
+        case dt.date():
+            return f"DATE '{value.isoformat()}'"
+        case dt.time():
+            return f"TIME '{value.isoformat()}'"
+        case bytes():
+            return f"X'{value.hex()}'"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case _:
+            return str(value)
+
+
+def _double(value: float) -> str:
+    """Write a double: with an exponent, because SQL takes ``1.5`` for a decimal.
+
+    >>> _double(1.5), _double(1e300), _double(float("nan"))
+    ('1.5E0', '1E300', 'nan()')
+    """
+    if value != value:  # noqa: PLR0124 - the one number that is not itself
+        return "nan()"
+    if value in {float("inf"), float("-inf")}:
+        return "infinity()" if value > 0 else "-infinity()"
+    text = repr(value)
+    if "e" in text:
+        return text.replace("e", "E").replace("E+", "E")
+    return f"{text}E0"
+
+
+def _offset(value: dt.datetime) -> str:
+    minutes = round((value.utcoffset() or dt.timedelta()).total_seconds() / 60)
+    sign = "-" if minutes < 0 else "+"
+    return f"{sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"

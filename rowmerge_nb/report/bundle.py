@@ -1,0 +1,44 @@
+"""The mime bundle of a result: always the same keys, so that notebooks look alike on every machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.report.html import render_html
+from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.text import render_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.engine.trace import Trace
+
+__all__ = ["mime_bundle"]
+
+
+def mime_bundle(
+    trace: Trace, *, show: str | Iterable[str] | None = None, timings: bool = False, number: int = 0, first_line: int = 1
+) -> dict[str, str]:
+    """Make what a notebook stores for a statement.
+
+    Args:
+        trace: the statement's trace.
+        show: names of the parts to show; None for the usual ones.
+        timings: show times, which differ from run to run.
+        number: tells this output's ids from those of the same statement shown before.
+        first_line: the number of the cell's line on which the statement begins.
+
+    Returns:
+        Exactly the keys ``text/plain`` and ``text/html``.
+
+    >>> from rowmerge_nb.engine.trace import Trace
+    >>> bundle = mime_bundle(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
+    >>> sorted(bundle), bundle["text/plain"]
+    (['text/html', 'text/plain'], 'Table t dropped.')
+    """
+    report = build_report(trace)
+    names = tuple(show) if show is not None and not isinstance(show, str) else show
+    return {
+        "text/plain": render_text(report, show=names, timings=timings, first_line=first_line),
+        "text/html": render_html(report, show=names, timings=timings, number=number, first_line=first_line),
+    }

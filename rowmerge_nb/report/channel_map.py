@@ -1,0 +1,177 @@
+"""The channels of both pages as a drawing: which channel of the page before each channel of the page after is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
+from rowmerge_nb.report.phrases import plural
+
+if TYPE_CHECKING:
+    from rowmerge_nb.report.ledger import Channel, Channels, Pages
+
+__all__ = ["channel_map_description", "channel_map_dot"]
+
+MOST_COLUMNS: Final = 7
+_TYPE: Final = 14
+_NAME: Final = 22
+_BLANK: Final = "\N{NO-BREAK SPACE}"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in the drawing: a table column, or several that are left out."""
+
+    index: int
+    hidden: int = 0
+
+
+@dataclass(frozen=True)
+class Half:
+    """What a row after ``transform_page`` consists of: per column and for the other channels a short text."""
+
+    label: str
+    style: str
+    columns: tuple[str, ...]
+    operation: str
+    case: str
+    row_id: str
+    from_update: str
+
+
+def channel_map_dot(pages: Pages) -> str:
+    """Draw both pages as DOT, the page before above."""
+    channels = pages.channels
+    slots = _slots(channels)
+    graph = new_graph("pages", nodesep="0.2", ranksep="0.5", splines="line")
+    node(graph, "before", _before(pages, slots), spacing=1, fill="")
+    halves = _halves(pages, slots)
+    node(graph, "after", _after(pages, slots, halves), spacing=1, fill="")
+    for tail, head, style in _wires(pages, slots):
+        edge(graph, f"before:{tail}:s", f"after:{head}:n", color=style)
+    return str(graph.source)
+
+
+def channel_map_description(pages: Pages) -> str:
+    """Say in words what the drawing shows."""
+    before = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.before)
+    after = ", ".join(f"{channel.number} {channel.name}" for channel in pages.channels.after)
+    return f"Before: {before}. After: {after}. {' '.join(pages.remarks)}"
+
+
+def _slots(channels: Channels) -> list[Slot]:
+    """Choose the columns to draw: of a wide table the first three, the last, and those that decide a row's place."""
+    count = len(channels.columns)
+    if count <= MOST_COLUMNS:
+        return [Slot(index) for index in range(count)]
+    places = {channel.name for channel in channels.redistribution}
+    keep = {0, 1, 2, count - 1} | {i for i, channel in enumerate(channels.columns) if channel.name in places}
+    slots: list[Slot] = []
+    for index in range(count):
+        if index in keep:
+            slots.append(Slot(index))
+        elif slots and slots[-1].hidden:
+            slots.append(Slot(slots[-1].index, slots.pop().hidden + 1))
+        else:
+            slots.append(Slot(index, 1))
+    return slots
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _channel(channel: Channel, port: str, fill: str, width: int, fate: str | None = None) -> Box:
+    kind = "row(…)" if channel.type.startswith("row(") else _cut(channel.type, _TYPE)
+    lines = [[mono(channel.number, "mut", size=11)], [bold(_cut(channel.name, _NAME))], [mono(kind, "mut", size=11)]]
+    if fate is not None:
+        lines.append([Text(fate or _BLANK, "mut", size=11)])
+    return Box(lines, "CENTER", port, fill, 1, width)
+
+
+def _hidden(slot: Slot, port: str, fill: str) -> Box:
+    return Box([[muted("…")], [muted(plural(slot.hidden, "more column"))]], "CENTER", port, fill)
+
+
+def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
+    """Draw the page before; a channel that goes no further says so, the others have their wire there."""
+    channels = pages.channels
+    place = [*channels.redistribution, *([channels.hash] if channels.hash else []), channels.row_id]
+    total = "" if pages.total_before is None else f", {plural(pages.total_before, 'row')}"
+    merge_row: list[Text] = [mono(channels.merge_row.number, "mut", size=11), bold(_BLANK + channels.merge_row.name)]
+    head = [
+        Box([[muted(f"before{total}")]], span=len(place)),
+        Box([merge_row], "CENTER", "", "Nt", len(slots) + 3),
+        Box([[plain(_BLANK)]], span=2),
+    ]
+    cells = [_channel(channel, f"p{i}", "node", 44, "ends here" if channel is channels.hash else "") for i, channel in enumerate(place)]
+    for at, slot in enumerate(slots):
+        cells.append(_hidden(slot, f"f{at}", "Nt") if slot.hidden else _channel(channels.fields[slot.index], f"f{at}", "Nt", 44, ""))
+    cells += [
+        _channel(channels.present, "", "Nt", 44, "ends here"),
+        _channel(channels.operation, "", "Nt", 44, "decides"),
+        _channel(channels.case, "", "Nt", 44, "" if channels.after_case else "ends here"),
+        _channel(channels.case_number, "", "node", 44, "ends here"),
+        _channel(channels.is_distinct, "", "node", 44, "ends here"),
+    ]
+    return [head, cells]
+
+
+def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box]]:
+    channels = pages.channels
+    others = list(channels.after[len(channels.columns) :])
+    count = len(slots) + len(others)
+    bars = [Box(height=5), *(Box(port=f"s{i}", fill="node", height=5) for i in range(count))]
+    total = "" if pages.total_after is None else f", {plural(pages.total_after, 'row')}"
+    cells = [Box([[muted(f"after{total}")]])]
+    for slot in slots:
+        cells.append(_hidden(slot, "", "node") if slot.hidden else _channel(channels.columns[slot.index], "", "node", 80))
+    cells += [_channel(channel, "", "node", 80) for channel in others]
+    rows = [bars, cells]
+    for half in halves:
+        values = [*half.columns, half.operation, *([half.case] if channels.after_case else []), half.row_id, half.from_update]
+        boxes = [Box([[muted(value) if value == "NULL" else plain(value)]], "CENTER", "", half.style + "t") for value in values]
+        rows.append([Box([[bold(half.label, half.style)]]), *boxes])
+    return [*rows, [Box([[muted("the sink gets")]]), *(_given(str(i), i == count - 1) for i in range(count))]]
+
+
+def _given(channel: str, last: bool) -> Box:
+    return Box([[muted("no" if last else "yes")]], "CENTER")
+
+
+def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
+    """Say what the rows of each operation consist of after ``transform_page``."""
+    channels = pages.channels
+    places = {channel.name: channel.number for channel in channels.redistribution}
+    new = tuple("…" if slot.hidden else f"from {channels.fields[slot.index].number}" for slot in slots)
+    old = tuple(
+        "…" if slot.hidden else f"from {places[name]}" if (name := channels.columns[slot.index].name) in places else "NULL"
+        for slot in slots
+    )
+    row_id, case = f"from {channels.row_id.number}", f"from {channels.case.number}"
+    current = channels.after_case is not None
+    if pages.paradigm == "DELETE_ROW_AND_INSERT_ROW":
+        return [
+            Half("UPDATE, DELETE half", "D", old, "5" if current else "2", "0", row_id, "0"),
+            Half("UPDATE, INSERT half", "I", new, "4" if current else "1", "0", "NULL", "1"),
+            Half("DELETE", "D", old, "2", "0", row_id, "0"),
+            Half("INSERT", "I", new, "1", "0", "NULL", "0"),
+        ]
+    return [
+        Half("UPDATE", "U", new, "3", case, row_id, "0"),
+        Half("DELETE", "D", old, "2", case, row_id, "0"),
+        Half("INSERT", "I", new, "1", case, "NULL", "0"),
+    ]
+
+
+def _wires(pages: Pages, slots: list[Slot]) -> list[tuple[str, str, str]]:
+    """Draw what a row takes along: the kept old values of a DELETE, the new values of an INSERT or UPDATE."""
+    channels = pages.channels
+    place = len(channels.redistribution) + (channels.hash is not None)
+    new = "I" if pages.paradigm == "DELETE_ROW_AND_INSERT_ROW" else "U"
+    by_name = {channels.columns[slot.index].name: at for at, slot in enumerate(slots) if not slot.hidden}
+    wires = [(f"p{i}", f"s{by_name[c.name]}", "D") for i, c in enumerate(channels.redistribution) if c.name in by_name]
+    extra = 1 + (channels.after_case is not None)
+    wires.append((f"p{place}", f"s{len(slots) + extra}", "D" if new == "I" else "U"))
+    return [*wires, *((f"f{at}", f"s{at}", new) for at in range(len(slots)))]

@@ -1,0 +1,185 @@
+"""DOT for tables of text: nodes whose cells carry ports, and edges with labels.
+
+Every cell states its size, measured as a browser will draw it, so that the same drawing comes out of any Graphviz and needs no fonts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.metrics import text_width
+from rowmerge_nb.report.values import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import graphviz
+
+__all__ = ["COLORS", "GAP", "Box", "Text", "bold", "edge", "mono", "muted", "new_graph", "node", "plain", "thickness"]
+
+COLORS: Final = {
+    "fg": "#1f2328",
+    "mut": "#59636e",
+    "node": "#f3f4f6",
+    "line": "#6e7781",
+    "D": "#a8330a",
+    "U": "#0b57a4",
+    "I": "#00664b",
+    "N": "#59616a",
+    "Dt": "#fde8df",
+    "Ut": "#e0ecfa",
+    "It": "#dbf1e8",
+    "Nt": "#e8eaed",
+}
+"""The light theme's colours by the class that a style sheet sets; DOT has the values, SVG the classes."""
+
+GAP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
+SANS: Final = "Helvetica"
+MONO: Final = "Courier"
+PAD: Final = 4
+LINE: Final = 14
+
+
+@dataclass(frozen=True)
+class Text:
+    """A run of text in a cell."""
+
+    text: str
+    color: str = "fg"
+    bold: bool = False
+    mono: bool = False
+    size: int = 12
+
+    @property
+    def width(self) -> float:
+        """Its width in pixels."""
+        return text_width(self.text, self.size, bold=self.bold, mono=self.mono)
+
+
+def plain(text: str, color: str = "fg") -> Text:
+    """Make a run of plain text."""
+    return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color)
+
+
+def bold(text: str, color: str = "fg") -> Text:
+    """Make a run of bold text."""
+    return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, bold=True)
+
+
+def mono(text: str, color: str = "fg", *, size: int = 12, strong: bool = False) -> Text:
+    """Make a run of fixed-width text."""
+    return Text(visible(text).replace(" ", "\N{NO-BREAK SPACE}"), color, mono=True, bold=strong, size=size)
+
+
+def muted(text: str) -> Text:
+    """Make a run of quiet text."""
+    return plain(text, "mut")
+
+
+@dataclass(frozen=True)
+class Box:
+    """A cell.
+
+    Args:
+        lines: its lines, each of runs; empty for a bar that only carries a port.
+        align: ``LEFT``, ``CENTER`` or ``RIGHT``.
+        port: the port's name, or ``""``.
+        fill: a key of `COLORS`, or ``""``.
+        span: columns.
+        width: the least width; ``height`` the height of a bar.
+    """
+
+    lines: Sequence[Sequence[Text]] = field(default=())
+    align: str = "LEFT"
+    port: str = ""
+    fill: str = ""
+    span: int = 1
+    width: int = 0
+    height: int = 4
+
+    @property
+    def least(self) -> int:
+        """The width that it needs."""
+        widths = [sum(run.width for run in line) + 2 * PAD + 2 for line in self.lines]
+        return max([self.width, *(math.ceil(width) for width in widths)])
+
+    def markup(self) -> str:
+        """Write it as an HTML-like cell."""
+        height = len(self.lines) * LINE + 4 if self.lines else self.height
+        attributes = {"PORT": self.port, "ALIGN": self.align if self.lines and self.align != "CENTER" else ""}
+        attributes |= {"COLSPAN": str(self.span) if self.span > 1 else "", "BGCOLOR": COLORS[self.fill] if self.fill else ""}
+        attributes |= {"WIDTH": str(self.least), "HEIGHT": str(height)}
+        text = " ".join(f'{name}="{value}"' for name, value in attributes.items() if value)
+        # A line's own alignment: BALIGN is for all lines of a cell but the last, which ALIGN moves.
+        return f"<TD {text}>{'<BR/>'.join(_line(line) for line in self.lines)}</TD>"
+
+
+def _line(runs: Sequence[Text]) -> str:
+    return "".join(_run(run) for run in runs)
+
+
+def _run(run: Text) -> str:
+    text = escape(run.text, quote=False)
+    face = MONO if run.mono else SANS
+    return f'<FONT FACE="{face}" POINT-SIZE="{run.size}" COLOR="{COLORS[run.color]}">{f"<B>{text}</B>" if run.bold else text}</FONT>'
+
+
+def new_graph(name: str, **attributes: str) -> graphviz.Digraph:
+    """Begin a drawing from top to bottom."""
+    import graphviz
+
+    settings = {"rankdir": "TB", "bgcolor": "transparent", "pad": "0.02", "margin": "0", **attributes}
+    graph = graphviz.Digraph(name, graph_attr=settings)
+    graph.attr("node", shape="plain", fontname=SANS, fontsize="12")
+    graph.attr("edge", fontname=SANS, fontsize="12")
+    return graph
+
+
+def node(graph: graphviz.Digraph, name: str, rows: Sequence[Sequence[Box]], *, spacing: int = 0, fill: str = "node") -> None:
+    """Add a node: rows of cells on one surface."""
+    background = f' BGCOLOR="{COLORS[fill]}"' if fill else ""
+    head = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="{spacing}" CELLPADDING="0"{background}>'
+    body = "\n".join(f"<TR>{''.join(box.markup() for box in row)}</TR>" for row in rows)
+    graph.node(name, label=f"<{head}\n{body}</TABLE>>")
+
+
+def thickness(rows: int | None) -> float:
+    """Give an edge's width for a number of rows: half a point per row, and slowly more beyond eight.
+
+    >>> [thickness(rows) for rows in (None, 0, 1, 8, 80, 8_000_000)]
+    [1.25, 1.0, 1.5, 5.0, 5.5, 6.5]
+    """
+    if rows is None:
+        return 1.25
+    if rows <= 8:
+        return 1 + rows / 2
+    return min(5 + round(math.log10(rows / 8), 1) / 2, 6.5)
+
+
+def edge(
+    graph: graphviz.Digraph,
+    tail: str,
+    head: str,
+    *,
+    color: str = "line",
+    label: Text | None = None,
+    rows: int | None = None,
+    dashed: bool = False,
+    weight: int = 1,
+) -> None:
+    """Add an edge; its label is a cell of its own, so that its size is known too."""
+    width = 1.25 if dashed else thickness(rows)
+    attributes = {"color": COLORS[color], "penwidth": f"{width:g}", "arrowsize": f"{0.45 + width / 10:.2g}"}
+    if label is not None:
+        box = Box([[plain("\N{NO-BREAK SPACE}"), label]])
+        attributes["label"] = (
+            f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{box.markup()}</TR></TABLE>>'
+        )
+    if dashed:
+        attributes["style"] = "dashed"
+    if weight != 1:
+        attributes["weight"] = str(weight)
+    graph.edge(tail, head, **attributes)

@@ -1,0 +1,65 @@
+"""Errors as text and HTML: those of a statement that left a trace, and those that came before there was one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.report.failures import Failure, failure_of_error, failure_text
+from rowmerge_nb.report.html import render_failure, render_html
+from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.text import WIDTH, render_text
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.report.model import Report
+
+__all__ = ["render_error_html", "render_error_text"]
+
+
+def render_error_text(error: RowMergeError, trace: Trace | None = None, first_line: int = 1) -> str:
+    """Write an error as text: what is wrong and where, what was and was not done, what to do next.
+
+    Args:
+        error: the error.
+        trace: what is known of the statement's run; None where there was none.
+        first_line: the number of the cell's line on which the statement begins.
+
+    >>> from rowmerge_nb.errors import AnalysisError
+    >>> error = AnalysisError("Table 'memory.default.acounts' does not exist", code="TABLE_NOT_FOUND",
+    ...                       line=1, column=12, length=7, hint="Did you mean 'accounts'?")
+    >>> error.statement = "MERGE INTO acounts t"
+    >>> print(render_error_text(error, first_line=2))
+    TABLE_NOT_FOUND: Table 'memory.default.acounts' does not exist
+    Cell line 2, column 12.
+    <BLANKLINE>
+    2  MERGE INTO acounts t
+                  ^^^^^^^
+    <BLANKLINE>
+    Did you mean 'accounts'?
+    """
+    failure = failure_of_error(error, trace)
+    if trace is None:
+        return "\n".join(failure_text(failure, first_line, WIDTH))
+    return render_text(_report(trace, failure), first_line=first_line)
+
+
+def render_error_html(error: RowMergeError, trace: Trace | None = None, first_line: int = 1, *, number: int = 0) -> str:
+    """Write an error as an HTML fragment, see `render_error_text`.
+
+    Args:
+        error: the error.
+        trace: what is known of the statement's run; None where there was none.
+        first_line: the number of the cell's line on which the statement begins.
+        number: tells this output's ids from those of the same statement shown before.
+    """
+    failure = failure_of_error(error, trace)
+    if trace is None:
+        text = "\n".join(failure_text(failure, first_line, WIDTH))
+        return render_failure(failure, text, statement=error.statement or "", number=number, first_line=first_line)
+    return render_html(_report(trace, failure), number=number, first_line=first_line)
+
+
+def _report(trace: Trace, failure: Failure) -> Report:
+    return replace(build_report(trace), state="failed", failure=failure)

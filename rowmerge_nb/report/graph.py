@@ -1,0 +1,316 @@
+"""The plan as a drawing: from the scans at the top to ``finish_merge`` at the bottom, one lane per WHEN clause.
+
+A node says what happens, an edge how many rows take it. CASE, MarkDistinct and transform_page have equal cells, so that lanes are
+straight; below, rows go by operation, and behind an exchange by writer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.channel_map import channel_map_dot
+from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, new_graph, node, plain
+from rowmerge_nb.report.phrases import number, operation_word, plural, style_of
+from rowmerge_nb.report.sinks import Arrival, draw_writers
+
+if TYPE_CHECKING:
+    import graphviz
+
+    from rowmerge_nb.report.clauses import Lane
+    from rowmerge_nb.report.model import Report
+    from rowmerge_nb.report.operators import Operator, Plan
+
+__all__ = ["pages_dot", "plan_description", "plan_dot"]
+
+MOST_PREDICATES: Final = 12
+PREDICATE: Final = 46
+LANE: Final = 96
+ARGUMENTS: Final = 44
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows on their way down: where they leave, their style, how many they are, and how wide their outlet is."""
+
+    port: str
+    style: str
+    rows: int | None
+    label: str
+    width: int = LANE
+
+
+def plan_dot(report: Report) -> str:
+    """Draw the plan of a report as DOT.
+
+    Raises:
+        ValueError: the report has no plan.
+    """
+    if report.plan is None:
+        msg = f"The report of a {report.kind} has no plan to draw"
+        raise ValueError(msg)
+    return _Drawing(report.plan).dot()
+
+
+def pages_dot(report: Report) -> str:
+    """Draw the channels of the pages before and after ``transform_page`` as DOT.
+
+    Raises:
+        ValueError: the report has no pages.
+    """
+    if report.pages is None:
+        msg = f"The report of a {report.kind} has no pages to draw"
+        raise ValueError(msg)
+    return channel_map_dot(report.pages)
+
+
+def plan_description(plan: Plan) -> str:
+    """Say in words what the drawing shows."""
+    names = [f"{operator.title} {operator.arguments}".strip() for operator in plan.in_order]
+    lanes = [f"{lane.label} {operation_word(lane.operation)}{_rows_words(lane.rows)}" for lane in plan.lanes]
+    writers = [f"writer {writer.number} stores {plural(writer.total, 'row')}" for writer in plan.writers]
+    return "; ".join(part for part in ("Steps: " + ", ".join(names), ", ".join(lanes), ", ".join(writers)) if part) + "."
+
+
+def _rows_words(rows: int | None) -> str:
+    return "" if rows is None else f" {plural(rows, 'row')}"
+
+
+class _Drawing:
+    """One plan on its way to DOT; the steps of the plan's spine are drawn one by one, streams lead from each to the next."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.graph: graphviz.Digraph = new_graph("plan", nodesep="0.28", ranksep="0.17" if plan.counted else "0.28")
+        self.lane_width = self._lane_width()
+
+    def dot(self) -> str:
+        """Draw the plan."""
+        spine = [self.plan.operators[0]]
+        while len(spine[-1].sources) == 1:
+            spine.append(self.plan.get(spine[-1].sources[0]))
+        if spine[-1].sources:
+            streams = self._join(spine.pop())
+        else:
+            # Without a join the spine ends in a scan, or in a chain above it up to the first operator that has a node of its own.
+            leaf = [spine.pop()]
+            while spine and spine[-1].kind not in _OWN_NODE:
+                leaf.insert(0, spine.pop())
+            streams = [self._leaves("source", leaf)]
+        steps = [operator for operator in reversed(spine) if operator.kind != "Output"]
+        while steps:
+            count, streams = self._step(steps, streams)
+            del steps[:count]
+        return str(self.graph.source)
+
+    def _step(self, steps: list[Operator], streams: list[Stream]) -> tuple[int, list[Stream]]:
+        """Draw the next node; give how many operators are in it, and what leaves it."""
+        first = steps[0]
+        if first.kind == "Case":
+            projects = [step for step in steps[1:2] if step.kind == "Project"]
+            return 1 + len(projects), self._case(projects, streams)
+        if first.kind in {"MarkDistinct", "DuplicateCheck"} and self.plan.lanes:
+            together = [first, *(step for step in steps[1:2] if step.kind == "DuplicateCheck")]
+            return len(together), self._distinct(together, streams)
+        if first.kind == "MergeProcessor" and self.plan.lanes:
+            return 1, self._transform(first, streams)
+        exchange = first if first.kind == "Exchange" else None
+        writer = next((step for step in steps[:2] if step.kind in {"MergeWriter", "TableWriter"}), None)
+        if writer is not None and (exchange is not None or writer is first):
+            arrivals = [Arrival(s.port, s.style, s.rows, _label(s), s.width) for s in streams]
+            ports = draw_writers(self.graph, self.plan, writer, exchange, arrivals)
+            return 1 + (exchange is not None), [Stream(port, "line", None, label) for port, label in ports]
+        return 1, self._plain(first, streams)
+
+    def _lane_width(self) -> int:
+        """Make lanes as wide as their texts need, all equal and even, since an UPDATE splits in the middle."""
+        lanes = self.plan.lanes
+        if not lanes:
+            return LANE
+        texts = [Box([self._predicate(i)]).least for i in range(len(self._branches()))]
+        rows = [self._head(operator) for operator in self.plan.operators if operator.kind in _LANE_NODES]
+        texts += [sum(box.least for box in row) for row in rows]
+        cells = [Box(lines).least for lane in lanes for lines in self._becomes(lane, 1)]
+        width = max(LANE if len(lanes) <= 5 else 88, *(text // len(lanes) + 1 for text in texts), *cells)
+        return width + width % 2
+
+    def _branches(self) -> list[tuple[str, str, str]]:
+        """Give what each line of the CASE begins with, its text, and its style; many are cut to a dozen."""
+        lines = []
+        for branch in self.plan.branches:
+            text = "ELSE" if branch.matched is None else f"WHEN {' '.join(branch.condition.split())}"
+            short = text if len(text) <= PREDICATE else text[: PREDICATE - 1] + "…"
+            lines.append((f"{number(branch.number):>2}  {operation_word(branch.operation):<6}  ", short, style_of(branch.operation)))
+        if len(lines) <= MOST_PREDICATES:
+            return lines
+        hidden = len(lines) - MOST_PREDICATES
+        return [*lines[: MOST_PREDICATES - 1], ("", f"… {hidden} more clauses, listed under Clauses", "N"), lines[-1]]
+
+    def _predicate(self, index: int) -> list[Text]:
+        label, text, style = self._branches()[index]
+        return [mono(label, style, strong=True), mono(text) if label else muted(text)]
+
+    def _head(self, operator: Operator) -> list[Box]:
+        """Write an operator's line: its name, its arguments, and at the right its rows."""
+        arguments = operator.arguments if len(operator.arguments) <= ARGUMENTS else operator.arguments[: ARGUMENTS - 1] + "…"
+        line = [bold(operator.title), *([mono(GAP + arguments)] if arguments else [])]
+        rows = operator.rows_text
+        return [Box([line]), Box([[plain(f"{GAP}{rows}")]] if rows else (), align="RIGHT", height=0)]
+
+    def _leaves(self, name: str, operators: list[Operator]) -> Stream:
+        """Draw a side of the join as one node, the scan at the top."""
+        rows = [self._head(operator) for operator in reversed(operators)]
+        last = operators[0]
+        node(self.graph, name, rows)
+        return Stream(name, "line", last.rows_out, last.rows_text)
+
+    def _join(self, join: Operator) -> list[Stream]:
+        streams = []
+        for name, source in zip(("target", "source"), join.sources, strict=False):
+            chain = [self.plan.get(source)]
+            while chain[-1].sources:
+                chain.append(self.plan.get(chain[-1].sources[0]))
+            streams.append(self._leaves(name, chain))
+        notes = [[Box([[muted(self.plan.alone)]], span=2)]] if self.plan.alone else []
+        # Both outlets are equally wide, wide enough for the criteria above them.
+        half = max(200, (Box([self._title(join)]).least + 1) // 2)
+        outlets = [
+            Box([[plain("matched" + GAP), mono("present", "mut")]], align="CENTER", port="m", fill="Nt", width=half),
+            Box([[plain("not matched" + GAP), mono("present IS NULL", "mut")]], align="CENTER", port="u", fill="Nt", width=half),
+        ]
+        node(self.graph, "join", [[Box([self._title(join)], span=2)], *notes, outlets])
+        for stream in streams:
+            edge(self.graph, stream.port, "join", label=_label(stream), rows=stream.rows)
+        parts = (("m", self.plan.matched), ("u", self.plan.unmatched))
+        return [Stream(f"join:{port}:s", "line", rows, "" if rows is None else plural(rows, "row")) for port, rows in parts]
+
+    def _title(self, operator: Operator) -> list[Text]:
+        limit = ARGUMENTS + 16
+        arguments = operator.arguments if len(operator.arguments) <= limit else operator.arguments[: limit - 1] + "…"
+        return [bold(operator.title), mono(GAP + arguments)]
+
+    def _case(self, projects: list[Operator], streams: list[Stream]) -> list[Stream]:
+        lanes, width = self.plan.lanes, self.lane_width
+        columns = 2 * len(lanes)
+        inlets = [Box(port=f"i{i}", fill="Nt", span=len(lanes), width=len(lanes) * width // 2) for i in range(2)]
+        rows = [inlets] if len(streams) == 2 else []
+        rows.append([Box([[bold("CASE"), muted(GAP + "first true wins; writes merge_row")]], span=columns)])
+        rows += [[Box([self._predicate(index)], span=columns)] for index in range(len(self._branches()))]
+        rows += [[Box([[bold("Project"), mono(GAP + project.arguments)]], span=columns)] for project in projects]
+        rows.append(
+            [Box([[bold(lane.label, lane.style)]], "CENTER", f"c{i}", lane.style + "t", 2, width) for i, lane in enumerate(lanes)]
+        )
+        node(self.graph, "case", rows)
+        for index, stream in enumerate(streams):
+            head = f"case:i{index}:n" if len(streams) == 2 else "case"
+            edge(self.graph, stream.port, head, label=_label(stream), rows=stream.rows)
+        return self._lane_streams("case", "c")
+
+    def _lane_streams(self, name: str, port: str) -> list[Stream]:
+        return [
+            Stream(f"{name}:{port}{i}:s", lane.style, lane.rows, _count(lane.style, lane.rows))
+            for i, lane in enumerate(self.plan.lanes)
+        ]
+
+    def _lane_bars(self, port: str) -> list[Box]:
+        return [
+            Box(port=f"{port}{i}", fill=lane.style + "t", span=2, width=self.lane_width) for i, lane in enumerate(self.plan.lanes)
+        ]
+
+    def _distinct(self, operators: list[Operator], streams: list[Stream]) -> list[Stream]:
+        columns = 2 * len(self.plan.lanes)
+        rows = [self._lane_bars("i")]
+        if any(operator.exchange for operator in operators):
+            text = [bold("Exchange"), mono(GAP + "hash(unique_id)"), muted(GAP + "a target row's matches meet")]
+            rows.append([Box([text], span=columns, fill="Nt")])
+        for operator in operators:
+            line = [bold(operator.title), mono(GAP + operator.arguments)]
+            if operator.kind == "DuplicateCheck":
+                line += [(plain if self.plan.counted else muted)(GAP + note) for note in operator.notes]
+            rows.append([Box([line], span=columns)])
+        rows.append(self._lane_bars("c"))
+        node(self.graph, "distinct", rows)
+        self._arrive("distinct", streams, 9)
+        return self._lane_streams("distinct", "c")
+
+    def _arrive(self, name: str, streams: list[Stream], weight: int) -> None:
+        for index, stream in enumerate(streams):
+            edge(
+                self.graph, stream.port, f"{name}:i{index}:n", color=stream.style, label=_label(stream), rows=stream.rows, weight=weight
+            )
+
+    def _groups(self) -> list[tuple[Lane, int]]:
+        """Join neighbouring lanes of one operation: the first lane of each group with the sum of rows, and its number of lanes."""
+        groups: list[tuple[Lane, int]] = []
+        for lane in self.plan.lanes:
+            if groups and groups[-1][0].operation is lane.operation:
+                before, count = groups.pop()
+                rows = None if before.rows is None or lane.rows is None else before.rows + lane.rows
+                groups.append((type(lane)(before.label, before.operation, before.cases + lane.cases, rows), count + 1))
+            else:
+                groups.append((lane, 1))
+        return groups
+
+    def _becomes(self, lane: Lane, count: int) -> list[list[list[Text]]]:
+        """Write what an operation becomes, on two lines."""
+        rows = "" if lane.rows is None else f" {number(lane.rows)}"
+        splits = lane.style == "U" and "U" not in self.plan.outputs
+        amount = "" if lane.rows is None else f"{number(lane.rows)} "
+        if lane.style == "N":
+            result = "dropped"
+        elif splits:
+            # One lane alone is too narrow for the words.
+            result = f"{amount}DELETE + {amount}INSERT" if count > 1 else f"{amount}D + {amount}I"
+        else:
+            result = f"{amount}{operation_word(lane.operation)}"
+        return [[[bold(operation_word(lane.operation) + rows, lane.style)], [plain("→ " + result)]]]
+
+    def _transform(self, operator: Operator, streams: list[Stream]) -> list[Stream]:
+        columns = 2 * len(self.plan.lanes)
+        inner, outer = next((rows for rows in operator.rows_in), None), operator.rows_out
+        flow = f"{GAP}{plural(inner, 'row')} → {plural(outer, 'row')}" if inner is not None and outer is not None else ""
+        head = [bold(operator.title), mono(GAP + operator.arguments), *([plain(flow)] if flow else [])]
+        cells: list[Box] = []
+        bars: list[Box] = []
+        leaving: list[Stream] = []
+        for lane, count in self._groups():
+            width = count * self.lane_width
+            cells.append(Box(self._becomes(lane, count)[0], "CENTER", "", lane.style + "t", 2 * count, width))
+            results = "" if lane.style == "N" else "DI" if lane.style == "U" and "U" not in self.plan.outputs else lane.style
+            for result in results:
+                bars.append(Box(port=f"o{len(bars)}", fill=result, span=2 * count // len(results), width=width // len(results)))
+                port = f"transform:o{len(bars) - 1}:s"
+                leaving.append(Stream(port, result, lane.rows, _count(result, lane.rows), width // len(results)))
+            if not results:
+                bars.append(Box(port=f"o{len(bars)}", fill="Nt", span=2 * count, width=width))
+        node(self.graph, "transform", [self._lane_bars("i"), [Box([head], span=columns)], cells, bars])
+        self._arrive("transform", streams, 6)
+        return leaving
+
+    def _plain(self, operator: Operator, streams: list[Stream]) -> list[Stream]:
+        """Draw an operator that has no drawing of its own: a name, arguments, rows."""
+        line = [bold(operator.title), *([mono(GAP + operator.arguments)] if operator.arguments else [])]
+        rows = [[Box([line])]]
+        rows += [[Box([[plain(note)]])] for note in operator.notes if operator.kind == "TableFinish"]
+        if operator.kind == "TableFinish" and self.plan.dashed:
+            rows.append([Box([[muted("not called")]])])
+        node(self.graph, operator.id, rows)
+        for stream in streams:
+            dashed = self.plan.dashed and operator.kind == "TableFinish"
+            edge(self.graph, stream.port, operator.id, color=stream.style, label=_label(stream), rows=stream.rows, dashed=dashed)
+        rows_out = operator.rows_out
+        return [Stream(operator.id, "line", rows_out, "" if rows_out is None else plural(rows_out, "row"))]
+
+
+_OWN_NODE: Final = frozenset({"MergeWriter", "TableWriter", "Exchange", "MergeProcessor", "MarkDistinct", "TableFinish", "Case", "Output"})
+_LANE_NODES: Final = frozenset({"MarkDistinct", "DuplicateCheck", "MergeProcessor"})
+
+
+def _count(style: str, rows: int | None) -> str:
+    return "" if rows is None else f"{'·' if style == 'N' else style} {number(rows)}"
+
+
+def _label(stream: Stream) -> Text | None:
+    if not stream.label:
+        return None
+    return plain(stream.label) if stream.style == "line" else bold(stream.label, stream.style)

@@ -1,0 +1,171 @@
+"""A report as HTML: a fragment for a notebook's output, or a page of several.
+
+The fragment begins with the text report, which shows where style sheets are stripped; the style sheet hides it and reveals the rich
+form. There are no scripts, and nothing is loaded from anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.report.failures import Failure
+from rowmerge_nb.report.model import Report, parts_to_show
+from rowmerge_nb.report.phrases import number
+from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.values import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import jinja2
+
+__all__ = ["PageEntry", "render_failure", "render_html", "render_page", "style_sheet"]
+
+_FOLDED: Final = frozenset({"stored", "calls", "diff"})
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """A statement of a page: its report, a heading, and a sentence that says what to look at."""
+
+    report: Report
+    heading: str = ""
+    sentence: str = ""
+
+
+def render_html(
+    report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, number: int = 0, first_line: int = 1
+) -> str:
+    """Write a report as an HTML fragment.
+
+    Args:
+        report: the report.
+        show: names of the parts to show, see `rowmerge_nb.report.model.PARTS`; folds among them are open. None for the usual ones.
+        timings: show times, which differ from run to run.
+        number: tells this output's ids from those of the same statement shown before.
+        first_line: the number of the cell's line on which the statement begins.
+    """
+    names = None if show is None else parts_to_show(report, show)
+    return _fragment(report, names, timings=timings, number=number, first_line=first_line, style=style_sheet())
+
+
+def render_page(reports: Sequence[Report | PageEntry], title: str) -> str:
+    """Write an HTML document with several statements and their reports, light or dark by the system.
+
+    Args:
+        reports: what is on the page, in order; a `PageEntry` brings a heading and a sentence.
+        title: the document's title.
+    """
+    from markupsafe import Markup
+
+    entries = []
+    for index, item in enumerate(reports):
+        entry = item if isinstance(item, PageEntry) else PageEntry(item)
+        # One style sheet serves the whole page.
+        fragment = _fragment(entry.report, None, timings=False, number=index, first_line=1, style="")
+        entries.append({
+            "heading": entry.heading,
+            "sentence": entry.sentence,
+            "statement": entry.report.statement,
+            "fragment": Markup(fragment),  # noqa: S704 - made by our own templates, which escape
+        })
+    page = _environment().get_template("page.html.j2")
+    return page.render(title=title, entries=entries, style=Markup(style_sheet())) + "\n"  # noqa: S704 - our own file
+
+
+def render_failure(failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1) -> str:
+    """Write a failure that has no report as an HTML fragment."""
+    from markupsafe import Markup
+
+    part = _environment().get_template("failure.html.j2").render(**_failure_names(failure, first_line))
+    return _wrap(_prefix(statement + failure.code, number), text, [Markup(part)], style_sheet())  # noqa: S704 - escaped by the template
+
+
+@cache
+def style_sheet() -> str:
+    """Give the style sheet of all fragments."""
+    return files("rowmerge_nb.report").joinpath("style.css").read_text("utf-8").strip()
+
+
+def _fragment(
+    report: Report, names: tuple[str, ...] | None, *, timings: bool, number: int, first_line: int, style: str
+) -> str:
+    from markupsafe import Markup
+
+    environment = _environment()
+    prefix = _prefix(f"{report.state} {report.statement}", number)
+    parts = []
+    for part in parts_to_show(report, names):
+        context: dict[str, Any] = {
+            "report": report,
+            "timings": timings,
+            "first_line": first_line,
+            "open": names is not None and part in _FOLDED,
+        }
+        context |= _drawings(report, part, prefix)
+        if report.failure is not None and part == "outcome":
+            context |= _failure_names(report.failure, first_line)
+        # Escaped by the template.
+        parts.append(Markup(environment.get_template(f"{part}.html.j2").render(context)))  # noqa: S704
+    text = render_text(report, show=names, timings=timings, first_line=first_line)
+    return _wrap(prefix, text, parts, style)
+
+
+def _wrap(prefix: str, text: str, parts: Sequence[str], style: str) -> str:
+    from markupsafe import Markup
+
+    template = _environment().get_template("fragment.html.j2")
+    return template.render(prefix=prefix, text=text, parts=parts, style=Markup(style)).rstrip() + "\n"  # noqa: S704 - our own file
+
+
+def _prefix(text: str, number: int) -> str:
+    """Make an id that is the same for the same output, and no other's in the document."""
+    return f"rm-{hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}-{number}"
+
+
+def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
+    """Make the drawing of a part, and what goes with it."""
+    from markupsafe import Markup
+
+    from rowmerge_nb.report.channel_map import channel_map_description
+    from rowmerge_nb.report.graph import pages_dot, plan_description, plan_dot
+    from rowmerge_nb.report.svg import dot_to_svg
+
+    if part == "plan" and report.plan is not None:
+        title, words = f"Plan of {report.outcome.subject}", plan_description(report.plan)
+        svg = dot_to_svg(plan_dot(report), prefix=f"{prefix}-g", title=title, description=words)
+        meanings = {op.title: op.meaning for op in report.plan.in_order if op.kind not in {"Output", "Project"}}
+        return {"plan_svg": Markup(svg), "meanings": list(meanings.items())}  # noqa: S704 - escaped by dot_to_svg
+    if part == "pages" and report.pages is not None:
+        words = channel_map_description(report.pages)
+        svg = dot_to_svg(pages_dot(report), prefix=f"{prefix}-p", title="Channels before and after transform_page", description=words)
+        return {"pages_svg": Markup(svg)}  # noqa: S704 - escaped by dot_to_svg
+    return {}
+
+
+def _failure_names(failure: Failure, first_line: int) -> dict[str, Any]:
+    """Give what the failure's template needs besides the failure: numbered lines, and the room before the carets."""
+    names: dict[str, Any] = {"failure": failure, "first_line": first_line}
+    if (excerpt := failure.excerpt) is not None:
+        width = len(str(excerpt.lines[-1][0] + first_line - 1))
+        names["excerpt_lines"] = [(f"{at + first_line - 1:>{width}}", visible(text)) for at, text in excerpt.lines]
+        names["caret_space"] = " " * (width + 2 + len(visible(excerpt.lines[-1][1][: excerpt.column - 1])))
+    return names
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+    from markupsafe import Markup, escape
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rowmerge_nb.report"), autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=False
+    )
+    environment.filters["number"] = lambda value: "" if value is None else number(value)
+    # The long names of narrow channels are set on two lines: a table's head is then no wider than its values.
+    environment.filters["breakable"] = lambda name: Markup("_<br>").join(escape(part) for part in name.split("_"))  # noqa: S704
+    return environment

@@ -1,0 +1,170 @@
+"""The lower end of a plan's drawing: exchange, writers, and their sinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
+from rowmerge_nb.report.phrases import letters, number, operation_word, plural
+
+if TYPE_CHECKING:
+    import graphviz
+
+    from rowmerge_nb.report.operators import Operator, Plan, Writer
+
+__all__ = ["Arrival", "draw_writers"]
+
+MOST_WRITERS: Final = 3
+_OPERATIONS: Final = {"D": 2, "U": 3, "I": 1}
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Rows that come from above: the port they leave, their style, number and label, and how wide their outlet is."""
+
+    port: str
+    style: str
+    rows: int | None
+    label: Text | None
+    width: int
+
+
+def draw_writers(
+    graph: graphviz.Digraph, plan: Plan, writer: Operator, exchange: Operator | None, arrivals: list[Arrival]
+) -> list[tuple[str, str]]:
+    """Draw what lies between ``transform_page`` and ``TableFinish``.
+
+    Args:
+        graph: the drawing.
+        plan: the plan.
+        writer: the writer's operator.
+        exchange: the exchange above it, if there is one.
+        arrivals: what comes from above, from left to right.
+
+    Returns:
+        Where fragments leave, each with the label of its edge.
+    """
+    sinks = _sinks(plan)
+    if exchange is None:
+        return [_one_node(graph, plan, writer, arrivals)]
+    styles = list(plan.outputs)
+    ordered = sorted(arrivals, key=lambda arrival: styles.index(arrival.style))
+    outlets = _outlets(sinks, styles, sum(arrival.width for arrival in ordered))
+    _exchange_node(graph, plan, exchange, ordered, outlets)
+    for index, arrival in enumerate(ordered):
+        head = f"exchange:i{index}:n"
+        edge(graph, arrival.port, head, color=arrival.style, label=arrival.label, rows=arrival.rows, weight=4)
+    for at, sink in enumerate(sinks):
+        _sink_node(graph, plan, f"w{at}", sink, styles)
+    for at, style, _ in outlets:
+        sink = sinks[at]
+        rows = sink.rows.get(style, 0) if sink is not None else None
+        label = bold(f"{style} {number(rows)}", style) if rows is not None else None
+        tail, head = f"exchange:o{at}{style}:s", f"w{at}:i{style}:n"
+        edge(graph, tail, head, color=style, label=label, rows=rows, dashed=plan.dashed, weight=9)
+    return [(f"w{at}", plural(sink.fragments, "fragment") if sink is not None else "") for at, sink in enumerate(sinks)]
+
+
+def _sinks(plan: Plan) -> list[Writer | None]:
+    """Give the writers that get a node of their own; the last one may stand for many. None: not known, or none at all."""
+    writers = plan.writers
+    if not writers:
+        return [None]
+    if len(writers) <= MOST_WRITERS:
+        return list(writers)
+    rest = writers[MOST_WRITERS - 1 :]
+    rows = {style: sum(writer.rows.get(style, 0) for writer in rest) for style in "DUI"}
+    pages, fragments = sum(writer.pages for writer in rest), sum(writer.fragments for writer in rest)
+    together = type(rest[0])(-len(rest), {style: n for style, n in rows.items() if n}, pages, fragments, "finished")
+    return [*writers[: MOST_WRITERS - 1], together]
+
+
+def _exchange_node(
+    graph: graphviz.Digraph, plan: Plan, exchange: Operator, arrivals: list[Arrival], outlets: list[tuple[int, str, int]]
+) -> None:
+    """Draw the exchange: arrows come in by operation, straight from above, and go out by writer."""
+    styles = list(dict.fromkeys(arrival.style for arrival in arrivals))
+    rooms = [sum(arrival.width for arrival in arrivals if arrival.style == style) for style in styles]
+    ends = [list(accumulate(widths)) for widths in ([a.width for a in arrivals], rooms, [width for _, _, width in outlets])]
+    # The rows of the node are cut at different places: its columns are what lies between any two neighbouring cuts.
+    cuts = sorted({0, *(end for row in ends for end in row)})
+
+    def spans(row: list[int]) -> list[int]:
+        return [cuts.index(end) - cuts.index(start) for start, end in pairwise([0, *row])]
+
+    inlets = [
+        Box(port=f"i{i}", fill=a.style + "t", span=span, width=a.width)
+        for i, (a, span) in enumerate(zip(arrivals, spans(ends[0]), strict=True))
+    ]
+    cells = [
+        Box([[bold(_named(style, plan.outputs[style]), style)]], "CENTER", "", style + "t", span, room)
+        for style, room, span in zip(styles, rooms, spans(ends[1]), strict=True)
+    ]
+    bars = [
+        Box(port=f"o{at}{style}", fill=style, span=span, width=width)
+        for (at, style, width), span in zip(outlets, spans(ends[2]), strict=True)
+    ]
+    ruler = [Box(width=end - start, height=1) for start, end in pairwise(cuts)]
+    head = [bold(exchange.title), mono(GAP + exchange.arguments)]
+    if plan.writers:
+        head.append(plain(f"{GAP}→ {plural(len(plan.writers), 'writer')}"))
+    node(graph, "exchange", [inlets, [Box([head], span=len(ruler))], cells, bars, ruler])
+
+
+def _named(style: str, rows: int | None) -> str:
+    return operation_word(_OPERATIONS[style]) + ("" if rows is None else f" {number(rows)}")
+
+
+def _outlets(sinks: list[Writer | None], styles: list[str], total: int) -> list[tuple[int, str, int]]:
+    """Cut the lower edge of the exchange: per writer the operations it gets, with their widths, so that no edges cross."""
+    wanted = [(at, [style for style in styles if sink is None or sink.rows.get(style)]) for at, sink in enumerate(sinks)]
+    outlets: list[tuple[int, str, int]] = []
+    for at, mine in wanted:
+        left, right = total * at // len(sinks), total * (at + 1) // len(sinks)
+        edges = [left + (right - left) * i // len(mine) for i in range(len(mine) + 1)] if mine else []
+        outlets += [(at, style, end - start) for style, (start, end) in zip(mine, pairwise(edges), strict=True)]
+    return outlets
+
+
+def _sink_node(graph: graphviz.Digraph, plan: Plan, name: str, sink: Writer | None, styles: list[str]) -> None:
+    mine = [style for style in styles if sink is None or sink.rows.get(style)]
+    span = len(mine)
+    bars = [Box(port=f"i{style}", fill=style + "t") for style in mine]
+    if sink is None:
+        none = "one per writer" if not plan.counted or plan.dashed else "no row arrived: no sink was created"
+        rows = [[Box([[bold("ConnectorMergeSink"), plain(GAP + none)]], span=span)]]
+        call = [mono("store_merged_rows"), *([muted(GAP + "not called")] if plan.dashed or plan.counted else [])]
+    else:
+        who = f"writer {sink.number}" if sink.number >= 0 else plural(-sink.number, "more writer")
+        rows = [[Box([[bold("ConnectorMergeSink"), plain(GAP + who)]], span=span)]]
+        aborted = "" if sink.state == "finished" else f", {sink.state}"
+        call = [mono("store_merged_rows"), plain(f"{GAP}{plural(sink.pages, 'page')}, {plural(sink.total, 'row')}{aborted}")]
+    node(graph, name, [bars, *rows, [Box([call], span=span)]])
+
+
+def _one_node(graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: list[Arrival]) -> tuple[str, str]:
+    """Draw all sinks as one node: without an exchange every task stores what it has."""
+    merge = writer.kind == "MergeWriter"
+    name, method = ("ConnectorMergeSink", "store_merged_rows") if merge else ("ConnectorPageSink", "append_page")
+    span = max(len(arrivals), 1)
+    rows = [[Box(port=f"i{i}", fill="Nt" if arrival.style == "line" else arrival.style + "t") for i, arrival in enumerate(arrivals)]]
+    count = plural(len(plan.writers), "writer") if plan.writers else "one per writer"
+    if plan.counted and not plan.writers and not plan.dashed:
+        count = "no row arrived: no sink was created"
+    rows.append([Box([[bold(name), plain(GAP + count)]], span=span)])
+    rows += [[Box([[muted(note)]], span=span)] for note in writer.notes]
+    if not plan.writers:
+        rows.append([Box([[mono(method), *([muted(GAP + "not called")] if plan.dashed or plan.counted else [])]], span=span)])
+    for sink in plan.writers[: 2 * MOST_WRITERS]:
+        text = f"{GAP}writer {sink.number}: {plural(sink.pages, 'page')}, {plural(sink.total, 'row')}: {letters(dict(sink.rows))}"
+        rows.append([Box([[mono(method), plain(text)]], span=span)])
+    if len(plan.writers) > 2 * MOST_WRITERS:
+        rows.append([Box([[muted(f"… {plural(len(plan.writers) - 2 * MOST_WRITERS, 'more writer')}")]], span=span)])
+    node(graph, "writers", rows)
+    for index, arrival in enumerate(arrivals):
+        head = f"writers:i{index}:n"
+        color, rows_in = arrival.style, arrival.rows
+        edge(graph, arrival.port, head, color=color, label=arrival.label, rows=rows_in, dashed=plan.dashed, weight=4)
+    return "writers", writer.carries

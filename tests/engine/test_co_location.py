@@ -1,0 +1,89 @@
+"""No form of the join hides duplicates: skew, non-equi joins, broadcast targets, all with adaptive execution on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.plan.rules import RuleSettings
+
+pytestmark = pytest.mark.spark
+
+TINY = RuleSettings(small_rows=0, key_rows=0)
+"""Everything counts as large: no broadcast of the target, no single partition, no pruning."""
+PRUNING = RuleSettings(small_rows=0)
+
+
+def engine(spark: Any, settings: RuleSettings, source: pa.Table, target_rows: int = 1000) -> Engine:
+    made = Engine(spark=spark, rule_settings=settings)
+    made.register("t", pa.table({"id": list(range(target_rows)), "v": [0] * target_rows}))
+    made.register("s", source)
+    return made
+
+
+def skewed(rows: int, key: int, *, duplicate: bool) -> pa.Table:
+    """Give a source in which nearly all rows have one key that no target row has."""
+    ids = [key] * rows + ([5, 7, 5] if duplicate else [5, 7])
+    return pa.table({"id": ids, "v": list(range(len(ids)))})
+
+
+def shuffled_aggressively(spark: Any) -> dict[str, str]:
+    """Make adaptive execution split skewed partitions wherever it may."""
+    return {
+        "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "1b",
+        "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "1.0",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "1kb",
+        "spark.sql.adaptive.forceOptimizeSkewedJoin": "true",
+        "spark.sql.adaptive.coalescePartitions.minPartitionSize": "1b",
+        "spark.sql.shuffle.partitions": "4",
+    }
+
+
+FORMS = [
+    ("t.id = s.id", RuleSettings(), "replicated target, source in one partition"),
+    ("t.id = s.id", TINY, "source partitioned by its keys"),
+    ("t.id = s.id", PRUNING, "pruned target, source partitioned by its keys"),
+    ("t.id = s.id AND t.v >= 0", TINY, "keys and a further condition"),
+    ("t.id <= s.id AND t.id >= s.id", RuleSettings(), "non-equi join, small"),
+    ("t.id <= s.id AND t.id >= s.id", TINY, "non-equi join, large: exchange by unique_id"),
+]
+
+
+@pytest.mark.parametrize("broadcast", ["10mb", "-1"])
+@pytest.mark.parametrize(("on", "settings", "form"), FORMS, ids=[form for _, _, form in FORMS])
+def test_duplicates_are_found_in_every_form_of_the_join(
+    spark: Any, on: str, settings: RuleSettings, form: str, broadcast: str
+) -> None:
+    confs = {**shuffled_aggressively(spark), "spark.sql.autoBroadcastJoinThreshold": broadcast}
+    before = {key: spark.conf.get(key) for key in confs}
+    for key, value in confs.items():
+        spark.conf.set(key, value)
+    try:
+        merge = f"MERGE INTO t USING s ON {on} WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+        fine = engine(spark, settings, skewed(3000, -1, duplicate=False))
+        result = fine.run(merge)
+        assert result.counts == {"INSERT": 3000, "UPDATE": 2, "DELETE": 0, "none": 0}
+        assert fine.table("t").num_rows == 4000
+        broken = engine(spark, settings, skewed(3000, -1, duplicate=True))
+        with pytest.raises(RowMergeError) as caught:
+            broken.run(merge)
+        assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+        (group,) = caught.value.groups  # type: ignore[attr-defined]
+        assert group.target["id"] == 5
+        assert sorted(s.values["v"] for s in group.sources) == [3000, 3002]
+        assert broken.table("t").num_rows == 1000
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+
+
+def test_many_matches_of_one_skewed_target_row_are_one_group(spark: Any) -> None:
+    broken = engine(spark, TINY, skewed(5000, 3, duplicate=False))
+    with pytest.raises(RowMergeError) as caught:
+        broken.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v < 2 THEN UPDATE SET v = s.v")
+    (group,) = caught.value.groups  # type: ignore[attr-defined]
+    assert group.target["id"] == 3
+    assert len(group.sources) == 5000

@@ -1,0 +1,140 @@
+"""Whatever fails, the table is as it was, nothing is left behind, and the report says what had happened."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, SchemaTableName, parse_type
+from tests.engine.faults import FaultyConnector
+
+pytestmark = pytest.mark.spark
+
+TARGET = SchemaTableName("default", "t")
+MERGE = "MERGE INTO shop.default.t t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+ROWS = pa.table({"id": [1, 2, 3], "v": [10, 20, 30]})
+SOURCE = pa.table({"id": [2, 3, 4], "v": [200, 300, 400]})
+
+
+def shop(spark: Any, fault: str, diary: Path) -> tuple[Engine, FaultyConnector]:
+    connector = FaultyConnector(fault, diary)
+    columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in ROWS.column_names)
+    connector.put(ConnectorTableMetadata(TARGET, columns), ROWS)
+    engine = Engine(spark=spark)
+    engine.add_catalog("shop", connector)
+    return engine, connector
+
+
+def failed(engine: Engine, sql: str, **options: Any) -> RowMergeError:
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(sql, namespace={"s": SOURCE}, **options)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("begin_merge", "the metastore does not answer"),
+        ("create_merge_sink", "no place to write"),
+        ("store_merged_rows", "the disk is full"),
+        ("finish", "the network is gone"),
+        ("fragment", "fragment of type str"),
+        ("finish_merge", "the metastore does not answer"),
+        ("commit", "the journal is gone"),
+    ],
+)
+def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, tmp_path: Path, fault: str, text: str) -> None:
+    engine, connector = shop(spark, fault, tmp_path)
+    error = failed(engine, MERGE)
+    assert text in error.message
+    if fault != "fragment":
+        assert fault in error.message or getattr(error, "step", "") == fault
+    assert connector.read(TARGET).equals(ROWS)
+    trace = error.result.trace
+    assert trace.state == "failed"
+    assert trace.error.consequences[-1] == "the transaction was rolled back"
+    assert trace.calls[-1].method == "rollback"
+    assert not connector._transactions, "no transaction is left open"
+    if fault in {"store_merged_rows", "finish"}:
+        assert list(tmp_path.glob("abort-*")), "the sink was told to drop what it had"
+        assert any(call.method == fault and call.error for call in trace.calls)
+        assert trace.writers[0].state == "aborted"
+    connector.fault = ""
+    assert engine.run(MERGE, namespace={"s": SOURCE}).count == 3
+
+
+def test_a_task_that_dies_is_run_again_and_its_rows_count_once(spark: Any, tmp_path: Path) -> None:
+    engine, connector = shop(spark, "die once", tmp_path)
+    result = engine.run(MERGE, namespace={"s": SOURCE})
+    assert (tmp_path / "died").exists()
+    assert len(list(tmp_path.glob("create-*"))) > 1, "the sink was made again"
+    assert result.count == 3
+    assert sorted(connector.read(TARGET).to_pydict()["id"]) == [1, 2, 3, 4]
+
+
+def test_an_error_on_sparks_side_that_cuts_the_stream_short_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    engine, connector = shop(spark, "", tmp_path)
+    numbers = pa.table({"id": list(range(10, 200_010)), "v": [1] * 199_999 + [0]})
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(
+            "MERGE INTO shop.default.t t USING many s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, 100 / s.v)",
+            namespace={"many": numbers},
+        )
+    assert caught.value.code == "DIVISION_BY_ZERO"
+    assert connector.read(TARGET).equals(ROWS)
+    assert not connector._transactions
+
+
+def test_a_source_that_fails_while_running_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    engine, connector = shop(spark, "", tmp_path)
+
+    def broken(batches: Any) -> Any:
+        yield from batches
+        raise ValueError("the sensor is offline")
+
+    source = spark.createDataFrame([(2, 5)], "id long, v long").mapInArrow(broken, "id long, v long")
+    with pytest.raises(RowMergeError, match="the sensor is offline") as caught:
+        engine.run(MERGE, namespace={"s": source})
+    assert caught.value.code == "GENERIC_USER_ERROR"
+    assert connector.read(TARGET).equals(ROWS)
+
+
+@pytest.mark.parametrize("how", ["interrupt", "cancel"])
+def test_an_interrupt_cancels_the_work_and_rolls_back(spark: Any, tmp_path: Path, how: str) -> None:
+    engine, connector = shop(spark, "", tmp_path)
+
+    def slow(batches: Any) -> Any:
+        for batch in batches:
+            time.sleep(60)
+            yield batch
+
+    source = spark.createDataFrame([(2, 5)], "id long, v long").mapInArrow(slow, "id long, v long")
+    stop = _thread.interrupt_main if how == "interrupt" else engine.cancel
+    threading.Timer(3, stop).start()
+    started = time.monotonic()
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(MERGE, namespace={"s": source})
+    assert time.monotonic() - started < 30
+    assert caught.value.code == "USER_CANCELED"
+    assert connector.read(TARGET).equals(ROWS)
+    assert not connector._transactions
+    assert caught.value.result.trace.calls[-1].method == "rollback"
+
+
+def test_a_duplicate_in_one_task_stops_the_statement_though_others_have_stored(spark: Any, tmp_path: Path) -> None:
+    engine, connector = shop(spark, "", tmp_path)
+    twice = pa.table({"id": [2, 2, 9], "v": [1, 2, 3]})
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(MERGE, namespace={"s": twice})
+    assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+    (group,) = caught.value.groups  # type: ignore[attr-defined]
+    assert group.target == {"id": 2, "v": 20}
+    assert [(s.source_row, s.values["v"], s.case_number) for s in group.sources] == [(0, 1, 0), (1, 2, 0)]
+    assert connector.read(TARGET).equals(ROWS)
