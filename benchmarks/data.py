@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute  # noqa: F401 - makes pa.compute available
@@ -26,7 +28,7 @@ SCHEMA = pa.schema(
 def _rows(ids: np.ndarray, regions: np.ndarray, seed: int) -> pa.Table:
     random = np.random.default_rng(seed)
     cents = pa.array(random.integers(0, 100_000_00, len(ids)), pa.int64()).cast(pa.decimal128(19, 0))
-    amount = pa.compute.divide(cents, pa.scalar(100, pa.decimal128(19, 2))).cast(pa.decimal128(12, 2), safe=False)
+    amount = pa.compute.multiply(cents, pa.scalar(Decimal("0.01"), pa.decimal128(3, 2))).cast(pa.decimal128(12, 2))
     name = pa.compute.binary_join_element_wise("name-", pa.array(ids % 100_000).cast(pa.string()), "")
     when = pa.array(1_700_000_000_000_000 + random.integers(0, 10**12, len(ids)), pa.timestamp("us"))
     return pa.table([pa.array(ids), pa.array(regions), name, amount, when], schema=SCHEMA)

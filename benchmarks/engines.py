@@ -6,10 +6,14 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from benchmarks.data import MERGE
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 class Contestant(ABC):
@@ -61,11 +65,14 @@ class DuckDB(Contestant):
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
+        self.connection: duckdb.DuckDBPyConnection | None = None
 
     def prepare(self, target: pa.Table, source: pa.Table) -> None:
         """Load both tables into a new file."""
         import duckdb
 
+        if self.connection is not None:
+            self.connection.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.connection = duckdb.connect(str(self.folder / "race.duckdb"))
@@ -81,7 +88,7 @@ class DuckDB(Contestant):
 
     def content(self) -> pa.Table:
         """Read the table."""
-        return self.connection.execute("SELECT * FROM target").to_arrow_table()
+        return self.connection.sql("SELECT * FROM target").to_arrow_table()
 
 
 class DeltaRs(Contestant):

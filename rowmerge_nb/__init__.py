@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.memory import MemoryConnector as MemoryConnector
     from rowmerge_nb.default import default_engine as default_engine
     from rowmerge_nb.default import run as run
-    from rowmerge_nb.doctor import doctor as doctor
+    from rowmerge_nb.machine import doctor as doctor
     from rowmerge_nb.engine.engine import Engine as Engine
     from rowmerge_nb.engine.result import Result as Result
     from rowmerge_nb.engine.trace import Trace as Trace
@@ -60,7 +60,7 @@ _HOMES = {
     "StatementInterrupted": "errors",
     "Trace": "engine.trace",
     "default_engine": "default",
-    "doctor": "doctor",
+    "doctor": "machine",
     "run": "default",
 }
 
@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Any:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    # The next use finds it without coming here; this also wins over the submodule of the same name (doctor).
+    # The next use finds it without coming here.
     globals()[name] = value
     return value
 

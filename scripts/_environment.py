@@ -32,9 +32,9 @@ def main(extra: str) -> int:
             run([sys.executable, "-m", "venv", "--clear", str(VENV)])
             made_by.write_text(maker())
         target = f"{ROOT}[{extra}]" if extra else str(ROOT)
-        # The variable instead of -c, because it holds for the tools that build the package as well.
+        # PySpark comes as source, which old pips would build in a way they warn of. The variable instead of -c, because it holds for the tools that build the package as well.
         environment = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-        run([str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--editable", target], environment)
+        run([str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--use-pep517", "--editable", target], environment)
         stamps[0].write_text(wanted)
     return 0
 

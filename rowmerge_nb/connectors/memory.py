@@ -21,6 +21,7 @@ from rowmerge_nb.connectors.memory_io import (
     MemoryPageSinkProvider,
     MemoryPageSourceProvider,
     MemoryRowIdBucketFunction,
+    RowIdColumn,
     SplitStore,
 )
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError
@@ -37,7 +38,6 @@ from rowmerge_nb.spi.handles import (
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
@@ -344,7 +344,7 @@ class MemoryMetadata(ConnectorMetadata):
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
         """Give the row id: a position, or bucket and position."""
         bucketed = _handle(table_handle).bucket_count is not None
-        return ColumnHandle(ROW_ID, row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
+        return RowIdColumn("$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
         """Give the partition and bucket columns in table order; bucketed tables place rows by their own function."""

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.hashing import hash_columns
 from rowmerge_nb.connectors.memory_changes import encode, positions_of
-from rowmerge_nb.spi.handles import ConnectorSplit
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import ROW_ID, rows_with, split_page
+from rowmerge_nb.spi.page import rows_with, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.spi.handles import (
-        ColumnHandle,
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
         ConnectorSession,
@@ -39,6 +38,11 @@ if TYPE_CHECKING:
 PAGE_ROWS = 65_536
 INLINE_BYTES = 1_048_576
 SPLIT_PAGES = 8
+
+
+@dataclass(frozen=True)
+class RowIdColumn(ColumnHandle):
+    """The row id: told by its class, since a table may have a column of any name."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         def pages() -> Iterator[Page]:
             for position, page in read_split(split):
                 arrays = [
-                    _row_ids(page, position, handle.bucket_count, bucket_by) if column.name == ROW_ID else page.column(column.name)
+                    _row_ids(page, position, handle.bucket_count, bucket_by) if isinstance(column, RowIdColumn) else page.column(column.name)
                     for column in columns
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, names=names)

@@ -49,6 +49,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     if isinstance(error, RowMergeError):
         return error
     text = str(error)
+    if type(error).__name__ in {"ParseException", "AnalysisException"}:
+        # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
+        message = f"Spark refused the plan: {text.strip().splitlines()[0]}"
+        return _with_cause(ExecutionError(message, step=step, hint="This is an error of rowmerge_nb; please report it."), error)
     marked = _MARKED.search(text)
     if marked:
         return _with_cause(ExecutionError(marked[2], code=marked[1], step=step), error)

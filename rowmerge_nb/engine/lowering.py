@@ -41,6 +41,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import UNIQUE_ID, quote
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, PRESENT, ROW_ID
+from rowmerge_nb.sql.expressions import text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,15 +205,10 @@ def _row(branch: CaseBranch, types: Sequence[str]) -> str:
 
 def _witness_expression(context: Context) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
-        return f"named_struct({', '.join(f'{_literal(name)}, {quote(s.name)}' for name, s in symbols)})"
+        return f"named_struct({', '.join(f'{text_literal(name)}, {quote(s.name)}' for name, s in symbols)})"
 
     target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
     return f"named_struct('source_row', {quote(SOURCE_ROW)}, 'source', {struct(context.source)}, 'target', {target})"
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 @lower.register

@@ -19,7 +19,7 @@ from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
 from rowmerge_nb.engine.passes import POSITION, ScanPass, SinkFactory
 from rowmerge_nb.engine.trace import Call
 from rowmerge_nb.plan.planner import quote
-from rowmerge_nb.spi.handles import ConnectorTransactionHandle, SchemaTableName
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 
@@ -147,8 +147,9 @@ class StatementTransaction:
         """Make the views that Spark text speaks of."""
         for binding in bindings:
             if binding.view in text and binding.view not in self._views:
-                names = [column.name for column in binding.columns]
-                rows = self._rows(binding, names, [column.type for column in binding.columns], binding.handle)
+                columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
+                names = [column.name for column in columns]
+                rows = self._rows(binding, self._column_handles(binding, columns), names, binding.handle)
                 rows.select(*names_of(names)).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
 
@@ -157,28 +158,32 @@ class StatementTransaction:
         handle = node.table.handle
         if node.row_id is not None and self.merge_handle is not None:
             handle = self.merge_handle.get_table_handle()
-        symbols = [symbol.name for symbol in node.outputs]
-        return self._rows(node.table, [c.name for c in node.columns], [c.type for c in node.columns], handle, symbols)
+        data = node.columns[:-1] if node.row_id is not None else node.columns
+        columns = [*self._column_handles(node.table, data), *node.columns[len(data) :]]
+        return self._rows(node.table, columns, [symbol.name for symbol in node.outputs], handle)
 
-    def _rows(
-        self, binding: TableBinding, columns: Sequence[str], types: Sequence[Type], handle: Any, symbols: Sequence[str] | None = None
-    ) -> Any:
-        from rowmerge_nb.spi.handles import ColumnHandle  # noqa: PLC0415
+    def _column_handles(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
+        """Give the connector's own handles for data columns."""
+        if binding.handle is None:
+            return list(columns)
+        own = {h.name: h for h in self.metadata(binding.catalog).get_column_handles(self.session, binding.handle)}
+        return [own.get(column.name, column) for column in columns]
 
-        symbols = list(symbols or columns)
+    def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str], handle: Any) -> Any:
+        """Read columns of a table under symbols."""
         if binding.dataframe is not None and is_spark_frame(binding.dataframe):
             from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-            return binding.dataframe.select(*(F.col(quote(c)).alias(s) for c, s in zip(columns, symbols, strict=True)))
-        handles = [ColumnHandle(name, kind) for name, kind in zip(columns, types, strict=True)]
-        schema = pa.schema([*((s, for_spark(kind.arrow)) for s, kind in zip(symbols, types, strict=True)), (POSITION, pa.int64())])
-        task = self._frame_scan(binding, handles, schema) if binding.dataframe is not None else None
+            return binding.dataframe.select(*(F.col(quote(c.name)).alias(s) for c, s in zip(columns, symbols, strict=True)))
+        channels = [(s, for_spark(column.type.arrow)) for s, column in zip(symbols, columns, strict=True)]
+        schema = pa.schema([*channels, (POSITION, pa.int64())])
+        task = self._frame_scan(binding, columns, schema) if binding.dataframe is not None else None
         if task is None:
             opened = self._open[binding.catalog]
             get_splits = opened.connector.get_split_manager().get_splits
             splits = get_splits(opened.handle, self.session, handle, Constraint())
             provider = opened.connector.get_page_source_provider()
-            task = ScanPass(provider, opened.handle, self.session, handle, splits, handles, schema)
+            task = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema)
         count = max(len(task.splits), 1)
         numbers = self._spark().range(0, len(task.splits), 1, count)
         return numbers.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))

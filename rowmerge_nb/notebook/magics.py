@@ -93,11 +93,7 @@ class MergeMagic(Magics):
         engine = self._engine(use)
         options = self._options(use)
         rendered = render(source, self.shell.user_ns)
-        try:
-            statements = split_statements(rendered.text)
-        except RowMergeError as error:
-            error.statement = error.statement or rendered.text
-            raise
+        statements = split_statements(rendered.text)
         if not statements:
             msg = "The cell has no statement"
             raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge")
@@ -169,7 +165,7 @@ class MergeMagic(Magics):
         elif name == "options":
             show(self._options_bundle())
         else:
-            from rowmerge_nb.doctor import doctor
+            from rowmerge_nb.machine import doctor
 
             checks = [[check.name, check.state, check.detail, check.advice] for check in doctor()]
             failed = sum(check[1] == "failed" for check in checks)
@@ -181,8 +177,8 @@ class MergeMagic(Magics):
         rows = []
         for name, trait in sorted(self.traits(config=True).items()):
             value, default = getattr(self, name), trait.default_value
-            rows.append([name, str(value), "" if value == default else f"default is {default}", trait.help])
-        return grid_bundle(["option", "value", "", "meaning"], rows, "%config MergeMagic.NAME = VALUE sets one")
+            rows.append([name, str(value), str(default), trait.help])
+        return grid_bundle(["option", "value", "default", "meaning"], rows, "%config MergeMagic.NAME = VALUE sets one")
 
     def table_names(self) -> Iterable[str]:
         """Give the names that completion offers: tables, by their last and their full name, and DataFrames."""

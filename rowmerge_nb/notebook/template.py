@@ -105,6 +105,8 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
     while end >= 0:
         # The first closing braces may belong to a dict or a text within the expression, so further ones are tried.
         text = source[start + 2 : end].strip()
+        if not text:
+            break
         try:
             code = compile(f"({text}\n)", "<expression>", "eval")
         except (SyntaxError, ValueError):

@@ -32,7 +32,7 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
-from rowmerge_nb.sql.expressions import fail
+from rowmerge_nb.sql.expressions import fail, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -229,7 +229,7 @@ class _MergePlanner:
             text, spark = _NULL
         if not column.nullable:
             message = f"NULL value not allowed for NOT NULL column: {column.name}"
-            spark = f"coalesce({spark}, {fail('CONSTRAINT_VIOLATION', message)})"
+            spark = f"coalesce({spark}, {fail('CONSTRAINT_VIOLATION', text_literal(message))})"
         return text, spark
 
     def _else(self) -> CaseBranch:

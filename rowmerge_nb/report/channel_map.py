@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
+from rowmerge_nb.report.ledger import TYPE_ROOM
 from rowmerge_nb.report.phrases import plural
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["channel_map_description", "channel_map_dot"]
 
 MOST_COLUMNS: Final = 7
-_TYPE: Final = 14
 _NAME: Final = 22
 _BLANK: Final = "\N{NO-BREAK SPACE}"
 
@@ -83,7 +83,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _channel(channel: Channel, port: str, fill: str, width: int, fate: str | None = None) -> Box:
-    kind = "row(…)" if channel.type.startswith("row(") else _cut(channel.type, _TYPE)
+    cut = channel.type.partition("(")[0] + "(…)" if "(" in channel.type else _cut(channel.type, TYPE_ROOM)
+    kind = channel.type if len(channel.type) <= TYPE_ROOM else cut
     lines = [[mono(channel.number, "mut", size=11)], [bold(_cut(channel.name, _NAME))], [mono(kind, "mut", size=11)]]
     if fate is not None:
         lines.append([Text(fate or _BLANK, "mut", size=11)])
@@ -105,9 +106,13 @@ def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
         Box([merge_row], "CENTER", "", "Nt", len(slots) + 3),
         Box([[plain(_BLANK)]], span=2),
     ]
-    cells = [_channel(channel, f"p{i}", "node", 44, "ends here" if channel is channels.hash else "") for i, channel in enumerate(place)]
+    cells = [
+        _channel(channel, f"p{i}", "node", 44, "ends here" if channel is channels.hash else "") for i, channel in enumerate(place)
+    ]
     for at, slot in enumerate(slots):
-        cells.append(_hidden(slot, f"f{at}", "Nt") if slot.hidden else _channel(channels.fields[slot.index], f"f{at}", "Nt", 44, ""))
+        cells.append(
+            _hidden(slot, f"f{at}", "Nt") if slot.hidden else _channel(channels.fields[slot.index], f"f{at}", "Nt", 44, "")
+        )
     cells += [
         _channel(channels.present, "", "Nt", 44, "ends here"),
         _channel(channels.operation, "", "Nt", 44, "decides"),
@@ -125,19 +130,15 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
     bars = [Box(height=5), *(Box(port=f"s{i}", fill="node", height=5) for i in range(count))]
     total = "" if pages.total_after is None else f", {plural(pages.total_after, 'row')}"
     cells = [Box([[muted(f"after{total}")]])]
-    for slot in slots:
-        cells.append(_hidden(slot, "", "node") if slot.hidden else _channel(channels.columns[slot.index], "", "node", 80))
+    cells += [_hidden(slot, "", "node") if slot.hidden else _channel(channels.columns[slot.index], "", "node", 80) for slot in slots]
     cells += [_channel(channel, "", "node", 80) for channel in others]
     rows = [bars, cells]
     for half in halves:
         values = [*half.columns, half.operation, *([half.case] if channels.after_case else []), half.row_id, half.from_update]
         boxes = [Box([[muted(value) if value == "NULL" else plain(value)]], "CENTER", "", half.style + "t") for value in values]
         rows.append([Box([[bold(half.label, half.style)]]), *boxes])
-    return [*rows, [Box([[muted("the sink gets")]]), *(_given(str(i), i == count - 1) for i in range(count))]]
-
-
-def _given(channel: str, last: bool) -> Box:
-    return Box([[muted("no" if last else "yes")]], "CENTER")
+    given = ["yes"] * (count - 1) + ["no"]
+    return [*rows, [Box([[muted("the sink gets")]]), *(Box([[muted(word)]], "CENTER") for word in given)]]
 
 
 def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -93,7 +94,11 @@ def build_clauses(trace: Trace) -> ClauseTable | None:
 
 def _row(record: ClauseRecord, total: int | None, writes: Mapping[int, str]) -> ClauseRow:
     none = record.number < 0
-    text = "no clause fires: transform_page drops the row" if record.rows is None else "no clause fired: transform_page drops the row"
+    text = (
+        "no clause fires: transform_page drops the row"
+        if record.rows is None
+        else "no clause fired: transform_page drops the row"
+    )
     return ClauseRow(
         number=record.number,
         label=number(record.number),
@@ -123,21 +128,33 @@ def case_branches(plan: Sequence[NodeRecord]) -> tuple[CaseBranch, ...]:
 def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
     """Say per case number which columns it writes."""
     processor = next((record for record in plan if record.kind == "MergeProcessor"), None)
-    target = next((record for record in plan if record.attributes.get("role") == "target"), None)
     if processor is None:
         return {}
     names = [name for name, _ in processor.layout]
-    alias = target.attributes.get("alias", "") if target else ""
     result = {}
     for branch in case_branches(plan):
-        pairs = list(zip(names, branch.values, strict=False))
         if branch.operation is Operation.DELETE:
             result[branch.number] = "row removed"
         elif branch.operation is Operation.UPDATE:
-            result[branch.number] = ", ".join(name for name, value in pairs if value != f"{alias}.{name}") or "nothing new"
+            result[branch.number] = ", ".join(_assigned(branch.clause))
         elif branch.operation is Operation.INSERT:
+            pairs = zip(names, branch.values, strict=False)
             result[branch.number] = ", ".join(name for name, value in pairs if value != "NULL")
     return result
+
+
+def _assigned(clause: str) -> list[str]:
+    """Read the columns off the SET list of a clause.
+
+    >>> _assigned("WHEN MATCHED THEN UPDATE SET a = f(x, 1), b = ', d = 1'")
+    ['a', 'b']
+    """
+    set_list = re.split(r"\bUPDATE\s+SET\b", clause, maxsplit=1, flags=re.IGNORECASE)[-1]
+    # Commas inside of parentheses and quotes separate nothing; what stands there is of no interest here.
+    plain = re.sub(r"'(?:[^']|'')*'", "''", set_list)
+    while plain != (inner := re.sub(r"\([^()]*\)", "", plain)):
+        plain = inner
+    return [part.partition("=")[0].strip() for part in re.split(r",(?=[^=,]*=)", plain) if "=" in part]
 
 
 def build_lanes(trace: Trace) -> tuple[Lane, ...]:

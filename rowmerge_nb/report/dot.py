@@ -124,7 +124,9 @@ def _line(runs: Sequence[Text]) -> str:
 def _run(run: Text) -> str:
     text = escape(run.text, quote=False)
     face = MONO if run.mono else SANS
-    return f'<FONT FACE="{face}" POINT-SIZE="{run.size}" COLOR="{COLORS[run.color]}">{f"<B>{text}</B>" if run.bold else text}</FONT>'
+    return (
+        f'<FONT FACE="{face}" POINT-SIZE="{run.size}" COLOR="{COLORS[run.color]}">{f"<B>{text}</B>" if run.bold else text}</FONT>'
+    )
 
 
 def new_graph(name: str, **attributes: str) -> graphviz.Digraph:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,7 +46,7 @@ class DuplicateRow:
     Args:
         side: ``target`` or ``source``.
         row: the row id, or the position in the source.
-        cells: values in the order of the table's ``columns``; None where there is no such column.
+        cells: values in the order of ``columns``, the target's before those that only the source has; None where there is no such column.
         clause: ``case 2, WHEN MATCHED THEN``; ``""`` for the target.
         style: the clause's operation, and ``letter`` its letter.
     """
@@ -59,9 +61,10 @@ class DuplicateRow:
 
 @dataclass(frozen=True)
 class DuplicateTable:
-    """Target rows that were matched more than once, each followed by its source rows."""
+    """Target rows that were matched more than once, each followed by its source rows; ``right`` are the columns of numbers."""
 
     columns: tuple[str, ...]
+    right: frozenset[int]
     groups: tuple[tuple[DuplicateRow, ...], ...]
     title: str
     summary: str
@@ -148,36 +151,42 @@ def _sentence(text: str) -> str:
 
 
 def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
-    """Say what was not touched and what had been called: the engine's sentences first, else what the log of calls tells."""
-    told = tuple(_sentence(text) for text in error.consequences) if error is not None else ()
-    sentences = told or _from_calls(trace)
-    if trace.target and not any("unchanged" in text for text in sentences):
+    """Say what was not touched and what had been called: the engine's facts first, else what the log of calls tells."""
+    facts = [text.rstrip(".") for text in error.consequences] if error is not None else []
+    facts = facts or _from_calls(trace)
+    first = [text for text in facts if "unchanged" in text]
+    rest = [text for text in facts if text not in first]
+    if not first and trace.target and (trace.calls or trace.rows_before is not None):
         rows = f" ({plural(trace.rows_before, 'row')})" if trace.rows_before is not None else ""
-        if trace.calls or rows:
-            sentences = (f"{trace.target} is unchanged{rows}.", *sentences)
-    if not sentences:
+        first = [f"{trace.target} is unchanged{rows}"]
+    if not first and not rest:
         return ("Nothing was read or written.",)
+    sentences = [f"{text}." for text in first]
+    if rest:
+        # A sentence begins with a capital, unless it begins with a name of the contract.
+        named = "_" in rest[0].partition(" ")[0]
+        sentences.append(f"{rest[0] if named else rest[0][0].upper() + rest[0][1:]}{''.join(f'; {text}' for text in rest[1:])}.")
     if trace.duplicate_groups and trace.joined is not None:
         repeated = plural(len(trace.duplicate_groups), "target row")
-        sentences = (*sentences, f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once.")
-    return sentences
+        sentences.append(f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once.")
+    return tuple(sentences)
 
 
-def _from_calls(trace: Trace) -> tuple[str, ...]:
+def _from_calls(trace: Trace) -> list[str]:
     methods = [call.method for call in trace.calls]
     if not methods:
-        return ()
+        return []
     begins = [name for name in dict.fromkeys(methods) if name.startswith("begin_")]
     sinks = sum(name in {"create_merge_sink", "create_page_sink"} for name in methods)
     aborted = methods.count("abort")
-    sentences = [f"{join(begins)} was called." if begins else "begin_merge was not called."]
+    facts = [f"{join(begins)} was called" if begins else "begin_merge was not called"]
     created = "no sink was created" if not sinks else f"{plural(sinks, 'sink')} created"
-    sentences.append(f"{created.capitalize()}{f', {number(aborted)} aborted' if aborted else ''}.")
+    facts.append(f"{created}, {number(aborted)} aborted" if aborted else created)
     if not any(name.startswith("finish_") for name in methods):
-        sentences.append("finish_merge was not called.")
+        facts.append("finish_merge was not called")
     if "rollback" in methods:
-        sentences.append("The transaction was rolled back.")
-    return tuple(sentences)
+        facts.append("the transaction was rolled back")
+    return facts
 
 
 def _duplicates(groups: Sequence[DuplicateGroup], trace: Trace | None) -> DuplicateTable | None:
@@ -186,17 +195,26 @@ def _duplicates(groups: Sequence[DuplicateGroup], trace: Trace | None) -> Duplic
     columns: dict[str, None] = {}
     for group in groups:
         columns |= dict.fromkeys(group.target)
-    if not columns:
-        for group in groups:
-            for source in group.sources:
-                columns |= dict.fromkeys(source.values)
+    for group in groups:
+        for source in group.sources:
+            columns |= dict.fromkeys(source.values)
     rows = tuple(_group(group, tuple(columns), trace) for group in groups[:MOST_GROUPS])
     times = "Target row matched more than once" if len(groups) == 1 else "Target rows matched more than once"
     same = all(group.case_number is not None for group in groups)
     summary = "by the same clause" if same else "by several clauses"
     if len(groups) > MOST_GROUPS:
         summary += f"; first {MOST_GROUPS} of {number(len(groups))}"
-    return DuplicateTable(tuple(columns), rows, times, summary)
+    values = {name: [row.get(name) for group in groups for row in _rows_of(group)] for name in columns}
+    right = frozenset(i for i, name in enumerate(columns) if all(_number_or_null(value) for value in values[name]))
+    return DuplicateTable(tuple(columns), right, rows, times, summary)
+
+
+def _rows_of(group: DuplicateGroup) -> list[Mapping[str, Any]]:
+    return [group.target, *(source.values for source in group.sources)]
+
+
+def _number_or_null(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool))
 
 
 def _group(group: DuplicateGroup, columns: tuple[str, ...], trace: Trace | None) -> tuple[DuplicateRow, ...]:
@@ -227,8 +245,10 @@ def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
         return f"{number(case_number)}, no clause fired", "N", "·"
     if record is None:
         return f"case {case_number}", "", ""
-    words = cell(" ".join(record.text.split()), 60).text
-    return f"case {case_number}, {words}", style_of(record.operation), record.operation.letter
+    text = " ".join(record.text.split())
+    # The clause up to its operation tells it from the others; what it sets is in the statement.
+    words = found[0] if (found := re.match(r".*?\bTHEN (?:UPDATE|DELETE|INSERT)\b", text, re.IGNORECASE)) else text
+    return f"case {case_number}, {cell(words, 72).text}", style_of(record.operation), record.operation.letter
 
 
 def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
@@ -264,4 +284,4 @@ def _duplicate_lines(table: DuplicateTable) -> list[str]:
         for row in group:
             cells = ["" if value is None else value.text for value in row.cells]
             grid.append([row.side, row.row.text, *cells, f"{row.letter} {row.clause}".strip()])
-    return columns_of(grid)
+    return columns_of(grid, right={index + 2 for index in table.right})

@@ -13,6 +13,7 @@ from rowmerge_nb.report.channel_map import channel_map_dot
 from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.phrases import number, operation_word, plural, style_of
 from rowmerge_nb.report.sinks import Arrival, draw_writers
+from rowmerge_nb.report.values import cell
 
 if TYPE_CHECKING:
     import graphviz
@@ -128,8 +129,8 @@ class _Drawing:
         if not lanes:
             return LANE
         texts = [Box([self._predicate(i)]).least for i in range(len(self._branches()))]
-        rows = [self._head(operator) for operator in self.plan.operators if operator.kind in _LANE_NODES]
-        texts += [sum(box.least for box in row) for row in rows]
+        heads = (self._lane_head(operator) for operator in self.plan.operators if operator.kind in _LANE_NODES)
+        texts += [Box([head]).least for head in heads]
         cells = [Box(lines).least for lane in lanes for lines in self._becomes(lane, 1)]
         width = max(LANE if len(lanes) <= 5 else 88, *(text // len(lanes) + 1 for text in texts), *cells)
         return width + width % 2
@@ -140,7 +141,9 @@ class _Drawing:
         for branch in self.plan.branches:
             text = "ELSE" if branch.matched is None else f"WHEN {' '.join(branch.condition.split())}"
             short = text if len(text) <= PREDICATE else text[: PREDICATE - 1] + "…"
-            lines.append((f"{number(branch.number):>2}  {operation_word(branch.operation):<6}  ", short, style_of(branch.operation)))
+            lines.append(
+                (f"{number(branch.number):>2}  {operation_word(branch.operation):<6}  ", short, style_of(branch.operation))
+            )
         if len(lines) <= MOST_PREDICATES:
             return lines
         hidden = len(lines) - MOST_PREDICATES
@@ -152,7 +155,7 @@ class _Drawing:
 
     def _head(self, operator: Operator) -> list[Box]:
         """Write an operator's line: its name, its arguments, and at the right its rows."""
-        arguments = operator.arguments if len(operator.arguments) <= ARGUMENTS else operator.arguments[: ARGUMENTS - 1] + "…"
+        arguments = cell(operator.arguments, ARGUMENTS).text
         line = [bold(operator.title), *([mono(GAP + arguments)] if arguments else [])]
         rows = operator.rows_text
         return [Box([line]), Box([[plain(f"{GAP}{rows}")]] if rows else (), align="RIGHT", height=0)]
@@ -185,9 +188,7 @@ class _Drawing:
         return [Stream(f"join:{port}:s", "line", rows, "" if rows is None else plural(rows, "row")) for port, rows in parts]
 
     def _title(self, operator: Operator) -> list[Text]:
-        limit = ARGUMENTS + 16
-        arguments = operator.arguments if len(operator.arguments) <= limit else operator.arguments[: limit - 1] + "…"
-        return [bold(operator.title), mono(GAP + arguments)]
+        return [bold(operator.title), mono(GAP + cell(operator.arguments, ARGUMENTS + 16).text)]
 
     def _case(self, projects: list[Operator], streams: list[Stream]) -> list[Stream]:
         lanes, width = self.plan.lanes, self.lane_width
@@ -223,20 +224,32 @@ class _Drawing:
         if any(operator.exchange for operator in operators):
             text = [bold("Exchange"), mono(GAP + "hash(unique_id)"), muted(GAP + "a target row's matches meet")]
             rows.append([Box([text], span=columns, fill="Nt")])
-        for operator in operators:
-            line = [bold(operator.title), mono(GAP + operator.arguments)]
-            if operator.kind == "DuplicateCheck":
-                line += [(plain if self.plan.counted else muted)(GAP + note) for note in operator.notes]
-            rows.append([Box([line], span=columns)])
+        rows += [[Box([self._lane_head(operator)], span=columns)] for operator in operators]
         rows.append(self._lane_bars("c"))
         node(self.graph, "distinct", rows)
         self._arrive("distinct", streams, 9)
         return self._lane_streams("distinct", "c")
 
+    def _lane_head(self, operator: Operator) -> list[Text]:
+        """Write the line of an operator that lanes go through."""
+        line = [bold(operator.title), mono(GAP + operator.arguments)]
+        if operator.kind == "DuplicateCheck":
+            return [*line, *((plain if self.plan.counted else muted)(GAP + note) for note in operator.notes)]
+        inner, outer = next(iter(operator.rows_in), None), operator.rows_out
+        if operator.kind == "MergeProcessor" and inner is not None and outer is not None:
+            line.append(plain(f"{GAP}{plural(inner, 'row')} → {plural(outer, 'row')}"))
+        return line
+
     def _arrive(self, name: str, streams: list[Stream], weight: int) -> None:
         for index, stream in enumerate(streams):
             edge(
-                self.graph, stream.port, f"{name}:i{index}:n", color=stream.style, label=_label(stream), rows=stream.rows, weight=weight
+                self.graph,
+                stream.port,
+                f"{name}:i{index}:n",
+                color=stream.style,
+                label=_label(stream),
+                rows=stream.rows,
+                weight=weight,
             )
 
     def _groups(self) -> list[tuple[Lane, int]]:
@@ -267,9 +280,6 @@ class _Drawing:
 
     def _transform(self, operator: Operator, streams: list[Stream]) -> list[Stream]:
         columns = 2 * len(self.plan.lanes)
-        inner, outer = next((rows for rows in operator.rows_in), None), operator.rows_out
-        flow = f"{GAP}{plural(inner, 'row')} → {plural(outer, 'row')}" if inner is not None and outer is not None else ""
-        head = [bold(operator.title), mono(GAP + operator.arguments), *([plain(flow)] if flow else [])]
         cells: list[Box] = []
         bars: list[Box] = []
         leaving: list[Stream] = []
@@ -283,13 +293,13 @@ class _Drawing:
                 leaving.append(Stream(port, result, lane.rows, _count(result, lane.rows), width // len(results)))
             if not results:
                 bars.append(Box(port=f"o{len(bars)}", fill="Nt", span=2 * count, width=width))
-        node(self.graph, "transform", [self._lane_bars("i"), [Box([head], span=columns)], cells, bars])
+        node(self.graph, "transform", [self._lane_bars("i"), [Box([self._lane_head(operator)], span=columns)], cells, bars])
         self._arrive("transform", streams, 6)
         return leaving
 
     def _plain(self, operator: Operator, streams: list[Stream]) -> list[Stream]:
         """Draw an operator that has no drawing of its own: a name, arguments, rows."""
-        line = [bold(operator.title), *([mono(GAP + operator.arguments)] if operator.arguments else [])]
+        line = [bold(operator.title), *([mono(GAP + cell(operator.arguments, ARGUMENTS).text)] if operator.arguments else [])]
         rows = [[Box([line])]]
         rows += [[Box([[plain(note)]])] for note in operator.notes if operator.kind == "TableFinish"]
         if operator.kind == "TableFinish" and self.plan.dashed:
@@ -302,7 +312,9 @@ class _Drawing:
         return [Stream(operator.id, "line", rows_out, "" if rows_out is None else plural(rows_out, "row"))]
 
 
-_OWN_NODE: Final = frozenset({"MergeWriter", "TableWriter", "Exchange", "MergeProcessor", "MarkDistinct", "TableFinish", "Case", "Output"})
+_OWN_NODE: Final = frozenset(
+    {"MergeWriter", "TableWriter", "Exchange", "MergeProcessor", "MarkDistinct", "TableFinish", "Case", "Output"}
+)
 _LANE_NODES: Final = frozenset({"MarkDistinct", "DuplicateCheck", "MergeProcessor"})
 
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.failures import Failure
-from rowmerge_nb.report.model import Report, parts_to_show
+from rowmerge_nb.report.model import Report, build_report, parts_to_show
 from rowmerge_nb.report.phrases import number
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.values import visible
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import jinja2
+
+    from rowmerge_nb.engine.trace import Trace
 
 __all__ = ["PageEntry", "render_failure", "render_html", "render_page", "style_sheet"]
 
@@ -32,7 +34,7 @@ _FOLDED: Final = frozenset({"stored", "calls", "diff"})
 class PageEntry:
     """A statement of a page: its report, a heading, and a sentence that says what to look at."""
 
-    report: Report
+    report: Report | Trace
     heading: str = ""
     sentence: str = ""
 
@@ -53,11 +55,11 @@ def render_html(
     return _fragment(report, names, timings=timings, number=number, first_line=first_line, style=style_sheet())
 
 
-def render_page(reports: Sequence[Report | PageEntry], title: str) -> str:
+def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> str:
     """Write an HTML document with several statements and their reports, light or dark by the system.
 
     Args:
-        reports: what is on the page, in order; a `PageEntry` brings a heading and a sentence.
+        reports: what is on the page, in order, reports or the traces for them; a `PageEntry` brings a heading and a sentence.
         title: the document's title.
     """
     from markupsafe import Markup
@@ -65,14 +67,17 @@ def render_page(reports: Sequence[Report | PageEntry], title: str) -> str:
     entries = []
     for index, item in enumerate(reports):
         entry = item if isinstance(item, PageEntry) else PageEntry(item)
+        report = entry.report if isinstance(entry.report, Report) else build_report(entry.report)
         # One style sheet serves the whole page.
-        fragment = _fragment(entry.report, None, timings=False, number=index, first_line=1, style="")
-        entries.append({
-            "heading": entry.heading,
-            "sentence": entry.sentence,
-            "statement": entry.report.statement,
-            "fragment": Markup(fragment),  # noqa: S704 - made by our own templates, which escape
-        })
+        fragment = _fragment(report, None, timings=False, number=index, first_line=1, style="")
+        entries.append(
+            {
+                "heading": entry.heading,
+                "sentence": entry.sentence,
+                "statement": report.statement,
+                "fragment": Markup(fragment),  # noqa: S704 - made by our own templates, which escape
+            }
+        )
     page = _environment().get_template("page.html.j2")
     return page.render(title=title, entries=entries, style=Markup(style_sheet())) + "\n"  # noqa: S704 - our own file
 
@@ -91,9 +96,7 @@ def style_sheet() -> str:
     return files("rowmerge_nb.report").joinpath("style.css").read_text("utf-8").strip()
 
 
-def _fragment(
-    report: Report, names: tuple[str, ...] | None, *, timings: bool, number: int, first_line: int, style: str
-) -> str:
+def _fragment(report: Report, names: tuple[str, ...] | None, *, timings: bool, number: int, first_line: int, style: str) -> str:
     from markupsafe import Markup
 
     environment = _environment()
@@ -142,7 +145,9 @@ def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
         return {"plan_svg": Markup(svg), "meanings": list(meanings.items())}  # noqa: S704 - escaped by dot_to_svg
     if part == "pages" and report.pages is not None:
         words = channel_map_description(report.pages)
-        svg = dot_to_svg(pages_dot(report), prefix=f"{prefix}-p", title="Channels before and after transform_page", description=words)
+        svg = dot_to_svg(
+            pages_dot(report), prefix=f"{prefix}-p", title="Channels before and after transform_page", description=words
+        )
         return {"pages_svg": Markup(svg)}  # noqa: S704 - escaped by dot_to_svg
     return {}
 
@@ -163,7 +168,10 @@ def _environment() -> jinja2.Environment:
     from markupsafe import Markup, escape
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("rowmerge_nb.report"), autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=False
+        loader=jinja2.PackageLoader("rowmerge_nb.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=False,
     )
     environment.filters["number"] = lambda value: "" if value is None else number(value)
     # The long names of narrow channels are set on two lines: a table's head is then no wider than its values.

@@ -12,9 +12,9 @@ __all__ = ["columns_of", "pad", "width_of"]
 
 
 def width_of(text: str) -> int:
-    """Count the places a text takes in a terminal: wide characters two, combining marks none.
+    r"""Count the places a text takes in a terminal: wide characters two, combining marks none.
 
-    >>> width_of("abc"), width_of("日本"), width_of("e\\u0301")
+    >>> width_of("abc"), width_of("日本"), width_of("\N{LATIN SMALL LETTER E}\N{COMBINING ACUTE ACCENT}")
     (3, 4, 1)
     """
     if text.isascii():

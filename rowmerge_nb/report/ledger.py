@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["AfterRow", "Channel", "Channels", "LedgerRow", "Pages", "build_pages"]
 
 MOST_ROWS: Final = 30
+TYPE_ROOM: Final = 14
+"""So many characters of a type a drawing shows."""
 _LAST_BEFORE: Final = 4
 _MERGE_ROW_EXTRAS: Final = 3
 
@@ -81,6 +83,11 @@ class Channels:
         """The page after."""
         extra = (self.after_case,) if self.after_case else ()
         return (*self.columns, self.after_operation, *extra, self.after_row_id, self.insert_from_update)
+
+    @property
+    def long_types(self) -> tuple[Channel, ...]:
+        """The table's columns and the row id where a drawing has no room for their type."""
+        return tuple(channel for channel in (self.row_id, *self.columns) if len(channel.type) > TYPE_ROOM)
 
 
 @dataclass(frozen=True)
@@ -183,8 +190,12 @@ def _remarks(trace: Trace, channels: Channels) -> tuple[str, ...]:
     if trace.paradigm == "DELETE_ROW_AND_INSERT_ROW":
         first = f"An UPDATE leaves as two rows: a DELETE that keeps {old}, and an INSERT with the new values and insert_from_update = 1."
     else:
-        first = "An UPDATE leaves as one row, which carries row_id and all columns; a column that no SET names carries its old value."
-    second = "hash is that of the old location and ends at transform_page: the exchange computes the place of each output row anew."
+        first = (
+            "An UPDATE leaves as one row, which carries row_id and all columns; a column that no SET names carries its old value."
+        )
+    second = (
+        "hash is that of the old location and ends at transform_page: the exchange computes the place of each output row anew."
+    )
     third = "insert_from_update is for the row count; the sink does not get it."
     return (first, *([second] if channels.hash else []), third)
 

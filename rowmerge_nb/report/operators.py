@@ -30,7 +30,7 @@ class Operator:
         title: what it is called in the report; ``trino`` the name that Trino prints.
         arguments: what stands behind the name.
         rows_in: rows from each source, ``rows_out`` rows that came out; None where not known.
-        carries: what comes out where it is no rows: ``2 fragments``.
+        takes: what goes in where it is no rows: ``2 fragments``; ``carries`` what comes out.
         notes: facts of this run, one line each.
         meaning: one sentence for those who see it the first time.
         exchange: its rows are redistributed before it.
@@ -44,6 +44,7 @@ class Operator:
     sources: tuple[str, ...]
     rows_in: tuple[int | None, ...]
     rows_out: int | None
+    takes: str
     carries: str
     notes: tuple[str, ...]
     meaning: str
@@ -63,8 +64,8 @@ class Operator:
 
     @property
     def in_text(self) -> str:
-        """Rows in, those of several sources as a sum."""
-        return " + ".join(number(rows) for rows in self.rows_in if rows is not None)
+        """What goes in, rows of several sources as a sum."""
+        return self.takes or " + ".join(number(rows) for rows in self.rows_in if rows is not None)
 
     @property
     def out_text(self) -> str:
@@ -204,9 +205,6 @@ def _alone(trace: Trace) -> str:
 
 def _operator(record: NodeRecord, trace: Trace) -> Operator:
     rows_in, rows_out = _rows(record, trace)
-    carries = ""
-    if record.kind in {"MergeWriter", "TableWriter"} and trace.writers:
-        carries = plural(sum(writer.fragments for writer in trace.writers), "fragment")
     return Operator(
         id=record.id,
         kind="Case" if record.branches else record.kind,
@@ -216,9 +214,10 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         sources=record.sources,
         rows_in=rows_in,
         rows_out=rows_out,
-        carries=carries,
+        takes=_fragments(trace) if record.kind == "TableFinish" else "",
+        carries=_carries(record, trace),
         notes=tuple(_notes(record, trace)),
-        meaning=record.meaning,
+        meaning=_CASE if record.branches else record.meaning,
         exchange=record.attributes.get("exchange") == "yes",
     )
 
@@ -231,18 +230,32 @@ _TITLES: Final = {
 }
 
 
+_CASE: Final = "Tries the WHEN clauses in their order; the first that holds fills merge_row, and no later one is tried."
+
+
 def _title(record: NodeRecord) -> str:
     return "CASE" if record.branches else _TITLES.get(record.kind, record.name)
 
 
 def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int | None]:
     """Take the counts of the trace; what it leaves out follows from its totals."""
+    if record.kind in {"MergeWriter", "TableWriter", "TableFinish", "Output"}:
+        # Above the writers no rows travel but fragments and one count: see `_carries`.
+        return (trace.rows.get(record.id, ((), None))[0] if record.kind.endswith("Writer") else ()), None
     rows_in, rows_out = trace.rows.get(record.id, ((), None))
     if rows_out is None and trace.joined is not None and (record.kind in _JOINED_KINDS or record.branches):
         rows_out = trace.joined
-    if record.kind in {"TableFinish", "Output"} and rows_out is None:
-        rows_out = trace.count if record.kind == "TableFinish" else None
     return rows_in, rows_out
+
+
+def _fragments(trace: Trace) -> str:
+    return plural(sum(writer.fragments for writer in trace.writers), "fragment") if trace.writers else ""
+
+
+def _carries(record: NodeRecord, trace: Trace) -> str:
+    if record.kind in {"MergeWriter", "TableWriter"}:
+        return _fragments(trace)
+    return f"row count {number(trace.count)}" if record.kind == "TableFinish" and trace.count is not None else ""
 
 
 def _notes(record: NodeRecord, trace: Trace) -> list[str]:
@@ -276,5 +289,5 @@ def _count_notes(trace: Trace) -> list[str]:
         return []
     positions = sum(sum(writer.rows.values()) for writer in trace.writers)
     derived = positions - sum(writer.counted for writer in trace.writers)
-    fragments = plural(sum(writer.fragments for writer in trace.writers), "fragment")
-    return [f"{fragments}, row count {number(positions)} {MINUS} {number(derived)} = {number(trace.count)}"]
+    sum_ = f"{number(positions)} {MINUS} {number(derived)} = " if trace.kind == "MERGE" else ""
+    return [f"{_fragments(trace)}, row count {sum_}{number(trace.count)}"]

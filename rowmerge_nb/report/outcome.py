@@ -91,9 +91,9 @@ def _finished(trace: Trace) -> Phrase:
         return (Run("Table "), name, Run(with_rows))
     if trace.kind == "DROP TABLE":
         return (Run("Table "), name, Run(" dropped."))
-    count = trace.count or 0
     if trace.kind == "SELECT":
-        return (Run(f"{plural(count, 'row')} selected."),)
+        return (Run("The query ran." if trace.count is None else f"{plural(trace.count, 'row')} selected."),)
+    count = trace.count or 0
     verb, style, place = {
         "INSERT": ("inserted", "I", "into"),
         "DELETE": ("deleted", "D", "from"),
@@ -148,7 +148,9 @@ def _meta(trace: Trace) -> Phrase:
         runs.append(Run("no row counts because nothing was executed, "))
     if not runs:
         return ()
-    return (*runs[:-1], Run(runs[-1].text.removesuffix(", ") + "."))
+    runs[-1] = Run(runs[-1].text.removesuffix(", ") + ".")
+    runs[0] = Run(runs[0].text[0].upper() + runs[0].text[1:])
+    return tuple(runs)
 
 
 def _balance(trace: Trace) -> Balance | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
 from rowmerge_nb.report.phrases import letters, number, operation_word, plural
+from rowmerge_nb.report.values import cell
 
 if TYPE_CHECKING:
     import graphviz
@@ -52,7 +53,7 @@ def draw_writers(
     styles = list(plan.outputs)
     ordered = sorted(arrivals, key=lambda arrival: styles.index(arrival.style))
     outlets = _outlets(sinks, styles, sum(arrival.width for arrival in ordered))
-    _exchange_node(graph, plan, exchange, ordered, outlets)
+    _exchange_node(graph, plan, exchange, ordered, outlets, [_name(sink) for sink in sinks])
     for index, arrival in enumerate(ordered):
         head = f"exchange:i{index}:n"
         edge(graph, arrival.port, head, color=arrival.style, label=arrival.label, rows=arrival.rows, weight=4)
@@ -82,9 +83,14 @@ def _sinks(plan: Plan) -> list[Writer | None]:
 
 
 def _exchange_node(
-    graph: graphviz.Digraph, plan: Plan, exchange: Operator, arrivals: list[Arrival], outlets: list[tuple[int, str, int]]
+    graph: graphviz.Digraph,
+    plan: Plan,
+    exchange: Operator,
+    arrivals: list[Arrival],
+    outlets: list[tuple[int, str, int]],
+    names: list[str],
 ) -> None:
-    """Draw the exchange: arrows come in by operation, straight from above, and go out by writer."""
+    """Draw the exchange: arrows come in by operation, straight from above, and go out by writer, whose ``names`` are shown."""
     styles = list(dict.fromkeys(arrival.style for arrival in arrivals))
     rooms = [sum(arrival.width for arrival in arrivals if arrival.style == style) for style in styles]
     ends = [list(accumulate(widths)) for widths in ([a.width for a in arrivals], rooms, [width for _, _, width in outlets])]
@@ -98,7 +104,7 @@ def _exchange_node(
         Box(port=f"i{i}", fill=a.style + "t", span=span, width=a.width)
         for i, (a, span) in enumerate(zip(arrivals, spans(ends[0]), strict=True))
     ]
-    cells = [
+    groups = [
         Box([[bold(_named(style, plan.outputs[style]), style)]], "CENTER", "", style + "t", span, room)
         for style, room, span in zip(styles, rooms, spans(ends[1]), strict=True)
     ]
@@ -107,10 +113,16 @@ def _exchange_node(
         for (at, style, width), span in zip(outlets, spans(ends[2]), strict=True)
     ]
     ruler = [Box(width=end - start, height=1) for start, end in pairwise(cuts)]
-    head = [bold(exchange.title), mono(GAP + exchange.arguments)]
+    head = [bold(exchange.title), mono(GAP + cell(exchange.arguments, 44).text)]
     if plan.writers:
         head.append(plain(f"{GAP}→ {plural(len(plan.writers), 'writer')}"))
-    node(graph, "exchange", [inlets, [Box([head], span=len(ruler))], cells, bars, ruler])
+    rows = [inlets, [Box([head], span=len(ruler))], groups]
+    if len(names) > 1:
+        ends_of = [max(end for (at, _, _), end in zip(outlets, ends[2], strict=True) if at == mine) for mine in range(len(names))]
+        widths = [end - start for start, end in pairwise([0, *ends_of])]
+        marks = zip(names, spans(ends_of), widths, strict=True)
+        rows.append([Box([[muted(name)]], "CENTER", "", "", span, width) for name, span, width in marks])
+    node(graph, "exchange", [*rows, bars, ruler])
 
 
 def _named(style: str, rows: int | None) -> str:
@@ -128,6 +140,12 @@ def _outlets(sinks: list[Writer | None], styles: list[str], total: int) -> list[
     return outlets
 
 
+def _name(sink: Writer | None) -> str:
+    if sink is None:
+        return ""
+    return f"writer {sink.number}" if sink.number >= 0 else plural(-sink.number, "more writer")
+
+
 def _sink_node(graph: graphviz.Digraph, plan: Plan, name: str, sink: Writer | None, styles: list[str]) -> None:
     mine = [style for style in styles if sink is None or sink.rows.get(style)]
     span = len(mine)
@@ -137,8 +155,7 @@ def _sink_node(graph: graphviz.Digraph, plan: Plan, name: str, sink: Writer | No
         rows = [[Box([[bold("ConnectorMergeSink"), plain(GAP + none)]], span=span)]]
         call = [mono("store_merged_rows"), *([muted(GAP + "not called")] if plan.dashed or plan.counted else [])]
     else:
-        who = f"writer {sink.number}" if sink.number >= 0 else plural(-sink.number, "more writer")
-        rows = [[Box([[bold("ConnectorMergeSink"), plain(GAP + who)]], span=span)]]
+        rows = [[Box([[bold("ConnectorMergeSink"), plain(GAP + _name(sink))]], span=span)]]
         aborted = "" if sink.state == "finished" else f", {sink.state}"
         call = [mono("store_merged_rows"), plain(f"{GAP}{plural(sink.pages, 'page')}, {plural(sink.total, 'row')}{aborted}")]
     node(graph, name, [bars, *rows, [Box([call], span=span)]])
@@ -149,7 +166,9 @@ def _one_node(graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: l
     merge = writer.kind == "MergeWriter"
     name, method = ("ConnectorMergeSink", "store_merged_rows") if merge else ("ConnectorPageSink", "append_page")
     span = max(len(arrivals), 1)
-    rows = [[Box(port=f"i{i}", fill="Nt" if arrival.style == "line" else arrival.style + "t") for i, arrival in enumerate(arrivals)]]
+    rows = [
+        [Box(port=f"i{i}", fill="Nt" if arrival.style == "line" else arrival.style + "t") for i, arrival in enumerate(arrivals)]
+    ]
     count = plural(len(plan.writers), "writer") if plan.writers else "one per writer"
     if plan.counted and not plan.writers and not plan.dashed:
         count = "no row arrived: no sink was created"

@@ -96,7 +96,9 @@ def _line(markup: str) -> str:
     if len(runs) == 1:
         names_text, content = runs[0]
         return f"{names_text}|{content}"
-    return "|" + "".join(f'<tspan class="{names_text}">{content}</tspan>' if names_text else content for names_text, content in runs)
+    return "|" + "".join(
+        f'<tspan class="{names_text}">{content}</tspan>' if names_text else content for names_text, content in runs
+    )
 
 
 class _Drawing:
@@ -176,7 +178,8 @@ def _standalone_rules() -> str:
     def rules(colors: dict[str, str]) -> str:
         fills = "".join(f".f-{name}{{fill:{value}}}" for name, value in colors.items())
         lines = "".join(
-            f".s-{name},.a-{name}{{stroke:{colors[name]}}}.a-{name}{{fill:{colors[name]}}}" for name in ("line", "D", "U", "I", "N")
+            f".s-{name},.a-{name}{{stroke:{colors[name]}}}.a-{name}{{fill:{colors[name]}}}"
+            for name in ("line", "D", "U", "I", "N")
         )
         return f"text{{fill:{colors['fg']}}}{fills}{lines}"
 

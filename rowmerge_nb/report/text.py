@@ -9,7 +9,7 @@ from rowmerge_nb.report.failures import failure_text
 from rowmerge_nb.report.layout import columns_of, width_of
 from rowmerge_nb.report.model import parts_to_show
 from rowmerge_nb.report.phrases import letters, number, phrase_text, plural
-from rowmerge_nb.report.values import Cell
+from rowmerge_nb.report.values import Cell, cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,7 +114,7 @@ def _plan(report: Report) -> list[str]:
 
 def _tree(plan: Plan, operator: Operator, lead: str, below: str, lines: list[str]) -> None:
     """Write an operator, its notes, and what is below of it."""
-    arguments = f" {operator.arguments}" if operator.arguments else ""
+    arguments = f" {cell(operator.arguments, 60).text}" if operator.arguments else ""
     rows = f"   {operator.rows_text}" if operator.rows_text else ""
     lines.append(f"{lead}{operator.title}{arguments}{rows}")
     bar = "│" if operator.sources else " "
@@ -196,12 +196,12 @@ def _channel_lines(word: str, channels: list[Channel]) -> list[str]:
 def _ledger(pages: Pages) -> list[str]:
     """Write the sampled rows: what came in by its operation, what went out with all values."""
     columns = pages.channels.columns
-    picked = range(len(columns)) if len(columns) <= _MOST_COLUMNS else range(_MOST_COLUMNS)
+    picked = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _places(pages)])
     names = [columns[i].name for i in picked]
     grid = [["source row", "operation", "row_id", *names, "from update", "writer"]]
     for row in pages.rows:
         grid += _ledger_lines(row, picked)
-    right = {2, len(names) + 3, len(names) + 4} | {3 + i for i in picked if columns[i].right}
+    right = {2, len(names) + 3, len(names) + 4} | {at for at, i in enumerate(picked, 3) if columns[i].right}
     lines = columns_of(grid, right=right)
     if pages.sample:
         lines.append(pages.sample)
@@ -210,14 +210,24 @@ def _ledger(pages: Pages) -> list[str]:
     return lines
 
 
-def _ledger_lines(row: LedgerRow, picked: range) -> list[list[str]]:
+def _places(pages: Pages) -> set[str]:
+    return {channel.name for channel in pages.channels.redistribution}
+
+
+def _pick(count: int, first: list[int]) -> list[int]:
+    """Choose the columns of a wide table that text has room for: the first one, those that matter, then the others."""
+    order = dict.fromkeys([0, *first, *range(count)]) if count else {}
+    return sorted(list(order)[:_MOST_COLUMNS])
+
+
+def _ledger_lines(row: LedgerRow, picked: list[int]) -> list[list[str]]:
     name = " ".join(part for part in (row.source, row.name.text if row.name else "") if part) or "row"
     lines = [[name, f"{row.letter} {row.word}", row.row_id.text]]
     lines += [_after_line(half, picked) for half in row.after] or [["", "→ dropped"]]
     return lines
 
 
-def _after_line(half: AfterRow, picked: range) -> list[str]:
+def _after_line(half: AfterRow, picked: list[int]) -> list[str]:
     writer = "" if half.writer is None else str(half.writer)
     values = [half.columns[i].text for i in picked]
     return ["", f"→ {half.letter} {half.code}", half.row_id.text, *values, half.insert_from_update.text, writer]
@@ -234,8 +244,7 @@ def _stored(report: Report) -> list[str]:
     lines = [f"Pages the sinks got: {stored.summary}"]
     grid = [["writer", *(channels[i].name for i in picked)]]
     for page in stored.pages:
-        for row in page.rows:
-            grid.append([str(page.writer), *(row.cells[i].text for i in picked)])
+        grid += [[str(page.writer), *(row.cells[i].text for i in picked)] for row in page.rows]
         if len(page.rows) < page.total:
             grid.append([str(page.writer), f"first {len(page.rows)} of {plural(page.total, 'row')}"])
     right = {0} | {at for at, i in enumerate(picked, 1) if channels[i].right}
@@ -259,21 +268,21 @@ def _diff(report: Report) -> list[str]:
     diff = report.diff
     if diff is None:
         return []
-    picked = range(min(len(diff.columns), _MOST_COLUMNS))
+    changed = [i for i in range(len(diff.columns)) if any(row.cells[i].changed for row in diff.rows if row.style == "U")]
+    picked = _pick(len(diff.columns), changed)
     lines = [f"Changed rows: {diff.summary}", *([diff.remark] if diff.remark else [])]
     if not diff.rows:
         return lines
     grid = [["", *(diff.columns[i].name for i in picked), "case", "source row"]]
-    for row in diff.rows:
-        grid.append([row.sign, *(_change(row.cells[i]) for i in picked), row.case, row.source])
+    grid += [[row.sign, *(_change(row.cells[i]) for i in picked), row.case, row.source] for row in diff.rows]
     lines += columns_of(grid, right={len(picked) + 1, len(picked) + 2})
     if len(diff.columns) > len(picked):
         lines.append(f"{plural(len(diff.columns) - len(picked), 'more column')} not shown here")
     return lines
 
 
-def _change(cell: ChangeCell) -> str:
-    old, new = cell.old or Cell(""), cell.new or Cell("")
-    if cell.old is not None and cell.new is not None and cell.changed:
+def _change(change: ChangeCell) -> str:
+    old, new = change.old or Cell(""), change.new or Cell("")
+    if change.old is not None and change.new is not None and change.changed:
         return f"{old.text} → {new.text}"
     return new.text or old.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 import unicodedata
 from collections.abc import Mapping
@@ -81,7 +81,7 @@ def _plain(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, decimal.Decimal):
         return f"{value:f}"
-    if isinstance(value, datetime.datetime):
+    if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, bytes):
         return "X'" + value[:_TITLE_LIMIT].hex().upper() + ("…'" if len(value) > _TITLE_LIMIT else "'")

@@ -12,6 +12,7 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import functions as f
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.literals import java_pattern
 from rowmerge_nb.sql.types import can_coerce, common_type, is_text
 
 if TYPE_CHECKING:
@@ -183,8 +184,9 @@ class CallAnalyzer:
         said = f"{self.place.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
         self.context.error("EXPRESSION_NOT_SCALAR", said, node.place)
 
-    def _aggregated(self, node: s.Call) -> e.Aggregate:
-        self._inside_aggregate = True
+    def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
+        """Analyze an aggregate; over the rows that GROUP BY made (a window), its arguments may be aggregates themselves."""
+        self._inside_aggregate = not over_groups
         values = [] if node.star else [self.analyze(argument) for argument in node.arguments]
         condition = self.boolean(node.filter, "FILTER must evaluate to a boolean (actual: {})") if node.filter else None
         order_by = tuple(self.sort(item) for item in node.order_by)
@@ -206,7 +208,7 @@ class CallAnalyzer:
             self._not_scalar(node)
         assert node.window is not None
         if f.is_aggregate(node.name):
-            function: e.Typed = self._aggregated(node)
+            function: e.Typed = self._aggregated(node, over_groups=True)
         elif f.is_window(node.name):
             function = self.function(node.name, self._arguments(node), node)
         else:
@@ -256,6 +258,19 @@ class CallAnalyzer:
     def _typeof(self, node: s.Call) -> e.Typed:
         self._count(node, 1, 1)
         return e.Constant(VARCHAR, str(self.analyze(node.arguments[0]).type))
+
+    def _dated(self, node: s.Call) -> e.Typed:
+        """DATE_FORMAT and DATE_PARSE: their patterns are MySQL's, which are turned into Java's here."""
+        values = self._arguments(node)
+        if len(values) == 2 and is_text(values[1].type):
+            pattern = values[1]
+            if not isinstance(pattern, e.Constant) or pattern.value is None:
+                self.refuse(f"{node.name} with a pattern that is not a literal is not supported by this engine", node)
+            java = java_pattern(pattern.value)
+            if java is None:
+                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid format: {pattern.value}", node.arguments[1].place)
+            values[1] = e.Constant(pattern.type, java)
+        return self.function(node.name, values, node)
 
     def _extreme(self, node: s.Call) -> e.Typed:
         values = [self.analyze(argument) for argument in node.arguments]
@@ -372,6 +387,8 @@ _FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
     "if": CallAnalyzer._if,
     "try": CallAnalyzer._try,
     "typeof": CallAnalyzer._typeof,
+    "date_format": CallAnalyzer._dated,
+    "date_parse": CallAnalyzer._dated,
     "greatest": CallAnalyzer._extreme,
     "least": CallAnalyzer._extreme,
     "concat": CallAnalyzer._concat,

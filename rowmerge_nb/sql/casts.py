@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
-from rowmerge_nb.sql.expressions import fail, quote, text_literal
+from rowmerge_nb.sql.expressions import fail, once, quote, text_literal
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_float, is_integer, is_numeric, is_text, spark_type
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
     if source == target:
         return text
     writer = _writer(source, target)
-    return writer(text, source, target, safe)
+    return once(lambda value: writer(value, source, target, safe), text)
 
 
 def _writer(source: Type, target: Type) -> Callable[[str, Type, Type, bool], str]:
@@ -355,6 +355,10 @@ def store(text: str, source: Type, target: Type) -> str:
             "INVALID_CAST_ARGUMENT",
             text_literal(f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"),
         )
-        cut = f"substring({text}, 1, {length})"
-        return f"CASE WHEN {text} IS NULL OR char_length(rtrim({text})) <= {length} THEN {cut} ELSE {message} END"
+        return once(lambda value: _cut(value, length, message), text)
     return cast(text, source, target)
+
+
+def _cut(text: str, length: int, message: str) -> str:
+    fits = f"{text} IS NULL OR char_length(rtrim({text})) <= {length}"
+    return f"CASE WHEN {fits} THEN substring({text}, 1, {length}) ELSE {message} END"

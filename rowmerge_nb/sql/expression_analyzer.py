@@ -348,7 +348,9 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.refuse("A row on the left of IN (query) is not supported by this engine", node)
         kind = common.parameters[0]
         spark = query.cast_to((kind,))
-        found: e.Typed = e.Subquery(BOOLEAN, "in", spark, self.coerce(value, kind), query.outer, query.deterministic)
+        column = query.fields[0].symbol
+        wanted = self.coerce(value, kind)
+        found: e.Typed = e.Subquery(BOOLEAN, "in", spark, wanted, query.outer, query.deterministic, column)
         return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
 
     def _quantified(self, node: s.Quantified) -> e.Typed:

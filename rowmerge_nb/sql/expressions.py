@@ -6,7 +6,8 @@ tree is made; a printer only has to keep that meaning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +27,17 @@ __all__ = [
     "children",
     "fail",
     "is_deterministic",
+    "once",
     "quote",
     "references",
     "text_literal",
     "walk",
 ]
+
+
+_LONG = 80
+"""Texts up to this length are repeated: Spark finds equal expressions itself, and the text stays readable."""
+_SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+")
 
 
 @dataclass(frozen=True)
@@ -119,6 +126,7 @@ class Subquery(Typed):
         spark: the query as Spark SQL text.
         value: what is looked for, of kind ``"in"``.
         outer: the columns of queries around it that it reads.
+        column: the name of its one column, of kind ``"in"``.
     """
 
     kind: str
@@ -126,6 +134,7 @@ class Subquery(Typed):
     value: Typed | None = None
     outer: tuple[Column, ...] = ()
     deterministic: bool = True
+    column: str = ""
 
 
 def children(node: Typed) -> tuple[Typed, ...]:
@@ -175,6 +184,30 @@ def text_literal(value: str) -> str:
     "'it\\'s a \\\\'"
     """
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def once(write: Callable[..., str], *texts: str) -> str:
+    """Write Spark SQL that uses its arguments more than once without repeating a long one: a lambda's parameter stands for it.
+
+    Args:
+        write: makes the text out of the arguments' texts.
+        texts: the arguments.
+
+    >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a`")
+    'IF(`a` = 0, 1, `a`)'
+    >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a` + " * 20 + "1").count("`a`")
+    20
+    """
+    written = write(*texts)
+    if not any(len(text) > _LONG and written.count(text) > 1 for text in texts):
+        return written
+    # Symbols never begin with $, so the parameters hide no column.
+    named = [text if _SIMPLE.fullmatch(text) else f"`${place}`" for place, text in enumerate(texts)]
+    body = write(*named)
+    for name, text in reversed(list(zip(named, texts, strict=True))):
+        if name != text:
+            body = f"transform(array({text}), {name} -> {body})[0]"
+    return body
 
 
 def fail(code: str, *message: str) -> str:

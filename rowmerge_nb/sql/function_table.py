@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["AGGREGATES", "SCALARS", "WINDOWS"]
+__all__ = ["AGGREGATES", "FRAGMENTS", "SCALARS", "WINDOWS"]
 
 SCALARS: Final = r"""
 abs(tinyint) -> tinyint | abs({0})
@@ -89,9 +89,9 @@ bitwise_left_shift(integer, bigint) -> integer | shiftleft({0}, CAST({1} AS INT)
 bitwise_left_shift(bigint, bigint) -> bigint | shiftleft({0}, CAST({1} AS INT))
 bitwise_right_shift(integer, bigint) -> integer | shiftrightunsigned({0}, CAST({1} AS INT))
 bitwise_right_shift(bigint, bigint) -> bigint | shiftrightunsigned({0}, CAST({1} AS INT))
-upper(varchar) -> varchar | upper({0})
+upper(varchar) -> varchar | translate(upper(translate({0}, 'ß', '\uE0DF')), '\uE0DF', 'ß')
 upper(char(x)) -> first | upper({0})
-lower(varchar) -> varchar | lower({0})
+lower(varchar) -> varchar | lower(translate({0}, 'İ', 'i'))
 lower(char(x)) -> first | lower({0})
 length(varchar) -> bigint | CAST(char_length({0}) AS BIGINT)
 length(char(x)) -> bigint | CAST(char_length({0}) AS BIGINT)
@@ -99,6 +99,8 @@ length(varbinary) -> bigint | CAST(octet_length({0}) AS BIGINT)
 substr(varchar, bigint) -> varchar | CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') ELSE substring({0}, CAST({1} AS INT)) END
 substr(varchar, bigint, bigint) -> varchar | CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, '') ELSE substring({0}, CAST({1} AS INT), CAST({2} AS INT)) END
 strpos(varchar, varchar) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
+strpos(varchar, varchar, bigint) -> bigint | CASE WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must not be 0} WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {1} = '' THEN 1L ELSE coalesce(CAST(try_element_at(filter(sequence(1, greatest(char_length({0}), 1)), p -> substring({0}, p, char_length({1})) = {1}), CAST({2} AS INT)) AS BIGINT), 0L) END
+hamming_distance(varchar, varchar) -> bigint | IF(char_length({0}) <> char_length({1}), {fail:INVALID_FUNCTION_ARGUMENT:The input strings to hamming_distance function must have the same length}, CAST(size(filter(zip_with(split({0}, ''), split({1}, ''), (x, y) -> x <> y), z -> z)) AS BIGINT))
 trim(varchar) -> varchar | regexp_replace({0}, '^[\\s\\u0085\\u2000-\\u200A\\u2028\\u2029\\u205F\\u3000\\u1680]+|[\\s\\u0085\\u2000-\\u200A\\u2028\\u2029\\u205F\\u3000\\u1680]+$', '')
 ltrim(varchar) -> varchar | regexp_replace({0}, '^[\\s\\u0085\\u2000-\\u200A\\u2028\\u2029\\u205F\\u3000\\u1680]+', '')
 rtrim(varchar) -> varchar | regexp_replace({0}, '[\\s\\u0085\\u2000-\\u200A\\u2028\\u2029\\u205F\\u3000\\u1680]+$', '')
@@ -108,7 +110,7 @@ rtrim(varchar, varchar) -> varchar | trim(TRAILING {1} FROM {0})
 lpad(varchar, bigint, varchar) -> varchar | lpad({0}, CAST({1} AS INT), {2})
 rpad(varchar, bigint, varchar) -> varchar | rpad({0}, CAST({1} AS INT), {2})
 replace(varchar, varchar) -> varchar | replace({0}, {1}, '')
-replace(varchar, varchar, varchar) -> varchar | IF({1} = '', regexp_replace({0}, '', replace(replace({2}, '\\', '\\\\'), '$', '\\$')), replace({0}, {1}, {2}))
+replace(varchar, varchar, varchar) -> varchar | CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {0} = '' THEN {2} WHEN {1} = '' THEN concat({2}, array_join(split({0}, ''), {2}), {2}) END
 reverse(varchar) -> varchar | reverse({0})
 reverse(array(T)) -> array(T) | reverse({0})
 translate(varchar, varchar, varchar) -> varchar | translate({0}, {1}, {2})
@@ -116,10 +118,11 @@ starts_with(varchar, varchar) -> boolean | startswith({0}, {1})
 split(varchar, varchar) -> array(varchar) | split({0}, concat('\\Q', {1}, '\\E'), -1)
 split(varchar, varchar, bigint) -> array(varchar) | split({0}, concat('\\Q', {1}, '\\E'), CAST({2} AS INT))
 split_part(varchar, varchar, bigint) -> varchar | IF({2} < 1, {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero}, get(split({0}, concat('\\Q', {1}, '\\E'), -1), CAST({2} - 1 AS INT)))
+format(varchar, any...) -> varchar | format_string({*})
 concat_ws(varchar, varchar...) -> varchar | concat_ws({*})
 concat_ws(varchar, array(varchar)) -> varchar | concat_ws({*})
-chr(bigint) -> varchar | decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32BE')
-codepoint(varchar(x)) -> integer | CAST(conv(hex(encode({0}, 'UTF-32BE')), 16, 10) AS INT)
+chr(bigint) -> varchar | decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32')
+codepoint(varchar(x)) -> integer | CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT)
 levenshtein_distance(varchar, varchar) -> bigint | CAST(levenshtein({0}, {1}) AS BIGINT)
 regexp_like(varchar, varchar) -> boolean | regexp_like({0}, {1})
 regexp_extract(varchar, varchar) -> varchar | IF(regexp_like({0}, {1}), regexp_extract({0}, {1}, 0), NULL)
@@ -175,6 +178,22 @@ minute(timestamp(6) with time zone) -> bigint | CAST(minute({0}) AS BIGINT)
 second(timestamp(6)) -> bigint | CAST(second({0}) AS BIGINT)
 second(timestamp(6) with time zone) -> bigint | CAST(second({0}) AS BIGINT)
 millisecond(timestamp(6)) -> bigint | CAST(floor(extract(SECOND FROM {0}) * 1000) % 1000 AS BIGINT)
+date_trunc(varchar, date) -> last | IF(lower({0}) IN ('day', 'week', 'month', 'quarter', 'year'), CAST(date_trunc({0}, {1}) AS DATE), {fail:INVALID_FUNCTION_ARGUMENT:'$0' is not a valid DATE field})
+date_trunc(varchar, timestamp(6)) -> last | IF(lower({0}) IN ('millisecond', 'second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'), CAST(date_trunc({0}, {1}) AS {type}), {fail:INVALID_FUNCTION_ARGUMENT:'$0' is not a valid TIMESTAMP field})
+date_trunc(varchar, timestamp(6) with time zone) -> last | IF(lower({0}) IN ('millisecond', 'second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'), CAST(date_trunc({0}, {1}) AS {type}), {fail:INVALID_FUNCTION_ARGUMENT:'$0' is not a valid TIMESTAMP field})
+date_add(varchar, bigint, date) -> last | CASE lower({0}) WHEN 'day' THEN date_add({2}, CAST({1} AS INT)) WHEN 'week' THEN date_add({2}, CAST({1} * 7 AS INT)) WHEN 'month' THEN add_months({2}, CAST({1} AS INT)) WHEN 'quarter' THEN add_months({2}, CAST({1} * 3 AS INT)) WHEN 'year' THEN add_months({2}, CAST({1} * 12 AS INT)) ELSE {fail:INVALID_FUNCTION_ARGUMENT:'$0' is not a valid DATE field} END
+date_add(varchar, bigint, timestamp(6)) -> last | {moved}
+date_add(varchar, bigint, timestamp(6) with time zone) -> last | {moved}
+date_diff(varchar, timestamp(6), timestamp(6)) -> bigint | {between}
+date_diff(varchar, timestamp(6) with time zone, timestamp(6) with time zone) -> bigint | {between}
+format_datetime(timestamp(6), varchar) -> varchar | date_format({0 to milliseconds}, {1})
+format_datetime(timestamp(6) with time zone, varchar) -> varchar | date_format({0 to milliseconds}, {1})
+date_format(timestamp(6), varchar) -> varchar | date_format({0 to milliseconds}, {1})
+date_format(timestamp(6) with time zone, varchar) -> varchar | date_format({0 to milliseconds}, {1})
+date_parse(varchar, varchar) -> timestamp(3) | to_timestamp_ntz({0}, {1})
+parse_datetime(varchar, varchar) -> timestamp(3) with time zone | to_timestamp({0}, {1})
+to_iso8601(date) -> varchar | CAST({0} AS STRING)
+to_iso8601(timestamp(6)) -> varchar | date_format({0}, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
 last_day_of_month(date) -> date | last_day({0})
 last_day_of_month(timestamp(6)) -> date | last_day(CAST({0} AS DATE))
 date(date) -> date | {0}
@@ -230,6 +249,7 @@ sum(bigint) -> bigint | sum({0})
 sum(decimal(p,s)) -> sum | sum({0})
 sum(real) -> real | CAST(sum({0}) AS FLOAT)
 sum(double) -> double | sum({0})
+avg(bigint) -> double | avg({0})
 avg(decimal(p,s)) -> first | avg({0})
 avg(real) -> real | CAST(avg({0}) AS FLOAT)
 avg(double) -> double | avg({0})
@@ -270,3 +290,28 @@ first_value(T) -> T | first_value({0}) OVER_
 last_value(T) -> T | last_value({0}) OVER_
 nth_value(T, bigint) -> T | nth_value({0}, CAST({1} AS INT)) OVER_
 """
+
+FRAGMENTS: Final = {
+    "moved": (
+        "CASE lower({0}) WHEN 'millisecond' THEN {2} + make_dt_interval(0, 0, 0, CAST({1} AS DECIMAL(18,6)) / 1000) "
+        "WHEN 'second' THEN {2} + make_dt_interval(0, 0, 0, {1}) WHEN 'minute' THEN {2} + make_dt_interval(0, 0, CAST({1} AS INT)) "
+        "WHEN 'hour' THEN {2} + make_dt_interval(0, CAST({1} AS INT)) WHEN 'day' THEN {2} + make_dt_interval(CAST({1} AS INT)) "
+        "WHEN 'week' THEN {2} + make_dt_interval(CAST({1} * 7 AS INT)) WHEN 'month' THEN {2} + make_ym_interval(0, CAST({1} AS INT)) "
+        "WHEN 'quarter' THEN {2} + make_ym_interval(0, CAST({1} * 3 AS INT)) WHEN 'year' THEN {2} + make_ym_interval(CAST({1} AS INT)) "
+        "ELSE {fail:INVALID_FUNCTION_ARGUMENT:'$0' is not a valid TIMESTAMP field} END"
+    ),
+    "between": (
+        "CASE lower({0}) WHEN 'millisecond' THEN {micros} div 1000 WHEN 'second' THEN {micros} div 1000000 "
+        "WHEN 'minute' THEN {micros} div 60000000 WHEN 'hour' THEN {micros} div 3600000000 WHEN 'day' THEN {micros} div 86400000000 "
+        "WHEN 'week' THEN {micros} div 604800000000 WHEN 'month' THEN {months} div 1 WHEN 'quarter' THEN {months} div 3 "
+        "WHEN 'year' THEN {months} div 12 ELSE {fail:INVALID_FUNCTION_ARGUMENT:'$0' is not a valid TIMESTAMP field} END"
+    ),
+    "micros": "(unix_micros(CAST({2} AS TIMESTAMP)) - unix_micros(CAST({1} AS TIMESTAMP)))",
+    "months": (
+        "({apart} + CASE WHEN {1} <= {2} AND {1} + make_ym_interval(0, {apart}) > {2} THEN -1 "
+        "WHEN {1} > {2} AND {1} + make_ym_interval(0, {apart}) < {2} THEN 1 ELSE 0 END)"
+    ),
+    "apart": "((year({2}) - year({1})) * 12 + month({2}) - month({1}))",
+    "0 to milliseconds": "CAST(timestamp_micros(CAST(round(unix_micros(CAST({0} AS TIMESTAMP)) / 1000) * 1000 AS BIGINT)) AS TIMESTAMP_NTZ)",
+}
+"""Parts that templates of several signatures share; ``{name}`` in a template stands for them."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type, decimal_of, parse_type
-from rowmerge_nb.sql.function_table import AGGREGATES, SCALARS, WINDOWS
+from rowmerge_nb.sql.function_table import AGGREGATES, FRAGMENTS, SCALARS, WINDOWS
 from rowmerge_nb.sql.types import can_coerce, common_type, is_numeric
 
 if TYPE_CHECKING:
@@ -75,9 +75,17 @@ def _table(text: str) -> Mapping[str, tuple[Overload, ...]]:
         name, arguments, result = match.groups()
         parameters = tuple(_split(arguments))
         variadic = bool(parameters) and parameters[-1].endswith("...")
-        overload = Overload(name, tuple(p.removesuffix("...") for p in parameters), result, template.strip(), variadic)
+        types = tuple(p.removesuffix("...") for p in parameters)
+        overload = Overload(name, types, result, _expanded(template.strip()), variadic)
         found.setdefault(name, []).append(overload)
     return {name: tuple(entries) for name, entries in found.items()}
+
+
+def _expanded(template: str) -> str:
+    """Put the shared parts in place of their names; parts hold parts."""
+    for name, part in FRAGMENTS.items():
+        template = template.replace(f"{{{name}}}", part)
+    return template
 
 
 def _split(text: str) -> list[str]:
@@ -184,6 +192,8 @@ def _match(pattern: str, kind: Type, variables: dict[str, Type]) -> bool:
         return kind.base == "decimal" or kind == UNKNOWN
     if pattern == "lambda":
         return kind.base == "function"
+    if pattern == "any":
+        return kind.base != "function"
     if pattern in {"varchar(x)", "char(x)"}:
         return kind.base == base or kind == UNKNOWN
     if base in {"array", "map", "row"}:
@@ -209,7 +219,7 @@ def _substitute(pattern: str, variables: Mapping[str, Type], kind: Type) -> Type
     if pattern in _VARIABLES:
         return variables[pattern]
     base, inner = _open(pattern)
-    if pattern in {"decimal(p,s)", "varchar(x)", "char(x)", "lambda"}:
+    if pattern in {"decimal(p,s)", "varchar(x)", "char(x)", "lambda", "any"}:
         return decimal_of(1) if pattern == "decimal(p,s)" and kind == UNKNOWN else kind
     if base == "row":
         return kind
@@ -249,6 +259,7 @@ def _remainder(arguments: Sequence[Type]) -> Type:
 
 _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
     "first": lambda arguments: arguments[0],
+    "last": lambda arguments: arguments[-1],
     "second": lambda arguments: arguments[1],
     "rounded": _rounded,
     "rounded_to": _rounded_to,
@@ -256,7 +267,6 @@ _RESULTS: Final[dict[str, Callable[[Sequence[Type]], Type]]] = {
     "remainder": _remainder,
     "sum": lambda arguments: decimal_of(38, arguments[0].parameters[1]),
     "element": lambda arguments: arguments[0].parameters[0],
-    "date or timestamp": lambda arguments: arguments[-1],
     "lambda result": lambda arguments: next(
         (a.parameters[0] for a in arguments if a.base == "function" and a.parameters), UNKNOWN
     ),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.syntax import Interval
 
-__all__ = ["decimal_literal", "interval_literal", "typed_literal"]
+__all__ = ["decimal_literal", "interval_literal", "java_pattern", "typed_literal"]
 
 _INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
@@ -195,3 +195,44 @@ def _seconds(text: str, first: str, last: str) -> str | None:
         return None
     total = sum(int(part) * _SECONDS[unit] for part, unit in zip(parts, units, strict=True))
     return f"{total}.{fraction.ljust(6, '0')[:6]}"
+
+
+_MYSQL: Final = {
+    "a": "EEE",
+    "b": "MMM",
+    "c": "M",
+    "d": "dd",
+    "e": "d",
+    "f": "SSSSSS",
+    "H": "HH",
+    "h": "hh",
+    "I": "hh",
+    "i": "mm",
+    "j": "DDD",
+    "k": "H",
+    "l": "h",
+    "M": "MMMM",
+    "m": "MM",
+    "p": "a",
+    "r": "hh:mm:ss a",
+    "S": "ss",
+    "s": "ss",
+    "T": "HH:mm:ss",
+    "W": "EEEE",
+    "Y": "yyyy",
+    "y": "yy",
+}
+
+
+def java_pattern(pattern: str) -> str | None:
+    """Turn a MySQL date pattern into Java's; None if it holds a letter that is not known.
+
+    >>> java_pattern("%Y/%m/%dT%H")
+    "yyyy/MM/dd'T'HH"
+    """
+    parts = []
+    for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
+        if letter and letter not in _MYSQL and letter != "%":
+            return None
+        parts.append(_MYSQL.get(letter, "%") if letter else re.sub(r"([A-Za-z]+)", r"'\1'", text.replace("'", "''")))
+    return "".join(parts)

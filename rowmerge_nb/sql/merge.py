@@ -205,6 +205,10 @@ class _MergeAnalyzer:
 def _conjuncts(node: e.Typed) -> list[e.Typed]:
     if isinstance(node, e.Apply) and node.name == "and":
         return [part for argument in node.arguments for part in _conjuncts(argument)]
+    if isinstance(node, e.Apply) and node.name == "=" and all(isinstance(a, e.Apply) and a.name == "row" for a in node.arguments):
+        # (a, b) = (c, d) demands that the fields are equal one by one.
+        pairs = zip(*(e.children(argument) for argument in node.arguments), strict=True)
+        return [part for left, right in pairs for part in _conjuncts(e.Apply(node.type, "=", (left, right)))]
     return [node]
 
 

@@ -146,7 +146,7 @@ class _StatementReader(QueryReader):
         self.expect("INTO")
         target = self.table_name()
         self.restart()
-        alias = self.identifier() if self.accept("AS") else self.accept_identifier()
+        alias = self.identifier() if self.accept("AS") else self.accept_alias()
         self.expect("USING")
         source = self.relation()
         self.expect("ON")

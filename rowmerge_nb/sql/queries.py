@@ -273,6 +273,9 @@ class QueryAnalyzer(RelationAnalyzer):
         if group_by is None and not any(isinstance(part, e.Aggregate) for v, _ in values for part in _outside_windows(v)):
             return
         for value, written in values:
+            if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
+                said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
+                self.context.error("NOT_SUPPORTED", said, written.place, "Put the GROUP BY into a subquery in FROM.")
             if not _is_grouped(value, group_by or ()):
                 shown = written.span.of(self.context.text)
                 said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"

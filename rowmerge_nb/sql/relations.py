@@ -188,7 +188,7 @@ class RelationAnalyzer:
         if columns and len(columns) != len(result.fields):
             said = f"Column alias list has {len(columns)} entries but '{alias.value}' has {len(result.fields)} columns available"
             self.context.error("MISMATCHED_COLUMN_ALIASES", said, node.span)
-        names = [column.text for column in columns] or [f.name for f in result.fields]
+        names: list[str | None] = [column.text for column in columns] or [f.name for f in result.fields]
         fields = tuple(replace(f, name=name, qualifier=(alias.value,)) for f, name in zip(result.fields, names, strict=True))
         return replace(result, fields=fields)
 

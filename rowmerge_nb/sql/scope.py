@@ -91,15 +91,19 @@ class Scope:
     barrier: bool = False
 
     def find(self, parts: Sequence[str]) -> Found | None:
-        """Find the fields that the longest beginning of a dotted name means; innermost scope first."""
-        scope: Scope | None = self
-        depth = 0
-        while scope is not None:
-            for used in range(len(parts), 0, -1):
+        """Find the fields that the longest beginning of a dotted name means.
+
+        The whole name is looked for in every scope, innermost first, before a part of it is taken for a column with fields:
+        in a subquery ``s.id`` means the source's id also where the subquery's table has a column ``s``.
+        """
+        for used in range(len(parts), 0, -1):
+            scope: Scope | None = self
+            depth = 0
+            while scope is not None:
                 matching = tuple(field for field in scope.fields if field.matches(parts[:used]))
                 if matching:
                     return Found(matching, used, depth)
-            scope, depth = scope.parent, depth + 1
+                scope, depth = scope.parent, depth + 1
         return None
 
     def blocked(self, depth: int) -> bool:

@@ -92,7 +92,7 @@ class _Printer:
 
     def _division(self, operator: str, left: str, right: str, kind: Type) -> str:
         if is_float(kind):
-            return _float_division(operator, left, right, kind)
+            return e.once(lambda a, b: _float_division(operator, a, b, kind), left, right)
         guarded = f"nullif({right}, 0)" if self.safe else right
         if operator == "%":
             value = f"({left} % {guarded})"
@@ -123,10 +123,24 @@ class _Printer:
 
     def compare(self, node: e.Apply) -> str:
         left, right = self.all(node.arguments)
-        value = f"({left} {node.name} {right})"
-        if is_float(node.arguments[0].type):
-            return _nan_aware(node.name, left, right, value)
-        return value
+        return e.once(lambda a, b: self._compared(node.name, a, b, node.arguments[0].type), left, right)
+
+    def _compared(self, operator: str, left: str, right: str, kind: Type) -> str:
+        value = f"({left} {operator} {right})"
+        if is_float(kind):
+            return _nan_aware(operator, left, right, value)
+        return self._rows_compared(operator, left, right, kind) if kind.base == "row" else value
+
+    def _rows_compared(self, operator: str, left: str, right: str, kind: Type) -> str:
+        """Rows are compared field by field, where a NULL makes the result unknown; Trino refuses to order rows with NULL in them."""
+        names = [e.quote(name or f"field{i}") for i, name in enumerate(kind.fields)]
+        if operator in {"=", "<>"}:
+            pairs = zip(names, kind.parameters, strict=True)
+            same = " AND ".join(self._compared("=", f"{left}.{name}", f"{right}.{name}", part) for name, part in pairs)
+            return f"({same})" if operator == "=" else f"(NOT ({same}))"
+        nulls = " OR ".join(f"{side}.{name} IS NULL" for side in (left, right) for name in names)
+        message = self.failure("NOT_SUPPORTED", "'ROW comparison not supported for fields with null elements'")
+        return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN {nulls} THEN {message} ELSE {left} {operator} {right} END"
 
     def distinct(self, node: e.Apply) -> str:
         left, right = self.all(node.arguments)
@@ -195,7 +209,10 @@ class _Printer:
 
     def function(self, node: e.Apply) -> str:
         overload: Overload = node.detail
-        return self._fill(overload.spark, self.all(node.arguments), node.type)
+        texts = self.all(node.arguments)
+        if any(isinstance(argument, e.Function) for argument in node.arguments):
+            return self._fill(overload.spark, texts, node.type)
+        return e.once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
 
     def _fill(self, template: str, texts: list[str], kind: Type) -> str:
         def filled(match: re.Match[str]) -> str:
@@ -206,7 +223,9 @@ class _Printer:
                 return spark_type(kind)
             if name.startswith("fail:"):
                 _, code, message = name.split(":", 2)
-                return self.failure(code, e.text_literal(message))
+                parts = re.split(r"\$(\d)", message)
+                written = [texts[int(p)] if i % 2 else e.text_literal(p) for i, p in enumerate(parts) if p]
+                return self.failure(code, *written)
             return texts[int(name)]
 
         return re.sub(r"\{([^{}]+)\}", filled, template)
@@ -218,8 +237,14 @@ class _Printer:
             return f"EXISTS ({node.spark})"
         if node.kind == "in":
             assert node.value is not None
-            return f"({self.text(node.value)} IN ({node.spark}))"
+            return self._in_query(self.text(node.value), node)
         return f"({node.spark})"
+
+    def _in_query(self, value: str, node: e.Subquery) -> str:
+        """IN over a query; outside of WHERE Spark gives false where SQL says unknown, so NULL is asked for by name."""
+        unknown = f"{value} IS NULL AND EXISTS ({node.spark})"
+        holes = f"EXISTS (SELECT 1 FROM ({node.spark}) WHERE {e.quote(node.column)} IS NULL)"
+        return f"CASE WHEN {value} IN ({node.spark}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
 
     def _aggregate(self, node: e.Aggregate, name: str) -> str:
         from rowmerge_nb.sql.functions import resolve

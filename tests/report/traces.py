@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from rowmerge_nb.plan.nodes import CaseBranch
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.types import from_arrow
 
+ROOT = Path(__file__).parents[2]
 DELETE_AND_INSERT = "DELETE_ROW_AND_INSERT_ROW"
 ONLY_CHANGED = "CHANGE_ONLY_UPDATED_COLUMNS"
 
@@ -386,7 +388,7 @@ def node(
     **attributes: str,
 ) -> NodeRecord:
     """Make a node record with the meaning that the plan's class has."""
-    import rowmerge_nb.plan.nodes as nodes
+    from rowmerge_nb.plan import nodes
 
     meaning = getattr(nodes, kind).meaning
     return NodeRecord(identity, kind, name, arguments, (), layout, sources, meaning, (), attributes)
@@ -412,7 +414,7 @@ def row_counts(setup: Setup, pages: PageSample) -> dict[str, tuple[tuple[int | N
         "n20": ((), joined),
         "n4": ((target, joined), joined),
     }
-    counts |= {name: ((joined,), joined) for name in ("n5", "n6", "n7", "n8")}
+    counts |= dict.fromkeys(("n5", "n6", "n7", "n8"), ((joined,), joined))
     counts["n9"] = ((joined,), after)
     if setup.redistribution:
         counts["n10"] = ((after,), after)
@@ -584,3 +586,36 @@ def insert_trace() -> Trace:
     return simple_trace(
         "INSERT", statement=statement, plan=plan, rows=counts, count=5, rows_before=0, rows_after=5, writers=(writer,), calls=calls
     )
+
+
+def insert_only_trace() -> Trace:
+    """Make a merge that has no clause for matched rows, and in which nothing matches."""
+    rows = [row for row in ROWS if row.target is None and row.case >= 0]
+    rows = [replace(row, case=0) for row in rows]
+    return merge_trace(Setup(rows=rows, clauses=CLAUSES[3:]))
+
+
+def nothing_fired_trace() -> Trace:
+    """Make a merge in which a matched row meets no clause."""
+    row = Joined(("Aaron", 6, "Arches"), -1, None, ("Aaron", 5, "Antioch"), 0)
+    return merge_trace(Setup(rows=(row,)))
+
+
+EVIL = "<script>alert(\"1\")</script>'&\u202eabc\u200f\x07"
+
+
+def hostile_trace() -> Trace:
+    """Make a merge whose names, values and texts try to break out of every format."""
+    columns = (pa.field("customer", pa.string()), pa.field('"</td>\\n|{}', pa.string()), pa.field("address", pa.string()))
+    long = "x" * 100_000
+    rows = (
+        Joined((EVIL, EVIL, long), 0, (EVIL, EVIL, long), (EVIL, "old", "old"), 0, (0, 0)),
+        Joined(("نص", "日本語", "a\nb"), 1, ("نص", "日本語", "a\nb"), writers=(0,)),
+    )
+    clauses = (
+        Clause(Operation.UPDATE, f"present AND s.x = '{EVIL}'", f"WHEN MATCHED AND s.x = '{EVIL}' THEN UPDATE SET x = ']]>'", 2),
+        Clause(Operation.INSERT, "present IS NULL", "WHEN NOT MATCHED THEN INSERT VALUES ('<b>')", 3),
+    )
+    names = {"statement_target": '"<img src=x>"', "source": '"</svg><script>"'}
+    statement = f"MERGE INTO \"<img src=x>\" -- {EVIL}\n</pre></div>"
+    return merge_trace(Setup(rows=rows, clauses=clauses, columns=columns, rows_before=1, writers=1, statement=statement, **names))

@@ -137,7 +137,7 @@ class QueryReader(ExpressionReader):
         if starred is not None:
             return starred
         value = self.expression()
-        alias = self.identifier() if self.accept("AS") else self.accept_identifier()
+        alias = self.identifier() if self.accept("AS") else self.accept_alias()
         return s.SelectItem(self.span_from(start), value, alias)
 
     def _starred(self, start: int) -> s.AllColumns | None:
@@ -247,7 +247,7 @@ class QueryReader(ExpressionReader):
     def _aliased(self) -> s.Relation:
         start = self.index
         relation = self._relation_primary()
-        if self.accept("AS") or (self.at_identifier() and self.token.word not in _NOT_AN_ALIAS):
+        if self.accept("AS") or (self.at_alias() and self.token.word not in _NOT_AN_ALIAS):
             alias = self.identifier()
         else:
             self.note("<identifier>")

@@ -128,9 +128,16 @@ class Reader:
             self.error("identifiers must not start with a digit; surround the identifier with double quotes", token.span)
         return Identifier(token.name, token.span)
 
-    def accept_identifier(self) -> Identifier | None:
-        """Take a name if there is one."""
-        if self.at_identifier():
+    def at_alias(self) -> bool:
+        """Does an alias stand here? LIMIT, OFFSET and FETCH could be names, but not where they begin their clause."""
+        word, following = self.token.word, self.ahead()
+        if word in {"LIMIT", "OFFSET"} and (following.kind is Kind.INTEGER or following.word in {"ALL", "?"}):
+            return False
+        return self.at_identifier() and not (word == "FETCH" and following.word in {"FIRST", "NEXT"})
+
+    def accept_alias(self) -> Identifier | None:
+        """Take an alias if there is one."""
+        if self.at_alias():
             return self.identifier()
         self.note("<identifier>")
         return None

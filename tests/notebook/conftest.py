@@ -1,0 +1,109 @@
+"""A shell without a kernel, and an engine that answers without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rowmerge_nb.errors import AnalysisError, RowMergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass
+class FakeEngine:
+    """Records what it is asked, and answers with a trace; a statement with FAIL in it fails, one with STOP is interrupted."""
+
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def run(self, sql: str, **options: Any) -> Any:
+        from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.engine.trace import Trace
+
+        self.asked.append((sql, options))
+        options["progress"]("run")
+        if "PAUSE" in sql:
+            import time
+
+            time.sleep(0.8)
+        if "STOP" in sql:
+            raise KeyboardInterrupt
+        if "FAIL" in sql:
+            at = sql[: sql.index("FAIL")]
+            error = AnalysisError(
+                "Column 'FAIL' cannot be resolved", code="COLUMN_NOT_FOUND", length=4,
+                line=at.count("\n") + 1, column=len(at) - at.rfind("\n"),
+            )  # fmt: skip
+            error.statement = sql
+            raise error
+        return Result(Trace(statement=sql, kind="DROP TABLE", state="finished", target=sql.split()[-1]))
+
+    def explain(self, sql: str, **options: Any) -> Any:
+        from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.engine.trace import Trace
+
+        self.asked.append((sql, options))
+        return Result(Trace(statement=sql, kind="MERGE", state="explained"), explained="Output[]")
+
+    def tables(self) -> list[Any]:
+        return [("memory.default.accounts", "memory", ("a varchar", "b bigint"), 3, "DELETE_ROW_AND_INSERT_ROW")]
+
+
+@dataclass
+class Notebook:
+    """A shell with the extension loaded, and what its cells show."""
+
+    shell: Any
+    engine: FakeEngine
+
+    def run(self, cell: str) -> Any:
+        """Run a cell; gives what it showed and the error it raised."""
+        from IPython.utils.capture import capture_output
+
+        with capture_output() as captured:
+            result = self.shell.run_cell(cell)
+        return Cell([output.data for output in captured.outputs], captured.stdout, result.error_in_exec)
+
+
+@dataclass
+class Cell:
+    outputs: list[dict[str, str]]
+    stdout: str
+    error: BaseException | None
+
+    @property
+    def text(self) -> str:
+        return "\n".join(output["text/plain"] for output in self.outputs)
+
+    @property
+    def failure(self) -> RowMergeError:
+        assert isinstance(self.error, RowMergeError)
+        return self.error
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch) -> Iterator[Any]:
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    InteractiveShell.clear_instance()
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = InteractiveShell.instance(config=config, colors="nocolor")
+    yield shell
+    shell.restore_sys_module_state()
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def notebook(shell) -> Notebook:
+    shell.run_line_magic("load_ext", "rowmerge_nb")
+    engine = FakeEngine()
+    shell.user_ns["fake"] = engine
+    shell.run_line_magic("config", "MergeMagic.engine = 'fake'")
+    return Notebook(shell, engine)

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted
+from rowmerge_nb.notebook.magics import project_defaults, register
+
+
+def test_a_cell_runs_its_statement_and_shows_the_report(notebook):
+    cell = notebook.run("%%merge\nDROP TABLE t")
+    assert cell.text == "Table t dropped."
+    assert sorted(cell.outputs[0]) == ["text/html", "text/plain"]
+    assert [sql for sql, _ in notebook.engine.asked] == ["DROP TABLE t"]
+
+
+def test_the_last_result_is_in_the_namespace(notebook):
+    notebook.run("%%merge\nDROP TABLE t")
+    assert notebook.shell.user_ns["_merge"].trace.target == "t"
+
+
+def test_statements_run_in_turn_and_each_is_shown(notebook):
+    cell = notebook.run("%%merge\nDROP TABLE a;\nDROP TABLE b;")
+    assert [output["text/plain"] for output in cell.outputs] == ["Table a dropped.", "Table b dropped."]
+
+
+def test_output_keeps_the_result_and_shows_it(notebook):
+    cell = notebook.run("%%merge -o kept\nDROP TABLE a; DROP TABLE b")
+    assert len(cell.outputs) == 2
+    assert notebook.shell.user_ns["kept"].trace.target == "b"
+
+
+def test_the_arrow_keeps_the_result_and_shows_nothing(notebook):
+    cell = notebook.run("%%merge kept <<\nDROP TABLE a")
+    assert cell.outputs == []
+    assert notebook.shell.user_ns["kept"].trace.target == "a"
+
+
+def test_options_of_the_line_win_over_those_of_the_configuration(notebook):
+    notebook.run('%config MergeMagic.era = "current"')
+    notebook.run('%config MergeMagic.trace = "off"')
+    notebook.run("%%merge --era documents --paradigm change_only_updated_columns --dry-run\nDROP TABLE t")
+    options = notebook.engine.asked[0][1]
+    assert (options["era"], options["trace"], options["duplicates"]) == ("documents", "off", None)
+    assert options["paradigm"] == "CHANGE_ONLY_UPDATED_COLUMNS"
+    assert options["dry_run"] is True
+
+
+def test_frames_of_the_notebook_are_handed_to_the_engine(notebook):
+    notebook.shell.user_ns.update(
+        pandas_one=pd.DataFrame({"a": [1]}), arrow_one=pa.table({"a": [1]}), _hidden=pa.table({"a": [1]}), number=3
+    )
+    notebook.run("%%merge\nDROP TABLE t")
+    assert sorted(notebook.engine.asked[0][1]["namespace"]) == ["arrow_one", "pandas_one"]
+
+
+def test_expressions_are_inserted(notebook):
+    notebook.run("name = 'accounts'")
+    notebook.run("%%merge\nDROP TABLE {{ name }}")
+    assert notebook.engine.asked[0][0] == "DROP TABLE accounts"
+
+
+def test_a_dollar_sign_and_single_braces_stay_as_they_are(notebook):
+    notebook.run("x = 1")
+    notebook.run("%%merge\nSELECT '$x {x}'")
+    assert notebook.engine.asked[0][0] == "SELECT '$x {x}'"
+
+
+def test_an_error_is_shown_with_the_line_of_the_cell_and_fails_the_cell_without_traceback(notebook):
+    cell = notebook.run("%%merge\n\nSELECT\n  FAIL FROM t")
+    assert "Cell line 4, column 3." in cell.text
+    assert "4    FAIL FROM t\n     ^^^^" in cell.text
+    assert cell.failure.line == 2
+    assert cell.stdout.strip() == "AnalysisError: COLUMN_NOT_FOUND: cell line 4, column 3: Column 'FAIL' cannot be resolved"
+
+
+def test_an_error_says_what_ran_before_it_and_what_did_not_run(notebook):
+    cell = notebook.run("%%merge\nDROP TABLE a; DROP TABLE b;\nSELECT FAIL; DROP TABLE c")
+    text = " ".join(cell.text.split())
+    assert "Statements 1 to 2 of this cell ran and stay; statement 4 did not run." in text
+    assert [sql for sql, _ in notebook.engine.asked] == ["DROP TABLE a", "DROP TABLE b", "SELECT FAIL"]
+
+
+def test_the_line_of_an_error_is_right_below_an_inserted_value_of_several_lines(notebook):
+    notebook.run("columns = 'a,\\nb,\\nc'")
+    cell = notebook.run("%%merge\nSELECT {{ columns }},\n  FAIL")
+    assert cell.failure.line == 4
+    assert "cell line 3, column 3" in cell.stdout
+
+
+def test_a_failed_expression_is_shown_at_its_place(notebook):
+    cell = notebook.run("%%merge\nSELECT 1;\nSELECT {{ 1 / 0 }}")
+    assert "ZeroDivisionError" in cell.text
+    assert "cell line 3, column 8" in cell.stdout
+    assert notebook.engine.asked == []
+
+
+def test_an_unknown_option_names_the_nearest_one(notebook):
+    cell = notebook.run("%%merge --duplicats standard\nDROP TABLE t")
+    assert cell.failure.code == "INVALID_ARGUMENTS"
+    assert "Did you mean --duplicates?" in cell.text
+
+
+def test_an_unknown_part_is_refused_before_anything_runs(notebook):
+    cell = notebook.run("%%merge --show plans\nDROP TABLE t")
+    assert "--show has no part 'plans'" in cell.text
+    assert notebook.engine.asked == []
+
+
+def test_text_behind_the_options_of_a_cell_is_refused(notebook):
+    assert "stands behind the options" in notebook.run("%%merge DROP TABLE a\nDROP TABLE t").text
+    assert notebook.engine.asked == []
+
+
+def test_a_cell_without_a_statement_says_so(notebook):
+    assert "The cell has no statement" in notebook.run("%%merge\n-- nothing").text
+
+
+def test_an_interrupt_becomes_an_error_of_its_own(notebook):
+    cell = notebook.run("%%merge\nSELECT STOP")
+    assert isinstance(cell.failure, StatementInterrupted)
+    assert "interrupted" in cell.text
+
+
+@pytest.mark.parametrize(("form", "keys"), [("text", {"text/plain", "text/html"}), ("json", {"text/plain", "text/html"})])
+def test_explain_shows_the_plan_and_runs_nothing(notebook, form, keys):
+    cell = notebook.run(f"%%merge --explain {form}\nMERGE INTO t")
+    assert set(cell.outputs[0]) == keys
+    assert cell.text == "Output[]"
+
+
+def test_the_line_magic_runs_one_statement(notebook):
+    assert notebook.run("%merge DROP TABLE t").text == "Table t dropped."
+
+
+def test_the_line_magic_lists_tables(notebook):
+    assert "memory.default.accounts  memory  3     DELETE_ROW_AND_INSERT_ROW  a varchar, b bigint" in notebook.run("%merge tables").text
+
+
+def test_the_line_magic_lists_options_with_their_values(notebook):
+    notebook.run('%config MergeMagic.era = "current"')
+    assert "era         current  documents" in notebook.run("%merge options").text
+
+
+@pytest.mark.parametrize("line", ["%merge", "%merge help", "%merge --help", "%%merge --help\nx"])
+def test_help_lists_every_option(notebook, line):
+    text = notebook.run(line).text
+    assert "--paradigm CHANGE_ONLY_UPDATED_COLUMNS|DELETE_ROW_AND_INSERT_ROW" in text
+    assert "%merge doctor" in text
+
+
+def test_an_engine_that_is_none_is_refused_with_those_there_are(notebook):
+    cell = notebook.run("%%merge --engine nothing\nDROP TABLE t")
+    assert "The variable 'nothing' holds no engine" in cell.text
+    assert "Make one: nothing = rowmerge_nb.Engine()" in cell.text
+
+
+def test_defaults_come_from_the_nearest_project_file(shell, tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text('[tool.rowmerge_nb]\nera = "current"\nmax-rows = 5\n')
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    magic = register(shell)
+    assert (magic.era, magic.max_rows) == ("current", 5)
+    assert project_defaults(tmp_path)[1] == tmp_path / "pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[tool.rowmerge_nb]\neras = "current"\n', "has no option 'eras'"),
+        ('[tool.rowmerge_nb]\nera = "trino"\n', "era = 'trino' is not possible"),
+        ("[tool.rowmerge_nb\n", "cannot be read"),
+    ],
+)
+def test_a_wrong_project_file_is_named(shell, tmp_path, text, message):
+    (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(SetupError, match=message):
+        register(shell)
+
+
+def test_errors_can_be_caught_by_their_class(notebook):
+    with pytest.raises(RowMergeError, match="COLUMN_NOT_FOUND"):
+        notebook.shell.run_cell_magic("merge", "", "SELECT FAIL")

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import sys
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+FAKE = """
+import sys, time
+sys.path.insert(0, {path!r})
+from tests.notebook.conftest import FakeEngine
+fake = FakeEngine()
+%load_ext rowmerge_nb
+%config MergeMagic.engine = "fake"
+"""
+
+
+def execute(tmp_path, *cells, allow_errors=False):
+    from pathlib import Path
+
+    root = str(Path(__file__).resolve().parents[2])
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in (FAKE.format(path=root), *cells)]
+    client = NotebookClient(notebook, timeout=60, allow_errors=allow_errors, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute()
+    return [cell.outputs for cell in notebook.cells[1:]]
+
+
+@pytest.mark.slow
+def test_progress_leaves_no_trace_in_the_saved_output(tmp_path):
+    (outputs,) = execute(tmp_path, "%%merge\nDROP TABLE a; DROP TABLE PAUSE")
+    assert [output["data"]["text/plain"] for output in outputs] == ["Table a dropped.", "Table PAUSE dropped."]
+
+
+@pytest.mark.slow
+def test_progress_leaves_no_trace_where_nothing_is_shown(tmp_path):
+    (outputs,) = execute(tmp_path, "%%merge kept <<\nDROP TABLE PAUSE")
+    assert outputs == []
+
+
+@pytest.mark.slow
+def test_a_failed_cell_stops_the_notebook_and_shows_the_report_and_one_line(tmp_path):
+    with pytest.raises(CellExecutionError):
+        execute(tmp_path, "%%merge\nSELECT FAIL PAUSE", "print('never')")
+    outputs, after = execute(tmp_path, "%%merge\nSELECT FAIL PAUSE", "1 + 1", allow_errors=True)
+    assert [output["output_type"] for output in outputs] == ["display_data", "error"]
+    assert outputs[1]["ename"] == "AnalysisError"
+    assert outputs[1]["traceback"] == [
+        "AnalysisError: COLUMN_NOT_FOUND: cell line 2, column 8: Column 'FAIL' cannot be resolved"
+    ]
+    assert after[0]["data"]["text/plain"] == "2"
+
+
+def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
+    from rowmerge_nb.notebook.progress import Progress
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with Progress(object(), lambda: None) as progress:
+        progress.step("start Spark")
+        progress._thread.join(0.7)
+    shown = capsys.readouterr().err
+    assert shown.startswith("\rstarting Spark, 1 s") or shown.startswith("\rstarting Spark, 0 s")
+    assert shown.endswith(" \r")
+
+
+def test_a_quick_statement_shows_nothing(capsys):
+    from rowmerge_nb.notebook.progress import Progress
+
+    with Progress(object(), lambda: None) as progress:
+        progress.step("run")
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.notebook.template import render, sql_text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (7, "7"),
+        (-0.5, "-0.5E0"),
+        (1e-7, "1E-07"),
+        (True, "true"),
+        (None, "NULL"),
+        (Decimal("1.50"), "DECIMAL '1.50'"),
+        (dt.date(2024, 2, 29), "DATE '2024-02-29'"),
+        (dt.time(1, 2, 3), "TIME '01:02:03'"),
+        (dt.datetime(2024, 2, 29, 1, 2, 3, 400), "TIMESTAMP '2024-02-29 01:02:03.000400'"),
+        (dt.datetime(2024, 2, 29, tzinfo=dt.timezone(dt.timedelta(hours=-3, minutes=-30))), "TIMESTAMP '2024-02-29 00:00:00 -03:30'"),
+        (b"\x00\xff", "X'00ff'"),
+        ("accounts", "accounts"),
+        (["a'b", 1, None], "'a''b', 1, NULL"),
+        (np.int64(3), "3"),
+        (np.float64(2.0), "2.0E0"),
+        (pd.Timestamp("2024-01-01"), "TIMESTAMP '2024-01-01 00:00:00'"),
+    ],
+)  # fmt: skip
+def test_values_become_sql(value, text):
+    assert sql_text(value) == text
+
+
+def test_quotes_are_doubled_inside_of_quotes_of_either_kind():
+    namespace = {"name": """O'Hara "x" """.strip()}
+    assert render("""'{{ name }}' "{{ name }}" """, namespace).text == """'O''Hara "x"' "O'Hara ""x\""" """
+
+
+def test_doubled_quotes_do_not_end_a_text():
+    assert render("'it''s {{ a }}' {{ a }}", {"a": "b'c"}).text == "'it''s b''c' b'c"
+
+
+def test_comments_are_left_alone():
+    source = "-- {{ nothing }} it's\nSELECT {{ a }} /* {{ nothing }} \n ' */ + {{ a }}"
+    assert render(source, {"a": 1}).text == "-- {{ nothing }} it's\nSELECT 1 /* {{ nothing }} \n ' */ + 1"
+
+
+def test_an_expression_may_have_braces_and_quotes_of_its_own():
+    assert render("{{ {'a': {'b': 1}}['a']['b'] }}", {}).text == "1"
+    assert render("{{ '}}' }}", {}).text == "}}"
+    assert render("'{{ \"{{\" }}'", {}).text == "'{{'"
+
+
+def test_names_inside_of_comprehensions_are_found():
+    assert render("{{ [x + y for x in [1, 2]] }}", {"y": 1}).text == "2, 3"
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "line", "column", "length"),
+    [
+        ("SELECT {{ a", "no closing braces", 1, 8, 2),
+        ("a\n b {{ }}", "no expression between the braces", 2, 4, 5),
+        ("a\n b {{ 1 + }}", "is not a Python expression", 2, 4, 9),
+        ("{{ missing }}", "NameError: name 'missing' is not defined", 1, 1, 13),
+    ],
+)
+def test_a_wrong_expression_has_its_place(source, message, line, column, length):
+    with pytest.raises(RowMergeError, match=message) as caught:
+        render(source, {})
+    assert (caught.value.line, caught.value.column, caught.value.length) == (line, column, length)
+    assert caught.value.statement == source

@@ -1,0 +1,35 @@
+"""All synthetic traces by name, for tests that hold for each of them."""
+
+from __future__ import annotations
+
+from tests.report import traces
+from tests.report.traces import ONLY_CHANGED, Setup
+
+CASES = {
+    "merge": traces.merge_trace,
+    "merge_only_changed": lambda: traces.merge_trace(Setup(paradigm=ONLY_CHANGED)),
+    "merge_current": lambda: traces.merge_trace(Setup(era="current")),
+    "merge_current_only_changed": lambda: traces.merge_trace(Setup(era="current", paradigm=ONLY_CHANGED)),
+    "merge_mark_exchange": lambda: traces.merge_trace(Setup(mark_exchange=True)),
+    "merge_not_partitioned": lambda: traces.merge_trace(Setup(redistribution=())),
+    "merge_without_witness": lambda: traces.merge_trace(Setup(witness=False)),
+    "merge_unknown_sizes": lambda: traces.merge_trace(Setup(rows_before=None)),
+    "merge_empty_source": lambda: traces.merge_trace(Setup(rows=())),
+    "merge_insert_only": traces.insert_only_trace,
+    "merge_counts_only": lambda: traces.merge_trace(pages=None, stored=(), level="off"),
+    "merge_without_plan": lambda: traces.merge_trace(plan=(), rows={}),
+    "merge_two_versions": traces.warning_trace,
+    "merge_nothing_fired": traces.nothing_fired_trace,
+    "many_clauses": traces.many_clauses_trace,
+    "wide": traces.wide_trace,
+    "hostile": traces.hostile_trace,
+    "explain": traces.explain_trace,
+    "dry_run": lambda: traces.explain_trace(state="planned"),
+    "duplicates": traces.duplicate_trace,
+    "analysis_error": traces.analysis_trace,
+    "insert": traces.insert_trace,
+    "create_table": lambda: traces.simple_trace("CREATE TABLE"),
+    "create_table_as": lambda: traces.simple_trace("CREATE TABLE AS", count=5),
+    "drop_table": lambda: traces.simple_trace("DROP TABLE"),
+    "select": lambda: traces.simple_trace("SELECT", target=""),
+}

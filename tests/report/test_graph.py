@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from rowmerge_nb.report.dot import COLORS
+from rowmerge_nb.report.graph import pages_dot, plan_dot
+from rowmerge_nb.report.metrics import text_width
+from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.svg import dot_to_svg
+from tests.report import snapshot, traces
+from tests.report.cases import CASES
+from tests.report.traces import Setup
+
+SVG = "{http://www.w3.org/2000/svg}"
+WITH_PLAN = [name for name, make in CASES.items() if make().plan]
+DRAWN = ["merge", "merge_only_changed", "merge_mark_exchange", "explain", "dry_run", "merge_not_partitioned", "insert"]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_drawing_of_a_plan_is_its_snapshot(name):
+    snapshot.check(f"{name}.plan.dot", plan_dot(build_report(CASES[name]())).strip())
+
+
+@pytest.mark.parametrize("name", ["merge", "merge_only_changed", "merge_current", "wide"])
+def test_the_drawing_of_channels_is_its_snapshot(name):
+    snapshot.check(f"{name}.pages.dot", pages_dot(build_report(CASES[name]())).strip())
+
+
+@pytest.mark.parametrize("name", WITH_PLAN)
+def test_every_plan_can_be_drawn(name):
+    report = build_report(CASES[name]())
+    drawings = [plan_dot(report), *([pages_dot(report)] if report.pages else [])]
+    for dot in drawings:
+        root = ET.fromstring(dot_to_svg(dot, prefix="p", title="<t>", description="&"))
+        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {"svg", "title", "desc", "path", "polygon", "text", "tspan"}
+        assert root.find(f"{SVG}title").text == "<t>"
+        for element in root.iter():
+            assert all(re.fullmatch(r"[fsa]-\w+|[mbscr]", name) for name in element.get("class", "").split() if name != "rm-svg")
+
+
+@pytest.mark.parametrize("name", ["merge", "wide", "many_clauses", "hostile"])
+def test_text_fits_into_the_drawing(name):
+    root = ET.fromstring(dot_to_svg(plan_dot(build_report(CASES[name]()))))
+    width = float(root.get("width"))
+    for element in root.iter(f"{SVG}text"):
+        if "r" in element.get("class", "").split() or "c" in element.get("class", "").split():
+            continue
+        runs = [(element.text or "", element), *((span.text or "", span) for span in element)]
+        length = sum(text_width(text, 12, mono="m" in (e.get("class") or "").split(), bold="b" in (e.get("class") or "").split()) for text, e in runs)
+        assert float(element.get("x")) + length <= width
+
+
+def test_bytes_do_not_depend_on_fonts(tmp_path):
+    """Another font configuration, another process, another hash seed: the same bytes."""
+    (tmp_path / "fonts.conf").write_text('<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig></fontconfig>')
+    code = (
+        "from tests.report.traces import merge_trace; from rowmerge_nb.report import mime_bundle; import hashlib;"
+        "print(hashlib.sha256(mime_bundle(merge_trace())['text/html'].encode()).hexdigest())"
+    )
+    hashes = set()
+    for seed, fonts in (("1", str(tmp_path / "fonts.conf")), ("2", None)):
+        environment = {"PYTHONHASHSEED": seed, "PATH": ""} | ({"FONTCONFIG_FILE": fonts} if fonts else {})
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=traces.ROOT, env=environment)
+        hashes.add(done.stdout)
+    assert len(hashes) == 1
+
+
+def test_the_duplicate_check_stands_between_mark_distinct_and_transform_page():
+    dot = plan_dot(build_report(traces.merge_trace()))
+    assert dot.index("MarkDistinct") < dot.index("DuplicateCheck") < dot.index("transform_page")
+
+
+def test_the_exchange_of_mark_distinct_is_drawn_where_there_is_one():
+    assert "hash(unique_id)" in plan_dot(build_report(traces.merge_trace(Setup(mark_exchange=True))))
+    assert "hash(unique_id)" not in plan_dot(build_report(traces.merge_trace()))
+
+
+def test_explain_has_no_numbers_of_rows_and_a_dry_run_has_dashes():
+    explain, dry = (plan_dot(build_report(traces.explain_trace(state=state))) for state in ("explained", "planned"))
+    assert "rows<" not in explain
+    assert not re.search(r">[DUI·]\u00a0\d", explain)
+    assert "dashed" not in explain
+    assert dry.count("style=dashed") == 3
+    assert "not\u00a0called" in dry
+
+
+def test_edges_are_as_thick_as_their_rows_up_to_a_limit():
+    widths = [float(width) for width in re.findall(r"penwidth=([\d.]+)", plan_dot(build_report(traces.many_clauses_trace())))]
+    assert max(widths) <= 6.5
+    assert min(widths) >= 1
+
+
+def test_many_clauses_and_writers_stay_narrow():
+    svg = dot_to_svg(plan_dot(build_report(traces.many_clauses_trace())))
+    assert float(ET.fromstring(svg).get("width")) <= 800
+    assert "4\u00a0more\u00a0writers" in svg
+    assert "more\u00a0clauses" in svg
+
+
+def test_a_wide_table_is_drawn_with_its_first_columns_and_those_that_decide_a_place():
+    dot = pages_dot(build_report(traces.wide_trace()))
+    assert "20\u00a0more\u00a0columns" in dot
+    assert "region" in dot
+    assert float(ET.fromstring(dot_to_svg(dot)).get("width")) <= 1080
+
+
+def test_a_drawing_of_its_own_carries_its_style():
+    dot = plan_dot(build_report(traces.merge_trace()))
+    assert "prefers-color-scheme:dark" in dot_to_svg(dot, standalone=True)
+    assert "<style>" not in dot_to_svg(dot)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    report = build_report(traces.simple_trace("DROP TABLE"))
+    with pytest.raises(ValueError, match="DROP TABLE has no plan"):
+        plan_dot(report)
+    with pytest.raises(ValueError, match="DROP TABLE has no pages"):
+        pages_dot(report)
+
+
+def test_colours_of_the_drawing_are_those_of_the_style_sheet():
+    from rowmerge_nb.report.html import style_sheet
+
+    for name, value in COLORS.items():
+        assert f"--rm-{name}:{value}" in style_sheet()

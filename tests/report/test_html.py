@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from rowmerge_nb.report.bundle import mime_bundle
+from rowmerge_nb.report.html import PageEntry, render_html, render_page, style_sheet
+from rowmerge_nb.report.model import build_report
+from tests.report import traces
+from tests.report.cases import CASES
+
+VOID = {"meta", "br", "wbr"}
+ALLOWED = {
+    "div", "style", "pre", "p", "b", "span", "code", "table", "thead", "tbody", "tfoot", "tr", "th", "td", "i", "small", "details",
+    "summary", "dl", "dt", "dd", "del", "ins", "br", "svg", "title", "desc", "path", "polygon", "text", "tspan",
+}  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """Notes tags, attributes and text, and that every tag is closed where it should be."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.ids, self.attributes, self.text = [], [], [], [], []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attributes]
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def html(trace, **options):
+    return render_html(build_report(trace), **options)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_bundle_has_always_the_same_keys(name):
+    bundle = mime_bundle(CASES[name]())
+    assert list(bundle) == ["text/plain", "text/html"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fragment_is_well_formed_and_has_no_script(name):
+    shown = html(CASES[name]())
+    reader = Reader(shown)
+    assert set(reader.tags) <= ALLOWED
+    assert len(reader.ids) == len(set(reader.ids))
+    assert not any(attribute.startswith("on") or attribute in {"href", "src", "xlink:href"} for _, attribute, _ in reader.attributes)
+    assert "url(" not in shown
+    assert "@import" not in shown
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fragment_is_readable_as_text_where_styles_are_stripped(name):
+    trace = CASES[name]()
+    stripped = re.sub(r"<style>.*?</style>", "", html(trace), flags=re.DOTALL)
+    assert re.match(r'<div class="rm" id="rm-[0-9a-f]{8}-0">\s*<pre class="rm-text">', stripped)
+    assert '<div class="rm-rich" hidden>' in stripped
+    first = mime_bundle(trace)["text/plain"].split("\n")[0]
+    assert first in "".join(Reader(stripped).text)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_references_to_ids_are_to_ids_that_are_there(name):
+    reader = Reader(html(CASES[name]()))
+    for _, attribute, value in reader.attributes:
+        if attribute == "aria-labelledby":
+            assert set(value.split()) <= set(reader.ids)
+
+
+def test_what_is_hostile_stays_text():
+    shown = html(traces.hostile_trace())
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert "\u202e" not in shown
+    assert "\u200f" not in shown
+    assert "\x07" not in shown
+    assert "x" * 1000 not in shown
+    assert "(100,000 characters)" in shown
+    assert "日本語" in shown
+
+
+def test_number_tells_outputs_of_one_statement_apart():
+    one, two = (Reader(html(traces.merge_trace(), number=number)).ids for number in (1, 2))
+    assert not set(one) & set(two)
+    assert html(traces.merge_trace(), number=1) == html(traces.merge_trace(), number=1)
+
+
+def test_a_small_statement_stays_small():
+    assert len(html(traces.merge_trace()).encode()) < 62_000
+
+
+def test_folds_are_closed_until_they_are_asked_for():
+    assert "<details open>" not in html(traces.merge_trace())
+    assert html(traces.merge_trace(), show="calls,diff,stored").count("<details open>") == 3
+
+
+def test_show_leaves_out_the_other_parts():
+    shown = html(traces.merge_trace(), show="clauses")
+    assert "<svg" not in shown
+    assert "rm-clauses" in shown
+
+
+def test_times_are_shown_only_when_asked_for():
+    # The style sheet has a rule for the waterfall in any case.
+    without, with_times = (html(traces.merge_trace(), timings=timings).replace(style_sheet(), "") for timings in (False, True))
+    assert "0.31" not in without
+    assert "rm-wf" not in without
+    assert "0.31 s" in with_times
+    assert "rm-wf" in with_times
+
+
+def test_a_failed_statement_shows_rows_carets_and_a_remedy():
+    shown = html(traces.duplicate_trace(), first_line=2)
+    assert '<span class="rm-err">MERGE_TARGET_ROW_MULTIPLE_MATCHES</span>' in shown
+    assert "Cell line 3, column 6. accounts is unchanged (5 rows)." in shown
+    assert '<span class="rm-err">^^^^^^^^^^^^^^^^^^^^^^^</span>' in shown
+    assert "case 2, WHEN MATCHED THEN UPDATE" in shown
+    assert "aggregating the source." in shown
+
+
+def test_a_balance_that_does_not_hold_is_an_alert():
+    assert 'role="alert">THE BALANCE DOES NOT HOLD' in html(traces.warning_trace())
+    assert "THE BALANCE" not in html(traces.merge_trace())
+
+
+def test_wide_tables_scroll_in_a_labelled_region():
+    reader = Reader(html(traces.wide_trace()))
+    regions = [value for _, attribute, value in reader.attributes if attribute == "aria-label"]
+    assert {"Plan graph", "Rows before and after transform_page", "Clauses"} <= set(regions)
+    assert sum(value == "rm-scroll" for _, attribute, value in reader.attributes if attribute == "class") == len(regions)
+
+
+def test_full_types_stand_below_a_drawing_that_has_no_room_for_them():
+    assert "row(original_transaction bigint, bucket integer, row bigint)</code>" in html(traces.wide_trace())
+
+
+def test_every_rule_of_the_style_sheet_is_ours():
+    rules = re.sub(r"@media print\{|@supports \(color:light-dark\(#000,#fff\)\)\{", "", style_sheet())
+    for selectors in re.findall(r"(?:^|\})\s*([^{}]+)\{", rules):
+        for selector in selectors.split(","):
+            assert ".rm" in selector
+
+
+def test_a_page_holds_several_statements_with_one_style_sheet():
+    entries = [PageEntry(build_report(traces.merge_trace()), "One <merge>", "Look here."), traces.insert_trace()]
+    page = render_page([*entries, build_report(traces.merge_trace())], "Demo & more")
+    assert page.startswith("<!doctype html>")
+    reader = Reader(page.removeprefix("<!doctype html>"))
+    assert len(reader.ids) == len(set(reader.ids))
+    assert reader.tags.count("style") == 2
+    assert "<title>Demo &amp; more</title>" in page
+    assert "<h2>One &lt;merge&gt;</h2><p>Look here.</p>" in page
+    assert page.count('<pre class="statement">') == 3

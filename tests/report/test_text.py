@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.text import render_text
+from tests.report import snapshot, traces
+from tests.report.cases import CASES
+from tests.report.traces import Setup
+
+
+def text(trace, **options):
+    return render_text(build_report(trace), **options)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_text_report_is_its_snapshot(name):
+    snapshot.check(f"{name}.txt", text(CASES[name]()))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_lines_have_no_trailing_space_and_no_control_characters(name):
+    for line in text(CASES[name]()).split("\n"):
+        assert line == line.rstrip()
+        assert not any(ord(char) < 32 or char in "\u202e\u200f" for char in line)
+
+
+def test_lines_are_those_of_the_cell():
+    assert "COLUMN_NOT_FOUND" in text(traces.analysis_trace(), first_line=2)
+    assert "Cell line 9, column 53." in text(traces.analysis_trace(), first_line=2)
+    assert "\n9    UPDATE SET" in text(traces.analysis_trace(), first_line=2)
+    assert "Line 8, column 53." in text(traces.analysis_trace())
+
+
+def test_times_are_shown_only_when_asked_for():
+    shown = text(traces.merge_trace(), timings=True)
+    assert "0.31 s" in shown
+    assert "at ms" in shown
+    assert " s\n" not in text(traces.merge_trace())
+    assert "ms" not in text(traces.merge_trace()).replace("sums", "").split()
+
+
+def test_show_takes_names_as_a_string_or_as_a_list():
+    assert text(traces.merge_trace(), show="clauses, diff") == text(traces.merge_trace(), show=["diff", "clauses"])
+    assert "transform_page: 7 rows in" not in text(traces.merge_trace(), show="clauses")
+
+
+def test_an_unknown_part_is_named():
+    with pytest.raises(ValueError, match="no part 'diffs'; its parts are outcome, clauses, plan, pages, stored, calls, diff"):
+        text(traces.merge_trace(), show="diffs")
+
+
+def test_the_balance_adds_up_by_paradigm():
+    assert "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, the same" in text(traces.merge_trace())
+    only_changed = text(traces.merge_trace(Setup(paradigm=traces.ONLY_CHANGED)))
+    assert "Balance: 5 rows + 2 inserted − 1 deleted = 6 rows, the same" in only_changed
+
+
+def test_a_balance_that_does_not_hold_shouts():
+    shown = text(replace(traces.merge_trace(), rows_after=7))
+    assert "THE BALANCE DOES NOT HOLD: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, but the\nconnector counts 7 rows." in shown
+
+
+def test_a_balance_that_nobody_checked_says_so():
+    assert "the connector does not count its" in text(replace(traces.merge_trace(), rows_after=None))
+
+
+def test_no_balance_where_rows_are_not_counted():
+    assert "alance" not in text(traces.merge_trace(Setup(rows_before=None)))
+
+
+def test_explain_shows_no_number_of_rows():
+    shown = text(traces.explain_trace())
+    assert " rows" not in shown.replace("no row counts", "").replace("two rows", "").replace("output row", "")
+    assert " 0 rows" not in shown
+
+
+def test_matched_rows_without_a_clause_explain_their_present():
+    assert "the document's example prints false" in " ".join(text(traces.nothing_fired_trace()).split())
+    assert "prints false" not in text(traces.merge_trace())
+
+
+def test_a_large_sample_shows_rows_of_every_clause():
+    shown = text(traces.many_clauses_trace(), show="pages")
+    assert "30 of 60 rows: the first ones of each clause that were recorded" in shown
+    assert "→ dropped" in shown
+
+
+def test_changed_rows_that_are_not_all_there_say_so():
+    assert "Changed rows: first 30 of 56 changed, 8 untouched" in text(traces.many_clauses_trace())
+
+
+def test_wide_tables_show_the_columns_that_matter():
+    shown = text(traces.wide_trace(), show="diff,pages")
+    assert "region" in shown.split("Changed rows")[1]
+    assert "more columns not shown here" in shown
+
+
+def test_composite_row_ids_are_compact():
+    assert "(1, 536870912, 0)" in text(traces.wide_trace())

@@ -1,0 +1,85 @@
+"""A catalog without an engine: tables described in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.spi.types import Type, parse_type
+from rowmerge_nb.sql.analysis import Analysis, TableBinding
+from rowmerge_nb.sql.analyzer import analyze
+from rowmerge_nb.sql.parser import parse
+
+
+class FakeTables:
+    """Tables of one catalog and schema, and DataFrames of a notebook."""
+
+    def __init__(self, tables: Mapping[str, Sequence[Sequence[str]]], catalog: str = "memory", schema: str = "default") -> None:
+        self.catalog, self.schema = catalog, schema
+        self.tables = tables
+        self.frames: dict[str, TableBinding] = {}
+
+    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
+        name = parts[-1]
+        if len(parts) == 1 and name in self.frames:
+            return self.frames[name]
+        if name not in self.tables or tuple(parts[:-1]) != (self.catalog, self.schema)[3 - len(parts) :]:
+            return None
+        columns = tuple(ColumnMetadata(c[0].lower(), parse_type(c[1]), nullable=len(c) < 3) for c in self.tables[name])
+        return TableBinding(".".join(parts), self.catalog, f"{self.catalog}.{self.schema}.{name}", columns, f"v_{name}")
+
+    def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        catalog, schema, table = (self.catalog, self.schema, "")[: 3 - len(parts)] + tuple(parts)
+        if catalog != self.catalog:
+            msg = f"Catalog '{catalog}' not found"
+            raise RowMergeError(msg, code="CATALOG_NOT_FOUND")
+        if schema != self.schema:
+            msg = f"Schema '{schema}' does not exist"
+            raise RowMergeError(msg, code="SCHEMA_NOT_FOUND")
+        return catalog, schema, table
+
+    def names(self) -> Sequence[str]:
+        return [*self.tables, *self.frames]
+
+    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
+        raise NotImplementedError
+
+
+ACCOUNTS = FakeTables(
+    {
+        "accounts": [("customer", "varchar"), ("purchases", "decimal"), ("address", "varchar")],
+        "monthly_accounts_update": [("customer", "varchar"), ("purchases", "decimal"), ("address", "varchar")],
+        "numbers": [
+            ("i", "integer"),
+            ("l", "bigint"),
+            ("n", "decimal(10,2)"),
+            ("d", "double"),
+            ("s", "varchar"),
+            ("b", "boolean"),
+        ],
+        "parts": [("id", "integer", "not null"), ("code", "varchar(3)"), ("tags", "array(varchar)"), ("made", "date")],
+    }
+)
+
+
+def meaning(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS) -> Analysis:
+    """Parse and analyze."""
+    return analyze(parse(sql), tables, era=era)
+
+
+def refusal(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS) -> RowMergeError:
+    """Give the error of a statement that must be refused."""
+    try:
+        meaning(sql, tables=tables, era=era)
+    except RowMergeError as error:
+        return error
+    pytest.fail(f"not refused: {sql}")
+
+
+def place(error: RowMergeError) -> tuple[str, int | None, int | None]:
+    """What is compared of an error: its code and where it points."""
+    return error.code, error.line, error.column

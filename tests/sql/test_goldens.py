@@ -1,0 +1,89 @@
+"""Every recorded statement that Trino 476 refused before running it is refused here, with its code, words and place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rowmerge_nb.spi.operations import Era
+from tests.sql.support import FakeTables, meaning, place, refusal
+
+FOLDER = Path(__file__).parent.parent / "goldens"
+RUN_TIME = {
+    "CONSTRAINT_VIOLATION",
+    "DIVISION_BY_ZERO",
+    "INVALID_ARGUMENTS",
+    "INVALID_CAST_ARGUMENT",
+    "INVALID_FUNCTION_ARGUMENT",
+    "MERGE_TARGET_ROW_MULTIPLE_MATCHES",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "SUBQUERY_MULTIPLE_ROWS",
+}
+NOT_YET = {
+    "expr-json",
+    "expr-json-cast",
+    "expr-json-parse-bad",
+    "expr-json-value",
+    "expr-time-zone",
+    "expr-unicode",
+    "source-table-function",
+}
+"""Statements that Trino runs and this engine refuses by name."""
+
+
+def _cases() -> list[dict[str, Any]]:
+    files = sorted(FOLDER.glob("*.json"))
+    found = [case for path in files for case in json.loads(path.read_text(encoding="utf-8")) if isinstance(case, dict)]
+    return [case for case in found if "views" not in case]
+
+
+def _error(case: dict[str, Any]) -> dict[str, Any] | None:
+    """The error that must come before anything runs; None if the statement runs (and perhaps fails then)."""
+    error: dict[str, Any] | None = case["expect"].get("error")
+    if error is None or error["code"] in RUN_TIME or (error["code"] == "NOT_SUPPORTED" and "line" not in error):
+        return None
+    return error
+
+
+def _tables(case: dict[str, Any]) -> FakeTables:
+    tables = {name: table["columns"] for name, table in case["tables"].items()}
+    return FakeTables(tables, catalog="iceberg", schema="gold")
+
+
+def _is_later(case: dict[str, Any]) -> bool:
+    error = _error(case)
+    return case["sql"].split()[0] in {"UPDATE", "DELETE"} and (error is None or error["code"] != "SYNTAX_ERROR")
+
+
+CASES = [case for case in _cases() if not _is_later(case)]
+REFUSED = [case for case in CASES if (error := _error(case)) and error.get("type") != "INTERNAL_ERROR"]
+INTERNAL = [case for case in CASES if (error := _error(case)) and error.get("type") == "INTERNAL_ERROR"]
+RUN = [case for case in CASES if _error(case) is None]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["id"])
+def test_what_trino_refuses_is_refused_with_its_words_and_place(case):
+    expected = _error(case)
+    error = refusal(case["sql"], tables=_tables(case), era=Era.CURRENT)
+    assert place(error) == (expected["code"], expected.get("line"), expected.get("column"))
+    assert error.message == expected["message"]
+
+
+@pytest.mark.parametrize("case", INTERNAL, ids=lambda case: case["id"])
+def test_where_trino_fails_inside_a_proper_error_points_at_the_place(case):
+    error = refusal(case["sql"], tables=_tables(case), era=Era.CURRENT)
+    assert error.line is not None
+    assert error.code in {"EXPRESSION_NOT_SCALAR", "MISMATCHED_COLUMN_COUNT"}
+
+
+@pytest.mark.parametrize("case", [case for case in RUN if case["id"] not in NOT_YET], ids=lambda case: case["id"])
+def test_what_trino_runs_is_understood(case):
+    meaning(case["sql"], tables=_tables(case), era=Era.CURRENT)
+
+
+@pytest.mark.parametrize("case", [case for case in RUN if case["id"] in NOT_YET], ids=lambda case: case["id"])
+def test_what_this_engine_lacks_is_refused_by_name(case):
+    assert refusal(case["sql"], tables=_tables(case), era=Era.CURRENT).code in {"NOT_SUPPORTED", "FUNCTION_NOT_FOUND"}

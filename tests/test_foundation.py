@@ -1,0 +1,79 @@
+"""The package as a whole: what is public, what an import costs, what the scripts promise."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import rowmerge_nb
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "sqlglot", "jinja2", "pygraphviz")
+
+
+def in_new_process(code: str) -> str:
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert answer.stderr == ""
+    return answer.stdout
+
+
+@pytest.mark.parametrize("name", rowmerge_nb.__all__)
+def test_every_public_name_is_there_and_comes_from_the_package(name):
+    assert getattr(rowmerge_nb, name).__module__.startswith("rowmerge_nb")
+
+
+def test_an_unknown_name_is_refused_as_modules_do():
+    with pytest.raises(AttributeError, match="has no attribute 'Enigne'"):
+        rowmerge_nb.Enigne  # noqa: B018
+
+
+def test_dir_lists_the_public_names():
+    assert set(rowmerge_nb.__all__) <= set(dir(rowmerge_nb))
+
+
+def test_import_loads_nothing_heavy_and_takes_less_than_half_a_second():
+    out = in_new_process(
+        "import sys, time; began = time.perf_counter(); import rowmerge_nb; took = time.perf_counter() - began\n"
+        f"print(took < 0.5, [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    assert out == "True []\n"
+
+
+def test_load_ext_loads_nothing_heavy_and_takes_less_than_half_a_second():
+    # The shell itself is there before, as it is in a kernel.
+    out = in_new_process(
+        "import sys, time\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell(); before = set(sys.modules)\n"
+        "began = time.perf_counter(); shell.run_line_magic('load_ext', 'rowmerge_nb'); took = time.perf_counter() - began\n"
+        f"print(took < 0.5, [name for name in {HEAVY!r} if name in set(sys.modules) - before])"
+    )
+    assert out == "True []\n"
+
+
+def test_the_version_is_the_same_in_both_places():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == rowmerge_nb.__version__
+
+
+def test_constraints_pin_exact_versions_and_name_no_place_to_load_from():
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[a-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
+    assert lines == sorted(lines)
+
+
+def test_constraints_pin_every_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    asked = [*project["dependencies"], *(entry for extra in project["optional-dependencies"].values() for entry in extra)]
+    assert {re.match(r"[a-z0-9-]+", entry)[0] for entry in asked} <= pinned
+
+
+@pytest.mark.parametrize("script", ["demo", "test", "lint", "bench"])
+def test_scripts_are_executable(script):
+    assert (ROOT / "scripts" / script).stat().st_mode & 0o111
