@@ -35,7 +35,9 @@ def small_cell(runs: int) -> None:
     prepare()
     cell(STATEMENT)
     times = timed(lambda: cell(STATEMENT), runs, prepare)
-    print(f"small %%merge cell, warm            p50 {times.percentile(50):.3f} s   p95 {times.percentile(95):.3f} s   ({runs} runs)")
+    print(
+        f"small %%merge cell, warm            p50 {times.percentile(50):.3f} s   p95 {times.percentile(95):.3f} s   ({runs} runs)"
+    )
 
 
 FIRST_CELL = """
@@ -108,7 +110,9 @@ def race(target_rows: int, source_rows: int, runs: int) -> None:
     if len(set(fingerprints.values())) != 1:
         sys.exit(f"The engines disagree: {fingerprints}")
     base = Times(tuple(seconds[DeltaRs.name][1:])).median
-    print(f"\n{target_rows:,} target rows, {source_rows:,} source rows; {runs} warm rounds; all engines give {fingerprints[DeltaRs.name]}")
+    print(
+        f"\n{target_rows:,} target rows, {source_rows:,} source rows; {runs} warm rounds; all engines give {fingerprints[DeltaRs.name]}"
+    )
     print(f"{'engine':58} {'first':>7}  {'warm median [min .. max]':28} x delta-rs")
     for contestant in contestants:
         first, *warm = seconds[contestant.name]

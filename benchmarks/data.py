@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute  # noqa: F401 - makes pa.compute available
+import pyarrow.compute
 
 MERGE = """MERGE INTO target t USING source s ON t.id = s.id
 WHEN MATCHED AND s.region = 'DEL' THEN DELETE
@@ -44,7 +44,9 @@ def source(count: int, target_count: int) -> pa.Table:
     """Make the source: 80 % of its ids are in the target, each once."""
     random = np.random.default_rng(2)
     matching = int(count * 0.8)
-    ids = np.concatenate([random.choice(target_count, matching, replace=False), np.arange(target_count, target_count + count - matching)])
+    ids = np.concatenate(
+        [random.choice(target_count, matching, replace=False), np.arange(target_count, target_count + count - matching)]
+    )
     regions = np.array(["EU", "US", "ASIA", "AFRICA"])[ids % 4].astype("<U6")
     regions[: int(matching * 0.02)] = "DEL"
     order = random.permutation(count)

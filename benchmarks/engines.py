@@ -40,7 +40,7 @@ class RowMerge(Contestant):
     def __init__(self, trace: str = "auto", paradigm: str = "DELETE_ROW_AND_INSERT_ROW") -> None:
         from rowmerge_nb import Engine
 
-        self.name = f"rowmerge_nb memory, {paradigm.split('_')[0].lower()}, trace {trace}"
+        self.name = f"rowmerge_nb memory, {paradigm.split('_', maxsplit=1)[0].lower()}, trace {trace}"
         self.engine = Engine(trace=trace)
         self.paradigm = paradigm
 

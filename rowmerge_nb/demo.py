@@ -50,8 +50,8 @@ STATEMENT = """MERGE INTO accounts t USING monthly_accounts_update s
 
 def run() -> list[Result]:
     """Run the documents' MERGE on fresh tables, once per paradigm; give both results."""
-    from rowmerge_nb.engine.engine import Engine  # noqa: PLC0415
-    from rowmerge_nb.spi.operations import RowChangeParadigm  # noqa: PLC0415
+    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.spi.operations import RowChangeParadigm
 
     results = []
     with Engine() as engine:
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("demo.html"), help="where the page goes (default: demo.html)")
     path = parser.parse_args().output
 
-    from rowmerge_nb.report.html import render_page  # noqa: PLC0415
+    from rowmerge_nb.report.html import render_page
 
     results = run()
     for result in results:

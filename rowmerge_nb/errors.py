@@ -84,7 +84,7 @@ class RowMergeError(Exception):
         return text
 
     def excerpt(self, first_line: int = 1) -> str:
-        """Give the line of the statement that the error is about, with a caret under the place.
+        r"""Give the line of the statement that the error is about, with a caret under the place.
 
         Args:
             first_line: the number printed for the statement's line 1, so that a cell can show its own line numbers.
@@ -93,7 +93,7 @@ class RowMergeError(Exception):
             Up to two numbered lines (the one before, the one itself) and a caret line; ``""`` without a position.
 
         >>> error = AnalysisError("Column 'adress' cannot be resolved", line=2, column=5, length=6)
-        >>> error.statement = "SELECT\\n    adress\\nFROM t"
+        >>> error.statement = "SELECT\n    adress\nFROM t"
         >>> print(error.excerpt())
         1  SELECT
         2      adress

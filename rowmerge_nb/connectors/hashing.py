@@ -45,7 +45,7 @@ def _hash_column(column: pa.Array) -> npt.NDArray[np.uint64]:
     elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         bits = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
     elif pa.types.is_temporal(kind):
-        same_width = pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004
+        same_width = pa.int32() if kind.bit_width == 32 else pa.int64()
         bits = pc.fill_null(column.cast(same_width).cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
     else:
         bits = _hash_bytes(column.cast(pa.large_binary() if pa.types.is_binary(kind) else pa.large_string()))

@@ -22,10 +22,10 @@ FRAGMENT_BYTES = 32 * 1024 * 1024
 
 
 def encode(kind: str, pages: Sequence[Page]) -> Iterator[bytes]:
-    """Pack pages of one schema into fragments of moderate size.
+    r"""Pack pages of one schema into fragments of moderate size.
 
     >>> page = pa.RecordBatch.from_pydict({"a": [1, 2]})
-    >>> [fragment.split(b"\\n", 1)[0] for fragment in encode("insert", [page])]
+    >>> [fragment.split(b"\n", 1)[0] for fragment in encode("insert", [page])]
     [b'{"kind": "insert", "rows": 2}']
     """
     waiting: list[Page] = []

@@ -165,7 +165,9 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         def pages() -> Iterator[Page]:
             for position, page in read_split(split):
                 arrays = [
-                    _row_ids(page, position, handle.bucket_count, bucket_by) if isinstance(column, RowIdColumn) else page.column(column.name)
+                    _row_ids(page, position, handle.bucket_count, bucket_by)
+                    if isinstance(column, RowIdColumn)
+                    else page.column(column.name)
                     for column in columns
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, names=names)

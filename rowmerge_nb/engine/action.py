@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.passes import FRAGMENT_ROW
 from rowmerge_nb.errors import StatementInterrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
     from rowmerge_nb.engine.recorder import TaskRecord
@@ -30,7 +34,8 @@ def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
     def run() -> None:
         try:
             _tag(spark, tag)
-            answer["table"] = rows.toArrow()
+            with _quiet():
+                answer["table"] = rows.toArrow()
         except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
             answer["error"] = error
 
@@ -50,6 +55,17 @@ def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
             raise StatementInterrupted(msg, step="run") from answer["error"]
         raise answer["error"]
     return answer["table"]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep PySpark from printing what we raise anyway, with Trino's code and a sentence."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def cancel(spark: Any, tag: str) -> None:

@@ -80,7 +80,11 @@ def _named(group: DuplicateGroup, count: int, rule: str) -> str:
 
 
 def _remedy(analysis: MergeAnalysis) -> str:
-    keys = [field.name for field in analysis.source.fields if field.name and f"`{field.symbol}`" in " ".join(s for _, s in analysis.equalities)]
+    keys = [
+        field.name
+        for field in analysis.source.fields
+        if field.name and f"`{field.symbol}`" in " ".join(s for _, s in analysis.equalities)
+    ]
     if not keys:
         return "Make the ON condition match each target row at most once."
     return f"Give each target row one source row, for example by aggregating the source: GROUP BY {', '.join(keys)}."

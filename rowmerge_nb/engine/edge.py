@@ -54,10 +54,10 @@ def for_spark(kind: pa.DataType) -> pa.DataType:
 
 def spark_type(kind: pa.DataType) -> Any:
     """Give Spark's type for a channel, struct fields named ``f0``, ``f1``, ... so that no name can clash."""
-    from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415
+    from pyspark.sql.pandas.types import from_arrow_type
 
     if pa.types.is_timestamp(kind) and kind.tz is None:
-        from pyspark.sql.types import TimestampNTZType  # noqa: PLC0415
+        from pyspark.sql.types import TimestampNTZType
 
         return TimestampNTZType()
     return from_arrow_type(for_spark(kind), prefer_timestamp_ntz=True)
@@ -65,15 +65,15 @@ def spark_type(kind: pa.DataType) -> Any:
 
 def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
     """Give a Spark schema of nullable columns for named channels."""
-    from pyspark.sql.types import StructField, StructType  # noqa: PLC0415
+    from pyspark.sql.types import StructField, StructType
 
     return StructType([StructField(name, spark_type(kind), nullable=True) for name, kind in fields])
 
 
 def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
     """Give names and SQL types of a Spark schema's columns."""
-    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415
+    from pyspark.sql.pandas.types import to_arrow_type
 
-    from rowmerge_nb.spi.types import from_arrow  # noqa: PLC0415
+    from rowmerge_nb.spi.types import from_arrow
 
     return [(field.name, from_arrow(to_arrow_type(field.dataType))) for field in schema.fields]

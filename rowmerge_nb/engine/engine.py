@@ -95,7 +95,7 @@ class Engine:
         """Start Spark in the background, if it is ours and does not run yet; statements wait for it when they need it."""
         with self._lock:
             if self._given is None and self._future is None:
-                from rowmerge_nb.engine.spark import start_in_background  # noqa: PLC0415
+                from rowmerge_nb.engine.spark import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
 
@@ -120,7 +120,7 @@ class Engine:
         for connector in self._connectors.values():
             connector.close()
         if self._future is not None:
-            from rowmerge_nb.engine.spark import stop_session  # noqa: PLC0415
+            from rowmerge_nb.engine.spark import stop_session
 
             stop_session(self._future.result())
             self._future = None
@@ -240,7 +240,7 @@ class Engine:
         Raises:
             RowMergeError: the statement is wrong or failed; the tables are as they were. ``error.result`` has what is known.
         """
-        from rowmerge_nb.sql.parser import split_statements  # noqa: PLC0415
+        from rowmerge_nb.sql.parser import split_statements
 
         statements = split_statements(sql)
         if len(statements) != 1:
@@ -254,7 +254,7 @@ class Engine:
         Raises:
             RowMergeError: one of them failed; those before it stay done, and the error's hint says which.
         """
-        from rowmerge_nb.sql.parser import split_statements  # noqa: PLC0415
+        from rowmerge_nb.sql.parser import split_statements
 
         chosen = self.options.changed(**options)
         statements = split_statements(sql)
@@ -264,7 +264,7 @@ class Engine:
                 results.append(self._run(text, chosen))
             except RowMergeError as error:
                 if number > 1:
-                    done = "Statement 1 stays" if number == 2 else f"Statements 1 to {number - 1} stay"  # noqa: PLR2004
+                    done = "Statement 1 stays" if number == 2 else f"Statements 1 to {number - 1} stay"
                     error.hint = f"{error.hint or ''} {done} done; statement {number} of {len(statements)} failed.".strip()
                 raise
         return results
@@ -287,7 +287,7 @@ class Engine:
         return StatementTransaction(self._connectors, session, lambda: self.spark)
 
     def _run(self, text: str, options: Options) -> Result:
-        from rowmerge_nb.sql.parser import parse  # noqa: PLC0415
+        from rowmerge_nb.sql.parser import parse
 
         self.start()
         try:
@@ -301,7 +301,7 @@ class Engine:
             raise
 
     def _run_statement(self, text: str, statement: Statement, options: Options) -> Result:
-        from rowmerge_nb.sql.analyzer import analyze  # noqa: PLC0415
+        from rowmerge_nb.sql.analyzer import analyze
 
         transaction = self._transaction(options)
         tables = StatementTables(transaction, self._connectors, self._default, options.namespace, lambda: self.spark)
@@ -325,7 +325,7 @@ class Engine:
         if self._given is None:
             return nullcontext()
         if self._adopted is None:
-            from rowmerge_nb.engine.spark import adopt_session  # noqa: PLC0415
+            from rowmerge_nb.engine.spark import adopt_session
 
             self._adopted = adopt_session(self._given)
         return self._adopted

@@ -89,7 +89,7 @@ def _to_table(name: str, frame: Any) -> pa.Table:
 def columns_of(name: str, frame: Any) -> list[tuple[str, Type]]:
     """Give the columns of a frame with their SQL types."""
     if is_spark_frame(frame):
-        from rowmerge_nb.engine.edge import from_spark_schema  # noqa: PLC0415
+        from rowmerge_nb.engine.edge import from_spark_schema
 
         return from_spark_schema(frame.schema)
     return [(field.name, from_arrow(field.type)) for field in as_arrow(name, frame).schema]

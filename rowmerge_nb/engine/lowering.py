@@ -41,8 +41,6 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import UNIQUE_ID, quote
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, PRESENT, ROW_ID
-from rowmerge_nb.sql.expressions import text_literal
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -134,7 +132,7 @@ def _(node: AssignUniqueId, context: Context) -> Any:
 
 @lower.register
 def _(node: SemiJoin, context: Context) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     names = [f"$key{i}" for i in range(len(node.keys))]
     sides = zip(node.keys, names, strict=True)
@@ -148,7 +146,7 @@ def _(node: SemiJoin, context: Context) -> Any:
 
 @lower.register
 def _(node: Join, context: Context) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     left, right = lower(node.left, context), lower(node.right, context)
     if context.witness and POSITION in right.columns:
@@ -166,7 +164,7 @@ def _(node: Join, context: Context) -> Any:
 
 @lower.register
 def _(node: Project, context: Context) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     rows = lower(node.source, context)
     computed = {a.symbol.name: F.expr(a.spark).alias(a.symbol.name) for a in node.assignments}
@@ -189,7 +187,9 @@ def case_expression(case: SearchedCase) -> str:
     """
     types = [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
     parts = [
-        f"WHEN {branch.spark_condition} THEN {_row(branch, types)}" if branch.matched is not None else f"ELSE {_row(branch, types)}"
+        f"WHEN {branch.spark_condition} THEN {_row(branch, types)}"
+        if branch.matched is not None
+        else f"ELSE {_row(branch, types)}"
         for branch in case.branches
         if branch.spark_values
     ]
@@ -205,7 +205,9 @@ def _row(branch: CaseBranch, types: Sequence[str]) -> str:
 
 def _witness_expression(context: Context) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
-        return f"named_struct({', '.join(f'{text_literal(name)}, {quote(s.name)}' for name, s in symbols)})"
+        # Fields go by position: a struct with two fields of one name cannot leave Spark.
+        fields = (f"'f{i}', {quote(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
+        return f"named_struct({', '.join(fields)})"
 
     target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
     return f"named_struct('source_row', {quote(SOURCE_ROW)}, 'source', {struct(context.source)}, 'target', {target})"
@@ -218,7 +220,7 @@ def _(node: MarkDistinct, context: Context) -> Any:
     Unmatched rows have no unique id. They must not all meet in one partition, so they go by the partition that they come from,
     which is the same whenever a task is run again.
     """
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     rows = lower(node.source, context)
     if not node.exchange:
@@ -271,7 +273,7 @@ def merge_layout(node: MergeProcessor) -> MergeLayout:
 
 def _input(node: MergeProcessor, context: Context) -> Any:
     """Put the channels into the order of the processor's page, then unique_id and witness."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     rows = lower(node.source, context)
     redistribution = rows.columns[: len(node.redistribution_columns)]
@@ -318,7 +320,7 @@ def _placing(node: Exchange, processor: MergeProcessor, context: Context) -> Pla
 
 def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor, context: Context) -> Any:
     """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     names = [column.name for column in processor.columns]
     row_id = len(names) + 1 + (node.era is Era.CURRENT)
@@ -327,7 +329,9 @@ def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor, context: Co
     by_row_id = f"xxhash64(c{row_id})" if node.update_layout is not None else by_columns
     inserts = f"c{len(names)} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
     place = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
-    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(F.expr(f"CAST(pmod({place}, {context.writers}) AS INT)"))
+    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(
+        F.expr(f"CAST(pmod({place}, {context.writers}) AS INT)")
+    )
     return rows.repartitionById(context.writers, writer)
 
 

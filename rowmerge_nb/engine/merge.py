@@ -14,7 +14,7 @@ from rowmerge_nb.engine.failures import translate
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
 from rowmerge_nb.engine.trace import ClauseRecord, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.errors import ConnectorError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
@@ -23,12 +23,12 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.trace import DuplicateGroup
     from rowmerge_nb.engine.transaction import StatementTransaction
-    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.plan.nodes import Output, Symbol
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analysis import MergeAnalysis, Notice
@@ -118,7 +118,9 @@ class MergeRun:
             lambda: metadata.get_merge_row_id_column_handle(session, handle),
             lambda column: f"{column.name} {column.type}",
         )
-        paradigm = log.call("get_row_change_paradigm", lambda: metadata.get_row_change_paradigm(session, handle), lambda p: p.name)
+        paradigm = log.call(
+            "get_row_change_paradigm", lambda: metadata.get_row_change_paradigm(session, handle), lambda p: p.name
+        )
         if self.options.paradigm is not None and paradigm is not self.options.paradigm:
             msg = f"Connector '{self.connector}' works by {paradigm.name}; it does not support {self.options.paradigm.name}"
             raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
@@ -158,7 +160,7 @@ class MergeRun:
         small = rows is not None and rows <= settings.small_rows
         names = [column.name for column in self.analysis.target.columns]
         join = _join(self._plan())
-        source = [(self._source_name(symbol.name), symbol) for symbol in join.right.outputs]
+        source = _named(join.right.outputs, {f.symbol: f.name for f in self.analysis.source.fields})
         return Context(
             spark=spark,
             tables=self.transaction,
@@ -167,12 +169,8 @@ class MergeRun:
             per_clause=SAMPLED_SMALL if small and self.options.trace == "auto" else SAMPLED[self.options.trace],
             witness=self.options.trace == "full" or (small and self.options.trace == "auto"),
             target=tuple(zip(names, join.left.outputs[: len(names)], strict=True)),
-            source=tuple(source),
+            source=source,
         )
-
-    def _source_name(self, symbol: str) -> str:
-        names = {field.symbol: field.name or field.symbol for field in self.analysis.source.fields}
-        return names[symbol]
 
     def _lowered(self, context: Context) -> Any:
         self.options.step("run")
@@ -192,13 +190,15 @@ class MergeRun:
     def _diagnose(self, account: Account, context: Context) -> list[pa.RecordBatch]:
         """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
         self.options.step("fetch the rows matched more than once")
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+        from pyspark.sql import functions as F  # noqa: N812
 
         node: PlanNode = self._plan()
         while not isinstance(node, MarkDistinct):
             node = node.sources[0]
         rows = lower(node.source, replace(context, witness=True))
-        wanted = rows.where(F.col("unique_id").isin(account.failing[:20])).select("unique_id", "case_number", "row_id", "`$witness`")
+        wanted = rows.where(F.col("unique_id").isin(account.failing[:20])).select(
+            "unique_id", "case_number", "row_id", "`$witness`"
+        )
         table = collect(context.spark, wanted, self.transaction.session.query_id).combine_chunks()
         return [batch.rename_columns(["unique_id", "case_number", "row_id", "witness"]) for batch in table.to_batches()]
 
@@ -225,12 +225,18 @@ class MergeRun:
     def _failed(self, error: RowMergeError, account: Account | None) -> Trace:
         """Roll back, and tell what had happened."""
         facts = [f"begin_merge was {'' if self.transaction.merge_handle is not None else 'not '}called"]
-        created = [w for w in account.writers] if account else []
+        created = account.writers if account else ()
         if self.transaction.merge_handle is not None:
             aborted = sum(1 for writer in created if writer.state == "aborted")
-            facts.append(f"{len(created)} sinks had been created, {aborted} of them aborted" if created else "no sink was created")
-            finished = any(call.method == "finish_merge" for call in self.transaction.log.calls)
-            facts.append("finish_merge failed" if finished else "finish_merge was not called")
+            facts.append(
+                f"{len(created)} sinks had been created, {aborted} of them aborted" if created else "no sink was created"
+            )
+            outcomes = {call.method: call.error for call in self.transaction.log.calls}
+            for method in ("finish_merge", "commit"):
+                if method not in outcomes:
+                    facts.append(f"{method} was not called")
+                    break
+                facts.append(f"{method} {'was called' if outcomes[method] is None else 'failed'}")
         try:
             self.transaction.rollback()
             facts.append("the transaction was rolled back")
@@ -248,8 +254,10 @@ class MergeRun:
         after = [i for i, call in enumerate(log) if call.method in {"finish_merge", "commit", "rollback"}]
         split = after[0] if after else len(log)
         calls = (*log[:split], *(account.calls if account else ()), *log[split:])
-        clauses = [(c.number, c.operation, c.matched, c.text, c.span.line) for c in analysis.clauses]
-        clauses.append((-1, Operation.NONE, None, "", 0))
+        clauses: list[tuple[int, Operation, bool | None, str, int]] = [
+            *((c.number, c.operation, c.matched, c.text, c.span.line) for c in analysis.clauses),
+            (-1, Operation.NONE, None, "", 0),
+        ]
         joined = account is not None and (done or bool(account.clause_rows))
         paradigms = [call.carries for call in log if call.method == "get_row_change_paradigm"]
         return Trace(
@@ -267,7 +275,8 @@ class MergeRun:
             plan=describe(self.plan) if self.plan is not None else (),
             rows=self._rows(account) if account is not None and done else {},
             clauses=tuple(
-                ClauseRecord(*clause, rows=account.clause_rows.get(clause[0], 0) if account and joined else None) for clause in clauses
+                ClauseRecord(*clause, rows=account.clause_rows.get(clause[0], 0) if account and joined else None)
+                for clause in clauses
             ),
             joined=account.joined if account and joined else None,
             matched=account.matched if account and joined else None,
@@ -353,8 +362,6 @@ def _translated(failure: BaseException, step: str) -> RowMergeError:
     if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
         return translate(failure, step)
     if step in {"begin_merge", "finish_merge", "commit"}:
-        from rowmerge_nb.errors import ExecutionError  # noqa: PLC0415
-
         return ExecutionError(f"{step} failed: {type(failure).__name__}: {failure}", step=step)
     return translate(failure, step)
 
@@ -363,6 +370,12 @@ def _join(plan: PlanNode) -> Join:
     while not isinstance(plan, Join):
         plan = plan.sources[0]
     return plan
+
+
+def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> tuple[tuple[str, Symbol], ...]:
+    """Give symbols under the names that people know them by; where a name is missing or not unique, under the symbol itself."""
+    known = [names.get(symbol.name) or symbol.name for symbol in symbols]
+    return tuple((name if known.count(name) == 1 else s.name, s) for name, s in zip(known, symbols, strict=True))
 
 
 def _chain(node: PlanNode) -> list[PlanNode]:

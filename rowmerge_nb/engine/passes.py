@@ -428,7 +428,7 @@ def _fragments(given: Collection[bytes] | Future[Collection[bytes]], sink: str) 
     """Wait for a sink's fragments and check that they are bytes."""
     fragments = list(given.result() if isinstance(given, Future) else given)
     for fragment in fragments:
-        if not isinstance(fragment, bytes):
+        if type(fragment) is not bytes:
             msg = f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are bytes"
             raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
     return fragments
@@ -442,7 +442,7 @@ def _outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
 
 def _partition() -> int:
     """Give the number of the partition that this task works on; 0 outside of a task."""
-    from pyspark import TaskContext  # noqa: PLC0415
+    from pyspark import TaskContext
 
     context = TaskContext.get()
     return context.partitionId() if context is not None else 0

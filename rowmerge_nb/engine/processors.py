@@ -130,7 +130,9 @@ class RowChangeProcessor(ABC):
     def _check_channels(self, page: Page) -> None:
         expected = len(self.layout.input_schema)
         if page.num_columns != expected:
-            msg = f"transform_page takes {expected} channels ({', '.join(self.layout.input_schema.names)}); got {page.num_columns}"
+            msg = (
+                f"transform_page takes {expected} channels ({', '.join(self.layout.input_schema.names)}); got {page.num_columns}"
+            )
             raise ValueError(msg)
         if not page.num_rows:
             msg = "transform_page does not take empty pages"

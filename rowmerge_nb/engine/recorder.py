@@ -169,7 +169,7 @@ def operation_text(operations: pa.Array) -> str:
     'D 2, I 1'
     """
     counts: dict[str, int] = {}
-    for entry in sorted(pc.value_counts(operations).to_pylist(), key=lambda e: -e["values"] if e["values"] < 3 else e["values"]):  # noqa: PLR2004
+    for entry in sorted(pc.value_counts(operations).to_pylist(), key=lambda e: -e["values"] if e["values"] < 3 else e["values"]):
         letter = Operation(entry["values"]).letter
         counts[letter] = counts.get(letter, 0) + entry["counts"]
     return ", ".join(f"{letter} {counts[letter]}" for letter in ("D", "U", "I") if letter in counts)
@@ -213,7 +213,13 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         stored=tuple(StoredSample(r.partition, r.stored, sum(r.operations.values())) for r in records if r.stored is not None),
         writers=tuple(
             WriterRecord(
-                r.partition, r.operations, r.pages, len(r.fragments), sum(r.fragments), r.counted, "aborted" if r.aborted else "finished"
+                r.partition,
+                r.operations,
+                r.pages,
+                len(r.fragments),
+                sum(r.fragments),
+                r.counted,
+                "aborted" if r.aborted else "finished",
             )
             for r in records
             if r.pages or any(call.method == "create_merge_sink" for call in r.calls)

@@ -59,7 +59,7 @@ class Result:
     @property
     def calls(self) -> pd.DataFrame:
         """The calls of the connector's contract, in order."""
-        import pandas as pd  # noqa: PLC0415
+        import pandas as pd
 
         return pd.DataFrame([_plain(call) for call in self.trace.calls])
 
@@ -69,18 +69,19 @@ class Result:
         Rows are those that the trace holds: all of a small statement, the first per clause of a large one (``trace="full"``
         keeps all).
         """
-        import pandas as pd  # noqa: PLC0415
+        import pandas as pd
 
-        from rowmerge_nb.engine.changes import changed_rows  # noqa: PLC0415
+        from rowmerge_nb.engine.changes import changed_rows
 
         return pd.DataFrame(changed_rows(self.trace))
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows of a query as a pandas DataFrame; of other statements the one row that Trino answers: ``rows``."""
-        import pandas as pd  # noqa: PLC0415
+        import pandas as pd
 
         if self.table is not None:
-            return self.table.to_pandas()
+            rows: pd.DataFrame = self.table.to_pandas()
+            return rows
         return pd.DataFrame({"rows": [self.count]})
 
     def __str__(self) -> str:
@@ -88,7 +89,7 @@ class Result:
             return self.explained
         if self.table is not None:
             return str(self.to_pandas())
-        from rowmerge_nb.report.bundle import mime_bundle  # noqa: PLC0415
+        from rowmerge_nb.report.bundle import mime_bundle
 
         return mime_bundle(self.trace)["text/plain"]
 
@@ -98,7 +99,7 @@ class Result:
         if self.table is not None:
             frame = self.to_pandas()
             return {"text/plain": str(frame), "text/html": frame.to_html(max_rows=60)}
-        from rowmerge_nb.report.bundle import mime_bundle  # noqa: PLC0415
+        from rowmerge_nb.report.bundle import mime_bundle
 
         return mime_bundle(self.trace)
 

@@ -80,7 +80,9 @@ class TableRun:
             return self._trace("finished"), rows
         except BaseException as failure:
             interrupted = isinstance(failure, KeyboardInterrupt)
-            error = StatementInterrupted("The statement was interrupted", step="run") if interrupted else translate(failure, "run")
+            error = (
+                StatementInterrupted("The statement was interrupted", step="run") if interrupted else translate(failure, "run")
+            )
             facts = ["the transaction was rolled back"]
             try:
                 self.transaction.rollback()
@@ -105,13 +107,15 @@ class TableRun:
         return None
 
     def _query(self, analysis: QueryAnalysis) -> pa.Table | None:
-        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow as pa
 
         self._plan = plan_query(analysis)
         if self.options.dry_run:
             return None
         table = self._collect(self._plan)
-        columns = [conform(column.combine_chunks(), f.type.arrow) for column, f in zip(table.columns, analysis.fields, strict=True)]
+        columns = [
+            conform(column.combine_chunks(), f.type.arrow) for column, f in zip(table.columns, analysis.fields, strict=True)
+        ]
         names = [field.name or f"_col{i}" for i, field in enumerate(analysis.fields)]
         return pa.Table.from_arrays(columns, names=names)
 
@@ -166,7 +170,9 @@ class TableRun:
         handle = target.handle
         if handle is None:
             msg = f"'{target.display}' is a DataFrame of the notebook, not a table"
-            raise AnalysisError(msg, code="TABLE_NOT_FOUND", line=1, column=1, hint=f"Use Python to remove it: del {target.display}")
+            raise AnalysisError(
+                msg, code="TABLE_NOT_FOUND", line=1, column=1, hint=f"Use Python to remove it: del {target.display}"
+            )
         self.transaction.target = target
         session, metadata = self.transaction.session, self.transaction.metadata(target.catalog)
         self.transaction.log.call("drop_table", lambda: metadata.drop_table(session, handle), lambda _: target.qualified)
@@ -217,5 +223,3 @@ class TableRun:
             ),
             seconds={"run": time.perf_counter() - self._started},
         )
-
-

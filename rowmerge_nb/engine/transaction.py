@@ -172,7 +172,7 @@ class StatementTransaction:
     def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str], handle: Any) -> Any:
         """Read columns of a table under symbols."""
         if binding.dataframe is not None and is_spark_frame(binding.dataframe):
-            from pyspark.sql import functions as F  # noqa: N812, PLC0415
+            from pyspark.sql import functions as F  # noqa: N812
 
             return binding.dataframe.select(*(F.col(quote(c.name)).alias(s) for c, s in zip(columns, symbols, strict=True)))
         channels = [(s, for_spark(column.type.arrow)) for s, column in zip(symbols, columns, strict=True)]
@@ -208,7 +208,7 @@ class StatementTransaction:
         opened = self._target()
         columns = self.target.columns if self.target is not None else ()
         required = tuple(i for i, column in enumerate(columns) if not column.nullable)
-        provider = opened.connector.get_page_sink_provider()
+        provider: Any = opened.connector.get_page_sink_provider()
         return required, partial(provider.create_page_sink, opened.handle, self.session, self.insert_handle)
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Type, ...]) -> BucketFunction:
@@ -230,6 +230,6 @@ class StatementTransaction:
 
 def names_of(columns: Sequence[str]) -> list[Any]:
     """Give Spark columns for names, whatever characters they hold."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     return [F.col(quote(name)) for name in columns]

@@ -108,7 +108,7 @@ def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: st
 
 
 @singledispatch
-def _arguments(node: PlanNode) -> str:
+def _arguments(_: PlanNode) -> str:
     """Give what stands behind a node's name, for readers."""
     return ""
 
@@ -175,7 +175,7 @@ def _(node: TableWriter | TableFinish) -> str:
 
 
 @singledispatch
-def _trino_arguments(node: PlanNode) -> str:
+def _trino_arguments(_: PlanNode) -> str:
     """Give the arguments in the form that Trino prints."""
     return ""
 
@@ -247,7 +247,9 @@ def _details(node: PlanNode) -> tuple[str, ...]:
     if isinstance(node, Join):
         return (f"Distribution of the source: {node.distribution}",)
     if isinstance(node, MarkDistinct):
-        return (f"Exchange by {node.keys[0].name}: {'yes' if node.exchange else 'no, every match of a target row is in one task'}",)
+        return (
+            f"Exchange by {node.keys[0].name}: {'yes' if node.exchange else 'no, every match of a target row is in one task'}",
+        )
     if isinstance(node, MergeWriter) and node.fused:
         return ("Runs in one pass with the MergeProcessor",)
     return ()
@@ -255,8 +257,11 @@ def _details(node: PlanNode) -> tuple[str, ...]:
 
 def _case_text(case: SearchedCase) -> str:
     parts = [
-        f"WHEN {branch.condition} THEN ROW ({_row_text(branch)})" if branch.matched is not None
-        else f"ELSE ROW ({_row_text(branch)})" if branch.values else "ELSE NULL"
+        f"WHEN {branch.condition} THEN ROW ({_row_text(branch)})"
+        if branch.matched is not None
+        else f"ELSE ROW ({_row_text(branch)})"
+        if branch.values
+        else "ELSE NULL"
         for branch in case.branches
     ]
     return f"CASE {' '.join(parts)} END"
@@ -282,7 +287,7 @@ def _attributes(node: PlanNode) -> dict[str, str]:
     return {"fused": _yes(node.fused)} if isinstance(node, MergeWriter) else {}
 
 
-def _yes(value: bool) -> str:  # noqa: FBT001
+def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 

@@ -277,7 +277,9 @@ class MergeProcessor(PlanNode):
         row_id: the symbol of the row id.
     """
 
-    meaning: ClassVar[str] = "transform_page: drops rows that do nothing, and gives each change the form that the connector wants."
+    meaning: ClassVar[str] = (
+        "transform_page: drops rows that do nothing, and gives each change the form that the connector wants."
+    )
     source: PlanNode
     paradigm: RowChangeParadigm
     era: Era
@@ -336,7 +338,9 @@ class TableWriter(PlanNode):
 class TableFinish(PlanNode):
     """Sums the row counts and hands all fragments to the connector, which makes the change visible at once."""
 
-    meaning: ClassVar[str] = "Adds up the row counts and gives all fragments to finish_merge: the change becomes visible, all of it at once."
+    meaning: ClassVar[str] = (
+        "Adds up the row counts and gives all fragments to finish_merge: the change becomes visible, all of it at once."
+    )
     source: PlanNode
     table: str
 

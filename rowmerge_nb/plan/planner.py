@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.nodes import (
-    AssignUniqueId,
     Assignment,
+    AssignUniqueId,
     CaseBranch,
     DuplicateCheck,
     Exchange,

@@ -7,7 +7,7 @@ right: it drops MarkDistinct's exchange only where all matches of a target row m
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
@@ -69,7 +69,7 @@ def estimated_rows(node: PlanNode) -> int | None:
     return estimated_rows(node.sources[0]) if node.sources else None
 
 
-def prune_source_columns(plan: Output, settings: RuleSettings) -> Output:
+def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     """Read only those columns of a source table that the statement needs."""
     needed = spark_text(plan)
 
@@ -145,7 +145,7 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
     return _rewrite(plan, choose)
 
 
-def fuse_processor_and_writer(plan: Output, settings: RuleSettings) -> Output:
+def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
     """Run processor and writer in one pass where no exchange lies between them."""
 
     def fuse(node: PlanNode) -> PlanNode:
@@ -168,15 +168,15 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
 
 def _rewrite(node: Node, change: Callable[[PlanNode], PlanNode]) -> Node:
     """Rewrite a plan from its leaves up."""
-    children = {}
+    children: dict[str, Any] = {}
     for field in fields(node):
         value = getattr(node, field.name)
         if isinstance(value, PlanNode) and field.name in {"source", "left", "right"}:
             changed = _rewrite(value, change)
             if changed is not value:
                 children[field.name] = changed
-    result = change(replace(node, **children) if children else node)
-    return result  # type: ignore[return-value]
+    changed_node: Any = replace(node, **children) if children else node
+    return cast("Node", change(changed_node))
 
 
 def _join_below(node: PlanNode) -> Join:

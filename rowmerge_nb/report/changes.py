@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.clauses import operation_counts
 from rowmerge_nb.report.phrases import number, plural, style_of
-from rowmerge_nb.report.values import Cell, cell
+from rowmerge_nb.report.values import Cell, cell, struct_rows
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rowmerge_nb.engine.trace import PageSample, StoredSample, Trace
     from rowmerge_nb.report.ledger import Channel, Pages
 
@@ -117,14 +115,13 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 
 def _changes(sample: PageSample, columns: int) -> list[Change]:
     """List every sampled row that changes something, in the order of the source."""
-    merge_rows = sample.before.column(sample.before.num_columns - 3).to_pylist()
+    merge_rows = struct_rows(sample.before.column(sample.before.num_columns - 3))
     row_ids = sample.before.column(sample.before.num_columns - 4).to_pylist()
     both = _both_sides(sample)
     changes = []
-    for index, row in enumerate(merge_rows):
-        if row is None:
+    for index, values in enumerate(merge_rows):
+        if values is None:
             continue
-        values = list(row.values())
         operation, case = Operation(values[columns + 1]), values[columns + 2]
         if operation is Operation.NONE:
             continue
@@ -134,23 +131,20 @@ def _changes(sample: PageSample, columns: int) -> list[Change]:
     return [entry[-1] for entry in sorted(changes, key=lambda entry: entry[:3])]
 
 
-def _both_sides(sample: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None]]:
+def _both_sides(sample: PageSample) -> list[tuple[int | None, list[Any] | None]]:
     witness = sample.witness
     if witness is None:
         return [(None, None)] * sample.before.num_rows
-    return list(zip(witness.column("source_row").to_pylist(), witness.column("target").to_pylist(), strict=True))
+    return list(zip(witness.column("source_row").to_pylist(), struct_rows(witness.column("target")), strict=True))
 
 
-def _change(
-    operation: Operation, new: list[Any], target: Mapping[str, Any] | None, case: int, at: int | None, row_id: Any
-) -> Change:
+def _change(operation: Operation, new: list[Any], target: list[Any] | None, case: int, at: int | None, row_id: Any) -> Change:
     style = style_of(operation)
-    old = list(target.values())[: len(new)] if target is not None else None
     return Change(
         sign=_SIGNS[style],
         style=style,
         word=operation.name,
-        cells=tuple(_cell(style, old[i] if old else None, new[i], old is not None) for i in range(len(new))),
+        cells=tuple(_cell(style, target[i] if target else None, new[i], target is not None) for i in range(len(new))),
         case=str(case),
         source="" if at is None else str(at),
         row_id=cell(row_id),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.ledger import TYPE_ROOM
+from rowmerge_nb.report.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.phrases import plural
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ def _hidden(slot: Slot, port: str, fill: str) -> Box:
     return Box([[muted("…")], [muted(plural(slot.hidden, "more column"))]], "CENTER", port, fill)
 
 
+def _splits(pages: Pages) -> bool:
+    """Whether an update leaves as two rows, the first of which keeps the old values of the redistribution columns."""
+    return pages.paradigm == DELETE_AND_INSERT
+
+
 def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
     """Draw the page before; a channel that goes no further says so, the others have their wire there."""
     channels = pages.channels
@@ -106,9 +112,8 @@ def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
         Box([merge_row], "CENTER", "", "Nt", len(slots) + 3),
         Box([[plain(_BLANK)]], span=2),
     ]
-    cells = [
-        _channel(channel, f"p{i}", "node", 44, "ends here" if channel is channels.hash else "") for i, channel in enumerate(place)
-    ]
+    taken = (*(channels.redistribution if _splits(pages) else ()), channels.row_id)
+    cells = [_channel(channel, f"p{i}", "node", 44, "" if channel in taken else "ends here") for i, channel in enumerate(place)]
     for at, slot in enumerate(slots):
         cells.append(
             _hidden(slot, f"f{at}", "Nt") if slot.hidden else _channel(channels.fields[slot.index], f"f{at}", "Nt", 44, "")
@@ -116,7 +121,7 @@ def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
     cells += [
         _channel(channels.present, "", "Nt", 44, "ends here"),
         _channel(channels.operation, "", "Nt", 44, "decides"),
-        _channel(channels.case, "", "Nt", 44, "" if channels.after_case else "ends here"),
+        _channel(channels.case, "c", "Nt", 44, "" if channels.after_case and not _splits(pages) else "ends here"),
         _channel(channels.case_number, "", "node", 44, "ends here"),
         _channel(channels.is_distinct, "", "node", 44, "ends here"),
     ]
@@ -130,7 +135,9 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
     bars = [Box(height=5), *(Box(port=f"s{i}", fill="node", height=5) for i in range(count))]
     total = "" if pages.total_after is None else f", {plural(pages.total_after, 'row')}"
     cells = [Box([[muted(f"after{total}")]])]
-    cells += [_hidden(slot, "", "node") if slot.hidden else _channel(channels.columns[slot.index], "", "node", 80) for slot in slots]
+    cells += [
+        _hidden(slot, "", "node") if slot.hidden else _channel(channels.columns[slot.index], "", "node", 80) for slot in slots
+    ]
     cells += [_channel(channel, "", "node", 80) for channel in others]
     rows = [bars, cells]
     for half in halves:
@@ -152,7 +159,7 @@ def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
     )
     row_id, case = f"from {channels.row_id.number}", f"from {channels.case.number}"
     current = channels.after_case is not None
-    if pages.paradigm == "DELETE_ROW_AND_INSERT_ROW":
+    if _splits(pages):
         return [
             Half("UPDATE, DELETE half", "D", old, "5" if current else "2", "0", row_id, "0"),
             Half("UPDATE, INSERT half", "I", new, "4" if current else "1", "0", "NULL", "1"),
@@ -161,7 +168,8 @@ def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
         ]
     return [
         Half("UPDATE", "U", new, "3", case, row_id, "0"),
-        Half("DELETE", "D", old, "2", case, row_id, "0"),
+        # A DELETE's merge row holds what is kept of it already.
+        Half("DELETE", "D", new, "2", case, row_id, "0"),
         Half("INSERT", "I", new, "1", case, "NULL", "0"),
     ]
 
@@ -170,9 +178,10 @@ def _wires(pages: Pages, slots: list[Slot]) -> list[tuple[str, str, str]]:
     """Draw what a row takes along: the kept old values of a DELETE, the new values of an INSERT or UPDATE."""
     channels = pages.channels
     place = len(channels.redistribution) + (channels.hash is not None)
-    new = "I" if pages.paradigm == "DELETE_ROW_AND_INSERT_ROW" else "U"
+    row_id = f"s{len(slots) + 1 + (channels.after_case is not None)}"
+    if not _splits(pages):
+        number = [("c", f"s{len(slots) + 1}", "U")] if channels.after_case else []
+        return [(f"p{place}", row_id, "U"), *((f"f{at}", f"s{at}", "U") for at in range(len(slots))), *number]
     by_name = {channels.columns[slot.index].name: at for at, slot in enumerate(slots) if not slot.hidden}
-    wires = [(f"p{i}", f"s{by_name[c.name]}", "D") for i, c in enumerate(channels.redistribution) if c.name in by_name]
-    extra = 1 + (channels.after_case is not None)
-    wires.append((f"p{place}", f"s{len(slots) + extra}", "D" if new == "I" else "U"))
-    return [*wires, *((f"f{at}", f"s{at}", new) for at in range(len(slots)))]
+    old = [(f"p{i}", f"s{by_name[c.name]}", "D") for i, c in enumerate(channels.redistribution) if c.name in by_name]
+    return [*old, (f"p{place}", row_id, "D"), *((f"f{at}", f"s{at}", "I") for at in range(len(slots)))]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.phrases import number, operation_word, style_of
+from rowmerge_nb.report.values import visible
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
@@ -17,7 +18,17 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.explain import NodeRecord
     from rowmerge_nb.plan.nodes import CaseBranch
 
-__all__ = ["ClauseRow", "ClauseTable", "Lane", "build_clauses", "build_lanes", "case_branches", "case_text", "operation_counts"]
+__all__ = [
+    "ClauseRow",
+    "ClauseTable",
+    "Lane",
+    "build_clauses",
+    "build_lanes",
+    "case_branches",
+    "case_text",
+    "condition_text",
+    "operation_counts",
+]
 
 MOST_LANES: Final = 6
 """Above so many clauses a drawing has one lane per operation."""
@@ -115,9 +126,9 @@ def _row(record: ClauseRecord, total: int | None, writes: Mapping[int, str]) -> 
 
 def _clause_lines(text: str) -> tuple[str, ...]:
     """Cut a clause into its lines; those after the first lose their common indent and get two spaces."""
-    first, _, rest = text.expandtabs(4).strip().partition("\n")
-    following = textwrap.dedent(rest).splitlines()
-    return (first.rstrip(), *(f"  {line.rstrip()}" for line in following if line.strip()))
+    first, _, rest = text.expandtabs(4).replace("\r", "").strip().partition("\n")
+    following = textwrap.dedent(rest).split("\n")
+    return (visible(first.rstrip()), *(f"  {visible(line.rstrip())}" for line in following if line.strip()))
 
 
 def case_branches(plan: Sequence[NodeRecord]) -> tuple[CaseBranch, ...]:
@@ -187,6 +198,11 @@ def operation_counts(trace: Trace) -> dict[str, int | None]:
     return counts
 
 
+def condition_text(branch: CaseBranch) -> str:
+    """Write a branch's condition on one line."""
+    return visible(" ".join(branch.condition.split()))
+
+
 def case_text(trace: Trace) -> tuple[str, ...]:
     """Write the searched CASE as the engine evaluates it; empty if the plan has none."""
     branches = case_branches(trace.plan)
@@ -197,8 +213,8 @@ def case_text(trace: Trace) -> tuple[str, ...]:
         present = "NULL" if branch.matched is None else "true" if branch.matched else "false"
         kept = "present IS NOT NULL" if branch.matched is None else present
         values = ", ".join([*branch.values, kept, str(int(branch.operation)), str(branch.number)])
-        head = "  ELSE" if branch.matched is None else f"  WHEN {branch.condition} THEN"
+        head = "  ELSE" if branch.matched is None else f"  WHEN {condition_text(branch)} THEN"
         note = "none" if branch.number < 0 else f"case {branch.number}, {branch.operation.name}"
         whole_null = trace.era == "current" and branch.matched is None
-        lines += [head, "    NULL" if whole_null else f"    row({values})  -- {note}"]
+        lines += [head, "    NULL" if whole_null else visible(f"    row({' '.join(values.split())})  -- {note}")]
     return (*lines, "END AS merge_row")

@@ -125,11 +125,11 @@ def _failure(
 ) -> Failure:
     return Failure(
         code=error.code,
-        message=error.message,
+        message=visible(error.message),
         line=error.line,
         column=error.column,
         consequences=consequences,
-        hint=_sentence(error.hint or ""),
+        hint=visible(_sentence(error.hint or "")),
         excerpt=_excerpt(statement, error.line, error.column, error.length),
         duplicates=duplicates,
     )
@@ -152,13 +152,13 @@ def _sentence(text: str) -> str:
 
 def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
     """Say what was not touched and what had been called: the engine's facts first, else what the log of calls tells."""
-    facts = [text.rstrip(".") for text in error.consequences] if error is not None else []
+    facts = [visible(text.rstrip(".")) for text in error.consequences] if error is not None else []
     facts = facts or _from_calls(trace)
     first = [text for text in facts if "unchanged" in text]
     rest = [text for text in facts if text not in first]
     if not first and trace.target and (trace.calls or trace.rows_before is not None):
         rows = f" ({plural(trace.rows_before, 'row')})" if trace.rows_before is not None else ""
-        first = [f"{trace.target} is unchanged{rows}"]
+        first = [f"{visible(trace.target)} is unchanged{rows}"]
     if not first and not rest:
         return ("Nothing was read or written.",)
     sentences = [f"{text}." for text in first]
@@ -206,7 +206,7 @@ def _duplicates(groups: Sequence[DuplicateGroup], trace: Trace | None) -> Duplic
         summary += f"; first {MOST_GROUPS} of {number(len(groups))}"
     values = {name: [row.get(name) for group in groups for row in _rows_of(group)] for name in columns}
     right = frozenset(i for i, name in enumerate(columns) if all(_number_or_null(value) for value in values[name]))
-    return DuplicateTable(tuple(columns), right, rows, times, summary)
+    return DuplicateTable(tuple(map(visible, columns)), right, rows, times, summary)
 
 
 def _rows_of(group: DuplicateGroup) -> list[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.channel_map import channel_map_dot
+from rowmerge_nb.report.clauses import condition_text
 from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.phrases import number, operation_word, plural, style_of
 from rowmerge_nb.report.sinks import Arrival, draw_writers
@@ -139,7 +140,7 @@ class _Drawing:
         """Give what each line of the CASE begins with, its text, and its style; many are cut to a dozen."""
         lines = []
         for branch in self.plan.branches:
-            text = "ELSE" if branch.matched is None else f"WHEN {' '.join(branch.condition.split())}"
+            text = "ELSE" if branch.matched is None else f"WHEN {condition_text(branch)}"
             short = text if len(text) <= PREDICATE else text[: PREDICATE - 1] + "…"
             lines.append(
                 (f"{number(branch.number):>2}  {operation_word(branch.operation):<6}  ", short, style_of(branch.operation))

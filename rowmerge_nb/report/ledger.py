@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.report.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.phrases import number, plural, style_of
-from rowmerge_nb.report.values import NULL, Cell, cell, is_number, tail
+from rowmerge_nb.report.values import NULL, Cell, cell, is_number, struct_rows, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import from_arrow
@@ -187,7 +188,7 @@ _PRESENT: Final = (
 def _remarks(trace: Trace, channels: Channels) -> tuple[str, ...]:
     kept = " and ".join(channel.name for channel in channels.redistribution)
     old = f"row_id and the old {kept}" if kept else "row_id"
-    if trace.paradigm == "DELETE_ROW_AND_INSERT_ROW":
+    if trace.paradigm == DELETE_AND_INSERT:
         first = f"An UPDATE leaves as two rows: a DELETE that keeps {old}, and an INSERT with the new values and insert_from_update = 1."
     else:
         first = (
@@ -236,6 +237,7 @@ def _numbered(
     names: Sequence[str], types: Sequence[str], redistribution: Sequence[str], hashed: bool, row_id: str, number_channel: bool
 ) -> Channels:
     """Give every channel its number."""
+    names, redistribution = [visible(name) for name in names], [visible(name) for name in redistribution]
     by_name = dict(zip(names, types, strict=True))
     place = len(redistribution) + hashed
     merge, count = place + 1, len(names)
@@ -262,7 +264,8 @@ def _numbered(
 
 
 def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
-    before = [column.to_pylist() for column in sample.before.columns]
+    merge_row = sample.before.num_columns - _LAST_BEFORE + 1
+    before = [struct_rows(column) if i == merge_row else column.to_pylist() for i, column in enumerate(sample.before.columns)]
     after = [column.to_pylist() for column in sample.after.columns]
     witness = _witness(sample.witness, sample.before.num_rows)
     rows, position = [], 0
@@ -281,8 +284,8 @@ def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | Non
         return [(None, None)] * count
     names = witness.schema.names
     numbers = witness.column("source_row").to_pylist() if "source_row" in names else [None] * count
-    sources = witness.column("source").to_pylist() if "source" in names else [None] * count
-    return [(at, next(iter(values.values()), None) if values else None) for at, values in zip(numbers, sources, strict=True)]
+    sources = struct_rows(witness.column("source")) if "source" in names else [None] * count
+    return [(at, values[0] if values else None) for at, values in zip(numbers, sources, strict=True)]
 
 
 def _ledger_row(
@@ -290,7 +293,7 @@ def _ledger_row(
 ) -> LedgerRow:
     place = len(row) - _LAST_BEFORE
     row_id, merge_row, case_number, is_distinct = row[place:]
-    values = list(merge_row.values()) if merge_row is not None else [None] * (len(channels.fields) + _MERGE_ROW_EXTRAS)
+    values = merge_row if merge_row is not None else [None] * (len(channels.fields) + _MERGE_ROW_EXTRAS)
     present, operation, case = values[-_MERGE_ROW_EXTRAS:]
     asked = Operation(operation) if operation is not None else Operation.NONE
     return LedgerRow(

@@ -95,11 +95,11 @@ def build_report(trace: Trace) -> Report:
     """
     pages = build_pages(trace)
     return Report(
-        statement=trace.statement,
+        statement="\n".join(visible(line) for line in trace.statement.replace("\r", "").expandtabs(4).split("\n")),
         kind=trace.kind,
         state=trace.state,
         outcome=build_outcome(trace),
-        notices=tuple(Notice(notice.message, notice.line) for notice in trace.notices),
+        notices=tuple(Notice(visible(notice.message), notice.line) for notice in trace.notices),
         failure=build_failure(trace) if trace.error is not None else None,
         clauses=build_clauses(trace),
         plan=build_plan(trace),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.clauses import operation_counts
 from rowmerge_nb.report.phrases import MINUS, Phrase, Run, number, plural
+from rowmerge_nb.report.values import visible
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import Trace
@@ -64,12 +65,12 @@ def build_outcome(trace: Trace) -> Outcome:
     sentence = _planned(trace) if tag else _failed(trace) if trace.state == "failed" else _finished(trace)
     elapsed = trace.seconds.get("total", sum(trace.seconds.values())) if trace.seconds else None
     verb = {"MERGE": "MERGE INTO", "INSERT": "INSERT INTO", "DELETE": "DELETE FROM"}.get(trace.kind, trace.kind)
-    return Outcome(tag, f"{verb} {trace.target}".strip(), sentence, elapsed, _meta(trace), _balance(trace))
+    return Outcome(tag, f"{verb} {visible(trace.target)}".strip(), sentence, elapsed, _meta(trace), _balance(trace))
 
 
 def _planned(trace: Trace) -> Phrase:
     what = (Run("Plan of "), Run(trace.kind + (" INTO" if trace.kind in {"MERGE", "INSERT"} else "")))
-    name = (Run(" "), Run(trace.target, "code")) if trace.target else ()
+    name = (Run(" "), Run(visible(trace.target), "code")) if trace.target else ()
     if trace.state == "planned":
         return (*what, *name, Run(". Planned, and not begun: nothing was written."))
     return (*what, *name, Run(". Nothing was read or written."))
@@ -77,13 +78,13 @@ def _planned(trace: Trace) -> Phrase:
 
 def _failed(trace: Trace) -> Phrase:
     error = trace.error
-    return (Run(error.code, "err"), Run(" " + error.message)) if error else (Run(f"{trace.kind} failed.", "err"),)
+    return (Run(error.code, "err"), Run(" " + visible(error.message))) if error else (Run(f"{trace.kind} failed.", "err"),)
 
 
 def _finished(trace: Trace) -> Phrase:
     if trace.kind == "MERGE":
         return (*_changes(trace), *_sizes(trace))
-    name = Run(trace.target, "code")
+    name = Run(visible(trace.target), "code")
     if trace.kind == "CREATE TABLE":
         return (Run("Table "), name, Run(" created."))
     if trace.kind == "CREATE TABLE AS":
@@ -126,7 +127,7 @@ def _sizes(trace: Trace) -> Phrase:
     if before is None or after is None:
         return ()
     rows = "row" if after == 1 else "rows"
-    return (Run(" "), Run(trace.target, "code"), Run(f" {number(before)} → {number(after)} {rows}.", "nw"))
+    return (Run(" "), Run(visible(trace.target), "code"), Run(f" {number(before)} → {number(after)} {rows}.", "nw"))
 
 
 def _meta(trace: Trace) -> Phrase:

@@ -63,8 +63,9 @@ def draw_writers(
         sink = sinks[at]
         rows = sink.rows.get(style, 0) if sink is not None else None
         label = bold(f"{style} {number(rows)}", style) if rows is not None else None
+        dashed = plan.dashed or (plan.counted and sink is None)
         tail, head = f"exchange:o{at}{style}:s", f"w{at}:i{style}:n"
-        edge(graph, tail, head, color=style, label=label, rows=rows, dashed=plan.dashed, weight=9)
+        edge(graph, tail, head, color=style, label=label, rows=rows, dashed=dashed, weight=9)
     return [(f"w{at}", plural(sink.fragments, "fragment") if sink is not None else "") for at, sink in enumerate(sinks)]
 
 
@@ -185,5 +186,14 @@ def _one_node(graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: l
     for index, arrival in enumerate(arrivals):
         head = f"writers:i{index}:n"
         color, rows_in = arrival.style, arrival.rows
-        edge(graph, arrival.port, head, color=color, label=arrival.label, rows=rows_in, dashed=plan.dashed, weight=4)
+        edge(
+            graph,
+            arrival.port,
+            head,
+            color=color,
+            label=arrival.label,
+            rows=rows_in,
+            dashed=plan.dashed or (plan.counted and not plan.writers),
+            weight=4,
+        )
     return "writers", writer.carries

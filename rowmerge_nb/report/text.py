@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.report.clauses import condition_text
 from rowmerge_nb.report.failures import failure_text
 from rowmerge_nb.report.layout import columns_of, width_of
 from rowmerge_nb.report.model import parts_to_show
@@ -24,6 +25,7 @@ __all__ = ["render_text"]
 WIDTH: Final = 88
 _BAR: Final = 24
 _MOST_COLUMNS: Final = 8
+_CLAUSE: Final = 80
 
 
 def render_text(report: Report, *, show: str | Iterable[str] | None = None, timings: bool = False, first_line: int = 1) -> str:
@@ -96,7 +98,7 @@ def _clauses(report: Report, first_line: int) -> list[str]:
         bar = "■" * max(round((row.rows or 0) * _BAR / full), bool(row.rows))
         line = "" if row.line is None else str(row.line + first_line - 1)
         rows = [number(row.rows or 0), bar] if counted else []
-        clause = row.lines[0].removesuffix(" THEN")
+        clause = cell(row.lines[0].removesuffix(" THEN"), _CLAUSE).text
         grid.append([row.label, f"{row.letter} {row.word}", line, *rows, clause])
     if counted:
         grid.append(["", "", "", number(table.total or 0), "", table.total_label])
@@ -131,7 +133,9 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
         for branch in plan.branches:
             rows = next((lane.rows for lane in plan.lanes if lane.cases == (branch.number,)), None)
             count = "" if rows is None else f" {number(rows)}"
-            lines.append(f"case {number(branch.number):>2}  {branch.operation.letter}{count}  {branch.condition}")
+            lines.append(
+                f"case {number(branch.number):>2}  {branch.operation.letter}{count}  {cell(condition_text(branch), _CLAUSE).text}"
+            )
         return lines
     if operator.kind == "MergeProcessor":
         return [_becomes(plan)]
@@ -269,7 +273,8 @@ def _diff(report: Report) -> list[str]:
     if diff is None:
         return []
     changed = [i for i in range(len(diff.columns)) if any(row.cells[i].changed for row in diff.rows if row.style == "U")]
-    picked = _pick(len(diff.columns), changed)
+    places = _places(report.pages) if report.pages is not None else set()
+    picked = _pick(len(diff.columns), [*(i for i, column in enumerate(diff.columns) if column.name in places), *changed])
     lines = [f"Changed rows: {diff.summary}", *([diff.remark] if diff.remark else [])]
     if not diff.rows:
         return lines

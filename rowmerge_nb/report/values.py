@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["NULL", "Cell", "cell", "column_cells", "is_number", "tail", "visible"]
+__all__ = ["NULL", "Cell", "cell", "is_number", "struct_rows", "tail", "visible"]
 
 LIMIT: Final = 40
 _TITLE_LIMIT: Final = 400
@@ -110,9 +110,14 @@ def tail(value: Any) -> Cell:
     return Cell(digits if len(digits) <= _HASH_DIGITS else "…" + digits[-_HASH_DIGITS:], title=str(value))
 
 
-def column_cells(column: pa.Array) -> list[Cell]:
-    """Make the cells of a channel."""
-    return [cell(value) for value in column.to_pylist()]
+def struct_rows(column: pa.Array) -> list[list[Any] | None]:
+    """Give the values of a struct channel by position, None where the whole struct is NULL.
+
+    Names do not serve: a table may well have a column called ``operation``, and the merge row then has two fields of that name.
+    """
+    fields = [field.to_pylist() for field in column.flatten()]
+    valid = column.is_valid().to_pylist()
+    return [[field[index] for field in fields] if there else None for index, there in enumerate(valid)]
 
 
 def is_number(kind: str) -> bool:

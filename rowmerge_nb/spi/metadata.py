@@ -70,7 +70,7 @@ class ConnectorMetadata(ABC):
 
     def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
         """Give the handles of the table's columns in table order; by default made from the metadata."""
-        from rowmerge_nb.spi.handles import ColumnHandle  # noqa: PLC0415
+        from rowmerge_nb.spi.handles import ColumnHandle
 
         return tuple(ColumnHandle(c.name, c.type) for c in self.get_table_metadata(session, table_handle).columns)
 

@@ -95,7 +95,9 @@ def split_page(page: Page, column_count: int) -> MergePage:
     ({'a': [1], 'row_id': [7]}, {'a': [2]})
     """
     if page.num_columns - column_count not in {2, 3}:
-        msg = f"A page for a merge sink has {column_count} table columns and 2 or 3 more; this one has {page.num_columns} channels"
+        msg = (
+            f"A page for a merge sink has {column_count} table columns and 2 or 3 more; this one has {page.num_columns} channels"
+        )
         raise ValueError(msg)
     operation = page.column(column_count)
     deleted = pc.is_in(operation, value_set=_DELETES)

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["ColumnDomain", "ConnectorPageSource", "ConnectorPageSourceProvider", "ConnectorSplitManager", "Constraint", "PagesSource"]
+__all__ = [
+    "ColumnDomain",
+    "ConnectorPageSource",
+    "ConnectorPageSourceProvider",
+    "ConnectorSplitManager",
+    "Constraint",
+    "PagesSource",
+]
 
 
 @dataclass(frozen=True)

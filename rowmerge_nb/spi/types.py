@@ -211,14 +211,14 @@ def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
 def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list[str]]:
     """Split what stands between balanced parentheses at its top-level commas."""
     depth, arguments = 0, [[]]  # type: ignore[var-annotated]
-    for index, token in enumerate(tokens):
-        depth += (token == "(") - (token == ")")
+    for index, word in enumerate(tokens):
+        depth += (word == "(") - (word == ")")
         if depth == 0:
             return arguments, tokens[index + 1 :]
-        if token == "," and depth == 1:
+        if word == "," and depth == 1:
             arguments.append([])
         elif index:
-            arguments[-1].append(token)
+            arguments[-1].append(word)
     msg = f"{text!r} is not a type: a parenthesis is not closed"
     raise ValueError(msg)
 

@@ -201,6 +201,9 @@ def once(write: Callable[..., str], *texts: str) -> str:
     written = write(*texts)
     if not any(len(text) > _LONG and written.count(text) > 1 for text in texts):
         return written
+    if any("(SELECT " in text for text in texts):
+        # Spark allows no subquery inside of a function that takes a lambda.
+        return written
     # Symbols never begin with $, so the parameters hide no column.
     named = [text if _SIMPLE.fullmatch(text) else f"`${place}`" for place, text in enumerate(texts)]
     body = write(*named)

@@ -93,7 +93,9 @@ def test_a_rolled_back_transaction_leaves_the_table_as_it_was() -> None:
     meta = store.get_metadata(transaction)
     handle = meta.get_table_handle(SESSION, NAME)
     assert handle is not None
-    meta.finish_merge(SESSION, meta.begin_merge(SESSION, handle), list(encode("delete", [pa.RecordBatch.from_pydict({"position": [0]})])))
+    meta.finish_merge(
+        SESSION, meta.begin_merge(SESSION, handle), list(encode("delete", [pa.RecordBatch.from_pydict({"position": [0]})]))
+    )
     store.rollback(transaction)
     assert store.versions(NAME) == (1,)
     assert store.read(NAME).num_rows == 4
@@ -134,7 +136,10 @@ def test_changes_agree_with_a_list_of_rows(deleted: set[int], updated: set[int],
     data = pa.table({"v": list(range(20))})
     fragments = [
         *encode("delete", [pa.RecordBatch.from_pydict({"position": pa.array(sorted(deleted), pa.int64())})]),
-        *encode("update", [pa.RecordBatch.from_pydict({"v": [n + 100 for n in updated], "position": pa.array(list(updated), pa.int64())})]),
+        *encode(
+            "update",
+            [pa.RecordBatch.from_pydict({"v": [n + 100 for n in updated], "position": pa.array(list(updated), pa.int64())})],
+        ),
         *encode("insert", [pa.RecordBatch.from_pydict({"v": pa.array(added, pa.int64())})]),
     ]
     expected = [n + 100 if n in updated else n for n in range(20) if n not in deleted] + added

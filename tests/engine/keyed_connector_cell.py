@@ -1,6 +1,6 @@
 """A connector of one's own, as one would write it in a notebook cell: a keyed store that updates rows in place."""
 
-# [cell]
+# The cell begins here.
 import pickle
 
 import pyarrow as pa
@@ -71,7 +71,7 @@ class PriceStore(spi.Connector):
 
 
 STORE = PriceStore()
-# [end of cell]
+# The cell ends here.
 
 if __name__ == "__main__":
     engine = rm.Engine()
@@ -84,5 +84,5 @@ if __name__ == "__main__":
         WHEN NOT MATCHED THEN INSERT VALUES (n.id, n.price)""",
         namespace={"news": news},
     )
-    print(result.counts, dict(sorted(STORE.rows.items())))
+    print(result.counts, dict(sorted(STORE.rows.items())))  # noqa: T201 - the test reads it
     engine.close()

@@ -62,7 +62,9 @@ def test_duplicates_are_found_in_every_form_of_the_join(
     for key, value in confs.items():
         spark.conf.set(key, value)
     try:
-        merge = f"MERGE INTO t USING s ON {on} WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+        merge = (
+            f"MERGE INTO t USING s ON {on} WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+        )
         fine = engine(spark, settings, skewed(3000, -1, duplicate=False))
         result = fine.run(merge)
         assert result.counts == {"INSERT": 3000, "UPDATE": 2, "DELETE": 0, "none": 0}

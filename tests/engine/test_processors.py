@@ -26,7 +26,9 @@ def layout(era: Era = Era.DOCUMENTS, *, partitioned: bool = True) -> MergeLayout
     return MergeLayout(COLUMNS, ("address",) if partitioned else (), pa.int64(), has_hash=partitioned, era=era)
 
 
-def row(customer: str | None, purchases: int | None, address: str | None, present: bool, operation: int, case: int) -> dict[str, object]:
+def row(
+    customer: str | None, purchases: int | None, address: str | None, present: bool, operation: int, case: int
+) -> dict[str, object]:
     amount = None if purchases is None else Decimal(purchases)
     control = {"present": present, "operation": operation, "case_number": case}
     return {"customer": customer, "purchases": amount, "address": address, **control}
@@ -128,7 +130,9 @@ def test_the_current_era_numbers_the_halves_of_an_update_and_adds_the_case_numbe
 
 def test_change_only_of_the_current_era_passes_the_case_number_on() -> None:
     current = layout(Era.CURRENT)
-    out = ChangeOnlyUpdatedColumnsMergeProcessor(current).transform_page(page(current, [BRANCHES[2], ("x", 9, None), BRANCHES[3]]))
+    out = ChangeOnlyUpdatedColumnsMergeProcessor(current).transform_page(
+        page(current, [BRANCHES[2], ("x", 9, None), BRANCHES[3]])
+    )
     assert [(r["operation"], r["case_number"]) for r in out.to_pylist()] == [(3, 2), (1, 3)]
 
 
@@ -161,7 +165,7 @@ def test_empty_pages_and_wrong_channels_are_refused(paradigm: RowChangeParadigm)
     processor = create_processor(paradigm, layout())
     with pytest.raises(ValueError, match="empty"):
         processor.transform_page(page(layout(), []))
-    with pytest.raises(ValueError, match="takes 6 channels .*; got 5"):
+    with pytest.raises(ValueError, match=r"takes 6 channels .*; got 5"):
         processor.transform_page(page(layout()).select([0, 1, 2, 3, 4]))
 
 
@@ -180,10 +184,37 @@ def test_composite_row_ids_nested_columns_and_several_redistribution_columns() -
     )
     row_id = pa.struct([("bucket", pa.int32()), ("position", pa.int64())])
     wide = MergeLayout(columns, ("p", "d"), row_id, has_hash=True)
-    value = {"a": [1, None], "p": "new", "m": [("k", 5)], "d": None, "w": {"x": 1}, "present": True, "operation": 3, "case_number": 0}
-    entry = {"p": "old", "d": None, "hash": 1, "row_id": {"bucket": 2, "position": 3}, "merge_row": value, "case_number": 0, "is_distinct": 1}
-    out = DeleteAndInsertMergeProcessor(wide).transform_page(pa.RecordBatch.from_pylist([entry], schema=wide.input_schema)).to_pylist()
-    assert out[0] == {**dict.fromkeys("amdw"), "p": "old", "operation": 2, "row_id": {"bucket": 2, "position": 3}, "insert_from_update": 0}
+    value = {
+        "a": [1, None],
+        "p": "new",
+        "m": [("k", 5)],
+        "d": None,
+        "w": {"x": 1},
+        "present": True,
+        "operation": 3,
+        "case_number": 0,
+    }
+    entry = {
+        "p": "old",
+        "d": None,
+        "hash": 1,
+        "row_id": {"bucket": 2, "position": 3},
+        "merge_row": value,
+        "case_number": 0,
+        "is_distinct": 1,
+    }
+    out = (
+        DeleteAndInsertMergeProcessor(wide)
+        .transform_page(pa.RecordBatch.from_pylist([entry], schema=wide.input_schema))
+        .to_pylist()
+    )
+    assert out[0] == {
+        **dict.fromkeys("amdw"),
+        "p": "old",
+        "operation": 2,
+        "row_id": {"bucket": 2, "position": 3},
+        "insert_from_update": 0,
+    }
     assert out[1]["p"] == "new"
     assert out[1]["m"] == [("k", 5)]
     assert out[1]["row_id"] is None

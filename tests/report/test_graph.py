@@ -37,7 +37,15 @@ def test_every_plan_can_be_drawn(name):
     drawings = [plan_dot(report), *([pages_dot(report)] if report.pages else [])]
     for dot in drawings:
         root = ET.fromstring(dot_to_svg(dot, prefix="p", title="<t>", description="&"))
-        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {"svg", "title", "desc", "path", "polygon", "text", "tspan"}
+        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+            "svg",
+            "title",
+            "desc",
+            "path",
+            "polygon",
+            "text",
+            "tspan",
+        }
         assert root.find(f"{SVG}title").text == "<t>"
         for element in root.iter():
             assert all(re.fullmatch(r"[fsa]-\w+|[mbscr]", name) for name in element.get("class", "").split() if name != "rm-svg")
@@ -51,7 +59,10 @@ def test_text_fits_into_the_drawing(name):
         if "r" in element.get("class", "").split() or "c" in element.get("class", "").split():
             continue
         runs = [(element.text or "", element), *((span.text or "", span) for span in element)]
-        length = sum(text_width(text, 12, mono="m" in (e.get("class") or "").split(), bold="b" in (e.get("class") or "").split()) for text, e in runs)
+        length = sum(
+            text_width(text, 12, mono="m" in (e.get("class") or "").split(), bold="b" in (e.get("class") or "").split())
+            for text, e in runs
+        )
         assert float(element.get("x")) + length <= width
 
 
@@ -65,7 +76,9 @@ def test_bytes_do_not_depend_on_fonts(tmp_path):
     hashes = set()
     for seed, fonts in (("1", str(tmp_path / "fonts.conf")), ("2", None)):
         environment = {"PYTHONHASHSEED": seed, "PATH": ""} | ({"FONTCONFIG_FILE": fonts} if fonts else {})
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=traces.ROOT, env=environment)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=traces.ROOT, env=environment
+        )
         hashes.add(done.stdout)
     assert len(hashes) == 1
 
@@ -82,7 +95,7 @@ def test_the_exchange_of_mark_distinct_is_drawn_where_there_is_one():
 
 def test_explain_has_no_numbers_of_rows_and_a_dry_run_has_dashes():
     explain, dry = (plan_dot(build_report(traces.explain_trace(state=state))) for state in ("explained", "planned"))
-    assert "rows<" not in explain
+    assert not re.search(r"\d\u00a0rows?<", explain)
     assert not re.search(r">[DUI·]\u00a0\d", explain)
     assert "dashed" not in explain
     assert dry.count("style=dashed") == 3

@@ -62,7 +62,9 @@ def test_a_fragment_is_well_formed_and_has_no_script(name):
     reader = Reader(shown)
     assert set(reader.tags) <= ALLOWED
     assert len(reader.ids) == len(set(reader.ids))
-    assert not any(attribute.startswith("on") or attribute in {"href", "src", "xlink:href"} for _, attribute, _ in reader.attributes)
+    assert not any(
+        attribute.startswith("on") or attribute in {"href", "src", "xlink:href"} for _, attribute, _ in reader.attributes
+    )
     assert "url(" not in shown
     assert "@import" not in shown
 

@@ -188,7 +188,7 @@ def test_marks_that_turn_the_reading_direction_are_shown_as_escapes():
 
 
 def test_importing_the_package_is_light():
-    heavy = "pyarrow pyspark jinja2 graphviz pygraphviz pandas".split()
+    heavy = ["pyarrow", "pyspark", "jinja2", "graphviz", "pygraphviz", "pandas"]
     code = f"import sys, rowmerge_nb.report; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

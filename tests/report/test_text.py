@@ -59,12 +59,15 @@ def test_the_balance_adds_up_by_paradigm():
 
 
 def test_a_balance_that_does_not_hold_shouts():
-    shown = text(replace(traces.merge_trace(), rows_after=7))
-    assert "THE BALANCE DOES NOT HOLD: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, but the\nconnector counts 7 rows." in shown
+    shown = " ".join(text(replace(traces.merge_trace(), rows_after=7)).split())
+    assert (
+        "THE BALANCE DOES NOT HOLD: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, but the connector counts 7 rows."
+        in shown
+    )
 
 
 def test_a_balance_that_nobody_checked_says_so():
-    assert "the connector does not count its" in text(replace(traces.merge_trace(), rows_after=None))
+    assert "the connector does not count its rows." in " ".join(text(replace(traces.merge_trace(), rows_after=None)).split())
 
 
 def test_no_balance_where_rows_are_not_counted():
@@ -72,7 +75,7 @@ def test_no_balance_where_rows_are_not_counted():
 
 
 def test_explain_shows_no_number_of_rows():
-    shown = text(traces.explain_trace())
+    shown = text(traces.explain_trace(), show="clauses,plan,pages")
     assert " rows" not in shown.replace("no row counts", "").replace("two rows", "").replace("output row", "")
     assert " 0 rows" not in shown
 

@@ -193,7 +193,7 @@ def page_sample(setup: Setup) -> PageSample:
         after += halves
         produced.append(len(halves))
         writers += list(row.writers[: len(halves)]) or []
-        witness.append({"source": row.source, "target": row.target, "source_row": number})
+        witness.append([row.source, row.target, number])
     return PageSample(
         before=_batch(before, before_schema(setup)),
         after=_batch(after, after_schema(setup)),
@@ -235,8 +235,7 @@ def _before_row(setup: Setup, row: Joined) -> list[Any]:
     if row.new is None and row.target is not None:
         for index in places:
             data[index] = row.target[index]
-    merge_row: Any = dict(zip((column.name for column in setup.columns), data, strict=True))
-    merge_row |= {"present": row.target is not None, "operation": int(operation), "case_number": row.case}
+    merge_row: Any = (*data, row.target is not None, int(operation), row.case)
     if setup.era == "current" and operation is Operation.NONE:
         merge_row = None
     hashed = [1_000_003 * (sum(map(ord, str(old[0]))) if old[0] else 1) ** 4] if places else []
@@ -261,17 +260,22 @@ def _halves(setup: Setup, row: Joined, before: list[Any]) -> list[list[Any]]:
 
 
 def _batch(rows: list[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.record_batch([pa.array([row[i] for row in rows], column.type) for i, column in enumerate(schema)], schema=schema)
+    return pa.record_batch([_array([row[i] for row in rows], column.type) for i, column in enumerate(schema)], schema=schema)
 
 
-def _witness(setup: Setup, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Make a channel; structs from tuples, since two of their fields may have one name."""
+    if not pa.types.is_struct(kind) or any(isinstance(value, dict) for value in values):
+        return pa.array(values, kind)
+    fields = list(kind)
+    parts = [_array([None if value is None else value[i] for value in values], part.type) for i, part in enumerate(fields)]
+    return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array([value is None for value in values], pa.bool_()))
+
+
+def _witness(setup: Setup, rows: list[list[Any]]) -> pa.RecordBatch:
     sources = list(setup.source_columns or setup.columns)
-    names = {"source": [column.name for column in sources], "target": [column.name for column in setup.columns]}
-    for row in rows:
-        for side, columns in names.items():
-            row[side] = dict(zip(columns, row[side], strict=True)) if row[side] is not None else None
     schema = pa.schema([("source", pa.struct(sources)), ("target", pa.struct(list(setup.columns))), ("source_row", pa.int64())])
-    return pa.RecordBatch.from_pylist(rows, schema=schema)
+    return _batch(rows, schema)
 
 
 def writer_records(setup: Setup, pages: PageSample) -> tuple[WriterRecord, ...]:
@@ -463,7 +467,11 @@ def duplicate_trace() -> Trace:
         length=23,
         hint="Give each target row one source row, for example by aggregating the source",
         step="DuplicateCheck",
-        consequences=("begin_merge was called.", "No sink was created.", "finish_merge was not called; the transaction was rolled back."),
+        consequences=(
+            "begin_merge was called.",
+            "No sink was created.",
+            "finish_merge was not called; the transaction was rolled back.",
+        ),
     )
     rollback = Call(6, "coordinator", "rollback")
     return replace(
@@ -497,7 +505,9 @@ def analysis_trace() -> Trace:
         hint="Did you mean 'address'?",
         step="analysis",
     )
-    return Trace(statement=statement, kind="MERGE", state="failed", target="accounts", qualified="memory.default.accounts", error=error)
+    return Trace(
+        statement=statement, kind="MERGE", state="failed", target="accounts", qualified="memory.default.accounts", error=error
+    )
 
 
 def wide_trace(columns: int = 24) -> Trace:
@@ -563,7 +573,13 @@ def warning_trace() -> Trace:
 
 def simple_trace(kind: str, **facts: Any) -> Trace:
     """Make the trace of a statement that is no merge."""
-    facts = {"statement": f"{kind} accounts", "state": "finished", "target": "accounts", "qualified": "memory.default.accounts", **facts}
+    facts = {
+        "statement": f"{kind} accounts",
+        "state": "finished",
+        "target": "accounts",
+        "qualified": "memory.default.accounts",
+        **facts,
+    }
     return Trace(kind=kind, connector="memory", catalog="memory", **facts)
 
 
@@ -580,11 +596,21 @@ def insert_trace() -> Trace:
     counts = {"n1": ((), 5), "n2": ((5,), None)}
     methods = (("coordinator", "begin_insert"), ("writer 0", "create_page_sink"), ("writer 0", "append_page"))
     methods = (*methods, ("writer 0", "finish"), ("coordinator", "finish_insert"), ("coordinator", "commit"))
-    calls = tuple(Call(n, where, method, rows=5 if method == "append_page" else None) for n, (where, method) in enumerate(methods, 1))
+    calls = tuple(
+        Call(n, where, method, rows=5 if method == "append_page" else None) for n, (where, method) in enumerate(methods, 1)
+    )
     writer = WriterRecord(0, {1: 5}, 1, 1, 80, 5)
     statement = "INSERT INTO accounts VALUES ('Aaron', 5, 'Antioch')"
     return simple_trace(
-        "INSERT", statement=statement, plan=plan, rows=counts, count=5, rows_before=0, rows_after=5, writers=(writer,), calls=calls
+        "INSERT",
+        statement=statement,
+        plan=plan,
+        rows=counts,
+        count=5,
+        rows_before=0,
+        rows_after=5,
+        writers=(writer,),
+        calls=calls,
     )
 
 
@@ -601,7 +627,7 @@ def nothing_fired_trace() -> Trace:
     return merge_trace(Setup(rows=(row,)))
 
 
-EVIL = "<script>alert(\"1\")</script>'&\u202eabc\u200f\x07"
+EVIL = '<script>alert("1")</script>\'&\u202eabc\u200f\x07'
 
 
 def hostile_trace() -> Trace:
@@ -617,5 +643,5 @@ def hostile_trace() -> Trace:
         Clause(Operation.INSERT, "present IS NULL", "WHEN NOT MATCHED THEN INSERT VALUES ('<b>')", 3),
     )
     names = {"statement_target": '"<img src=x>"', "source": '"</svg><script>"'}
-    statement = f"MERGE INTO \"<img src=x>\" -- {EVIL}\n</pre></div>"
+    statement = f'MERGE INTO "<img src=x>" -- {EVIL}\n</pre></div>'
     return merge_trace(Setup(rows=rows, clauses=clauses, columns=columns, rows_before=1, writers=1, statement=statement, **names))

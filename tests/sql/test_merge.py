@@ -66,9 +66,9 @@ def test_the_exception_is_for_set_only(clause):
 def test_equalities_are_those_that_every_match_must_satisfy():
     merge = _merge(
         "MERGE INTO numbers t USING (SELECT i AS k, d AS f, s AS w FROM numbers) q "
-        "ON t.l = q.k AND upper(q.w) = t.s AND t.d = q.f AND (t.i = q.k OR t.b) AND t.i = 4 WHEN MATCHED THEN DELETE"
+        "ON t.l = q.k AND reverse(q.w) = t.s AND t.d = q.f AND (t.i = q.k OR t.b) AND t.i = 4 WHEN MATCHED THEN DELETE"
     )
-    assert merge.equalities == (("`l`", "CAST(`i_0` AS BIGINT)"), ("`s`", "upper(`s_0`)"))
+    assert merge.equalities == (("`l`", "CAST(`i_0` AS BIGINT)"), ("`s`", "reverse(`s_0`)"))
 
 
 def test_a_query_as_source_is_printed_with_the_symbols_of_its_fields():

@@ -41,7 +41,6 @@ _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _LARGEST_BIGINT: Final = 2**63 - 1
 _UNSUPPORTED: Final = frozenset({"JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_VALUE", "CURRENT_PATH"})
-_CLASSES: Final = {"double": "double precision", "timestamp": "timestamp", "time": "time"}
 
 
 class PrimaryReader(Reader):
@@ -112,14 +111,10 @@ class PrimaryReader(Reader):
         token = self.take()
         if token.kind is Kind.BINARY:
             digits = re.sub(r"\s", "", token.string).upper()
-            if not re.fullmatch(r"(?:[0-9A-F]{2})*", digits):
-                bad = "even number of digits" if re.fullmatch(r"[0-9A-F]*", digits) else "hexadecimal digits"
-                said = (
-                    "Binary literal must contain an even number of digits"
-                    if bad.startswith("even")
-                    else "Binary literal can only contain hexadecimal digits"
-                )
-                self.error(said, token.span)
+            if not re.fullmatch(r"[0-9A-F]*", digits):
+                self.error("Binary literal can only contain hexadecimal digits", token.span)
+            if len(digits) % 2:
+                self.error("Binary literal must contain an even number of digits", token.span)
             return s.Literal(token.span, "binary", digits)
         escape = "\\"
         if self.accept("UESCAPE"):
@@ -459,7 +454,7 @@ class PrimaryReader(Reader):
             self.note("<type>")
             self.fail()
         word = self.identifier().value
-        if word in _CLASSES and self.token.word == "PRECISION":
+        if word == "double" and self.token.word == "PRECISION":
             self.take()
         if self.accept("("):
             self._type_arguments(is_row=word == "row")
