@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.engine import Engine as Engine
     from rowmerge_nb.engine.result import Result as Result
     from rowmerge_nb.engine.trace import Trace as Trace
+    from rowmerge_nb.engine.trace_io import load_trace as load_trace
+    from rowmerge_nb.engine.trace_io import save_trace as save_trace
     from rowmerge_nb.errors import AnalysisError as AnalysisError
     from rowmerge_nb.errors import ConnectorError as ConnectorError
     from rowmerge_nb.errors import DuplicateMatchError as DuplicateMatchError
@@ -61,7 +63,9 @@ _HOMES = {
     "Trace": "engine.trace",
     "default_engine": "default",
     "doctor": "machine",
+    "load_trace": "engine.trace_io",
     "run": "default",
+    "save_trace": "engine.trace_io",
 }
 
 __all__ = sorted([*_HOMES, "load_ipython_extension"])  # noqa: PLE0605 - one list of names, not two

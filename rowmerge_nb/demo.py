@@ -48,6 +48,12 @@ STATEMENT = """MERGE INTO accounts t USING monthly_accounts_update s
 """The documents' MERGE as it stands there."""
 
 
+_SENTENCES = {
+    "DELETE_ROW_AND_INSERT_ROW": "For stores that cannot change a row in place: transform_page turns each UPDATE into a DELETE and an INSERT.",
+    "CHANGE_ONLY_UPDATED_COLUMNS": "For stores that change a row in place: an UPDATE stays one row, all of its columns filled.",
+}
+
+
 def run() -> list[Result]:
     """Run the documents' MERGE on fresh tables, once per paradigm; give both results."""
     from rowmerge_nb.engine.engine import Engine
@@ -67,12 +73,13 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("demo.html"), help="where the page goes (default: demo.html)")
     path = parser.parse_args().output
 
-    from rowmerge_nb.report.html import render_page
+    from rowmerge_nb.report.html import PageEntry, render_page
 
     results = run()
     for result in results:
         print(f"{result}\n")
-    path.write_text(render_page([result.trace for result in results], "MERGE in two row change paradigms"), encoding="utf-8")
+    page = [PageEntry(result.trace, result.trace.paradigm, _SENTENCES[result.trace.paradigm]) for result in results]
+    path.write_text(render_page(page, "One MERGE in two row change paradigms"), encoding="utf-8")
     print(f"The same as a page to open in a browser: {path}")
 
 

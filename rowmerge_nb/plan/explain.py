@@ -115,7 +115,7 @@ def _arguments(_: PlanNode) -> str:
 
 @_arguments.register
 def _(node: TableScan) -> str:
-    return node.table.display
+    return f"{node.table.display} {node.alias}" if node.alias and node.alias != node.table.display else node.table.display
 
 
 @_arguments.register

@@ -76,6 +76,7 @@ class TableScan(PlanNode):
         columns: the connector's column for each output symbol, in order; for a merge target the row id is the last one.
         row_id: the symbol of the row id, if it is read.
         row_count: rows of the table where the connector knows them.
+        alias: the name that the table goes by in the statement, if it has one of its own.
     """
 
     meaning: ClassVar[str] = "Reads the table, split by split; a merge target also gives the row id of every row."
@@ -83,6 +84,7 @@ class TableScan(PlanNode):
     columns: tuple[ColumnHandle, ...]
     row_id: Symbol | None = None
     row_count: int | None = None
+    alias: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

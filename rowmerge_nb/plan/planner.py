@@ -158,6 +158,7 @@ class _MergePlanner:
             columns=(*(ColumnHandle(c.name, c.type) for c in self.columns), self.facts.row_id),
             row_id=self.row_id,
             row_count=self.facts.row_count,
+            alias=self.analysis.target_alias,
         )
         numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
         present = Symbol(PRESENT, BOOLEAN)
@@ -169,8 +170,14 @@ class _MergePlanner:
         symbols = tuple(Symbol(field.symbol, field.type) for field in source.fields)
         if source.binding is not None:
             columns = tuple(ColumnHandle(column.name, column.type) for column in source.binding.columns)
-            rows = source.binding.row_count
-            return TableScan(id=next(self.ids), outputs=symbols, table=source.binding, columns=columns, row_count=rows)
+            return TableScan(
+                id=next(self.ids),
+                outputs=symbols,
+                table=source.binding,
+                columns=columns,
+                row_count=source.binding.row_count,
+                alias=source.alias or "",
+            )
         return Source(
             id=next(self.ids),
             outputs=symbols,

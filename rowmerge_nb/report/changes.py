@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.clauses import operation_counts
+from rowmerge_nb.report.ledger import row_limit
 from rowmerge_nb.report.phrases import number, plural, style_of
 from rowmerge_nb.report.values import Cell, cell, struct_rows
 from rowmerge_nb.spi.operations import Operation
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "ChangeCell", "Diff", "Stored", "StoredPage", "StoredRow", "build_diff", "build_stored"]
 
-MOST_CHANGES: Final = 30
-MOST_STORED: Final = 20
 _SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}
 
 
@@ -105,7 +104,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     untouched = None
     if trace.rows_before is not None and counts and None not in counts.values():
         untouched = max(trace.rows_before - known[1] - known[2], 0)
-    shown = changes[:MOST_CHANGES]
+    shown = changes[: row_limit(len(columns))]
     summary = f"{number(total)} changed" if len(shown) >= total else f"first {number(len(shown))} of {number(total)} changed"
     if untouched is not None:
         summary += f", {number(untouched)} untouched"
@@ -173,7 +172,7 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
 
 
 def _stored_page(sample: StoredSample, operation: int) -> StoredPage:
-    rows = sample.page.slice(0, MOST_STORED)
+    rows = sample.page.slice(0, row_limit(operation))
     columns = [column.to_pylist() for column in rows.columns]
     return StoredPage(
         writer=sample.writer,

@@ -28,7 +28,7 @@ __all__ = ["pages_dot", "plan_description", "plan_dot"]
 MOST_PREDICATES: Final = 12
 PREDICATE: Final = 46
 LANE: Final = 96
-ARGUMENTS: Final = 44
+ARGUMENTS: Final = 36
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class _Drawing:
     def _step(self, steps: list[Operator], streams: list[Stream]) -> tuple[int, list[Stream]]:
         """Draw the next node; give how many operators are in it, and what leaves it."""
         first = steps[0]
-        if first.kind == "Case":
+        if first.kind == "Case" and self.plan.lanes:
             projects = [step for step in steps[1:2] if step.kind == "Project"]
             return 1 + len(projects), self._case(projects, streams)
         if first.kind in {"MarkDistinct", "DuplicateCheck"} and self.plan.lanes:
@@ -116,7 +116,7 @@ class _Drawing:
             return len(together), self._distinct(together, streams)
         if first.kind == "MergeProcessor" and self.plan.lanes:
             return 1, self._transform(first, streams)
-        exchange = first if first.kind == "Exchange" else None
+        exchange = first if first.kind == "Exchange" and self.plan.outputs else None
         writer = next((step for step in steps[:2] if step.kind in {"MergeWriter", "TableWriter"}), None)
         if writer is not None and (exchange is not None or writer is first):
             arrivals = [Arrival(s.port, s.style, s.rows, _label(s), s.width) for s in streams]
@@ -189,7 +189,7 @@ class _Drawing:
         return [Stream(f"join:{port}:s", "line", rows, "" if rows is None else plural(rows, "row")) for port, rows in parts]
 
     def _title(self, operator: Operator) -> list[Text]:
-        return [bold(operator.title), mono(GAP + cell(operator.arguments, ARGUMENTS + 16).text)]
+        return [bold(operator.title), mono(GAP + cell(operator.arguments, ARGUMENTS + 24).text)]
 
     def _case(self, projects: list[Operator], streams: list[Stream]) -> list[Stream]:
         lanes, width = self.plan.lanes, self.lane_width

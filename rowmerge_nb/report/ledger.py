@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, Trace
     from rowmerge_nb.plan.explain import NodeRecord
 
-__all__ = ["AfterRow", "Channel", "Channels", "LedgerRow", "Pages", "build_pages"]
+__all__ = ["AfterRow", "Channel", "Channels", "LedgerRow", "Pages", "build_pages", "row_limit"]
 
 MOST_ROWS: Final = 30
+MOST_CELLS: Final = 480
 TYPE_ROOM: Final = 14
 """So many characters of a type a drawing shows."""
 _LAST_BEFORE: Final = 4
@@ -169,7 +170,7 @@ def build_pages(trace: Trace) -> Pages | None:
         summary = "channels only: nothing ran" if trace.state in {"explained", "planned"} else "no rows were recorded"
         return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks)
     rows = _ledger(sample, channels)
-    shown = _choose(rows)
+    shown = _choose(rows, row_limit(len(channels.columns)))
     if any(row.style == "N" and row.present.text == "true" for row in shown):
         remarks = (*remarks, _PRESENT)
     which = ""
@@ -337,14 +338,23 @@ def _small(value: int | None) -> Cell:
     return NULL if value is None else Cell(number(value))
 
 
-def _choose(rows: list[LedgerRow]) -> tuple[LedgerRow, ...]:
-    """Take at most `MOST_ROWS` rows, so that every clause is seen: the first ones of each, in their order."""
-    if len(rows) <= MOST_ROWS:
+def row_limit(columns: int) -> int:
+    """Say how many rows are shown of a table with so many columns; a wide one has to do with fewer.
+
+    >>> row_limit(3), row_limit(24), row_limit(500)
+    (30, 20, 5)
+    """
+    return min(MOST_ROWS, max(MOST_CELLS // max(columns, 1), 5))
+
+
+def _choose(rows: list[LedgerRow], limit: int) -> tuple[LedgerRow, ...]:
+    """Take so many rows at most, so that every clause is seen: the first ones of each, in their order."""
+    if len(rows) <= limit:
         return tuple(rows)
     cases: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         cases.setdefault(row.case_number.text, []).append(index)
     chosen: list[int] = []
-    for depth in range(MOST_ROWS):
+    for depth in range(limit):
         chosen += [indices[depth] for indices in cases.values() if depth < len(indices)]
-    return tuple(rows[index] for index in sorted(chosen[:MOST_ROWS]))
+    return tuple(rows[index] for index in sorted(chosen[:limit]))

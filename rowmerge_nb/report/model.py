@@ -149,7 +149,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
     wanted = set(PARTS)
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
-        wanted = {name for name in names if name}
+        wanted = {"outcome", *(name for name in names if name)}
         if unknown := sorted(wanted - set(PARTS)):
             msg = f"A report has no part {', '.join(map(repr, unknown))}; its parts are {', '.join(PARTS)}"
             raise ValueError(msg)

@@ -289,5 +289,5 @@ def _count_notes(trace: Trace) -> list[str]:
         return []
     positions = sum(sum(writer.rows.values()) for writer in trace.writers)
     derived = positions - sum(writer.counted for writer in trace.writers)
-    sum_ = f"{number(positions)} {MINUS} {number(derived)} = " if trace.kind == "MERGE" else ""
+    sum_ = f"{number(positions)} {MINUS} {number(derived)} = " if derived or trace.kind == "MERGE" else ""
     return [f"{_fragments(trace)}, row count {sum_}{number(trace.count)}"]

@@ -138,7 +138,7 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
             )
         return lines
     if operator.kind == "MergeProcessor":
-        return [_becomes(plan)]
+        return [_becomes(plan)] if plan.lanes else []
     if operator.kind == "Exchange" and plan.counted:
         return [text] if (text := letters(plan.outputs)) else []
     if operator.kind in {"MergeWriter", "TableWriter"}:

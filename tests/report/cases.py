@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from tests.report import traces
-from tests.report.traces import ONLY_CHANGED, Setup
+from tests.report import building, traces
+from tests.report.building import ONLY_CHANGED, Setup
 
 CASES = {
-    "merge": traces.merge_trace,
-    "merge_only_changed": lambda: traces.merge_trace(Setup(paradigm=ONLY_CHANGED)),
-    "merge_current": lambda: traces.merge_trace(Setup(era="current")),
-    "merge_current_only_changed": lambda: traces.merge_trace(Setup(era="current", paradigm=ONLY_CHANGED)),
-    "merge_mark_exchange": lambda: traces.merge_trace(Setup(mark_exchange=True)),
-    "merge_not_partitioned": lambda: traces.merge_trace(Setup(redistribution=())),
-    "merge_without_witness": lambda: traces.merge_trace(Setup(witness=False)),
-    "merge_unknown_sizes": lambda: traces.merge_trace(Setup(rows_before=None)),
-    "merge_empty_source": lambda: traces.merge_trace(Setup(rows=())),
+    "merge": building.merge_trace,
+    "merge_only_changed": lambda: building.merge_trace(Setup(paradigm=ONLY_CHANGED)),
+    "merge_current": lambda: building.merge_trace(Setup(era="current")),
+    "merge_current_only_changed": lambda: building.merge_trace(Setup(era="current", paradigm=ONLY_CHANGED)),
+    "merge_mark_exchange": lambda: building.merge_trace(Setup(mark_exchange=True)),
+    "merge_not_partitioned": lambda: building.merge_trace(Setup(redistribution=())),
+    "merge_without_witness": lambda: building.merge_trace(Setup(witness=False)),
+    "merge_unknown_sizes": lambda: building.merge_trace(Setup(rows_before=None)),
+    "merge_empty_source": lambda: building.merge_trace(Setup(rows=())),
     "merge_insert_only": traces.insert_only_trace,
-    "merge_counts_only": lambda: traces.merge_trace(pages=None, stored=(), level="off"),
-    "merge_without_plan": lambda: traces.merge_trace(plan=(), rows={}),
+    "merge_counts_only": lambda: building.merge_trace(pages=None, stored=(), level="off"),
+    "merge_without_plan": lambda: building.merge_trace(plan=(), rows={}),
     "merge_two_versions": traces.warning_trace,
     "merge_nothing_fired": traces.nothing_fired_trace,
+    "merge_pruned": traces.pruned_trace,
+    "merge_without_clauses": lambda: building.merge_trace(clauses=()),
+    "update": traces.update_trace,
     "many_clauses": traces.many_clauses_trace,
     "wide": traces.wide_trace,
     "hostile": traces.hostile_trace,

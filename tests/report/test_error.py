@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from rowmerge_nb.engine.trace import DuplicateGroup, MatchedRow
 from rowmerge_nb.errors import AnalysisError, DuplicateMatchError, SetupError
 from rowmerge_nb.report.error import render_error_html, render_error_text
 from tests.report import traces
@@ -52,6 +53,6 @@ def test_groups_of_an_error_are_shown_without_a_trace_too():
 
 
 def test_a_source_column_that_the_target_has_not_is_shown():
-    group = traces.DuplicateGroup(1, {"a": 1}, (traces.MatchedRow(0, {"a": 1, "n": 7}, -1),), None)
+    group = DuplicateGroup(1, {"a": 1}, (MatchedRow(0, {"a": 1, "n": 7}, -1),), None)
     shown = render_error_text(DuplicateMatchError("Twice", groups=[group]))
     assert shown.split("\n")[-2:] == ["target  row_id 1  1", "source  row 0     1  7  · −1, no clause fired"]

@@ -12,9 +12,9 @@ from rowmerge_nb.report.graph import pages_dot, plan_dot
 from rowmerge_nb.report.metrics import text_width
 from rowmerge_nb.report.model import build_report
 from rowmerge_nb.report.svg import dot_to_svg
-from tests.report import snapshot, traces
+from tests.report import building, snapshot, traces
+from tests.report.building import Setup
 from tests.report.cases import CASES
-from tests.report.traces import Setup
 
 SVG = "{http://www.w3.org/2000/svg}"
 WITH_PLAN = [name for name, make in CASES.items() if make().plan]
@@ -70,27 +70,27 @@ def test_bytes_do_not_depend_on_fonts(tmp_path):
     """Another font configuration, another process, another hash seed: the same bytes."""
     (tmp_path / "fonts.conf").write_text('<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig></fontconfig>')
     code = (
-        "from tests.report.traces import merge_trace; from rowmerge_nb.report import mime_bundle; import hashlib;"
+        "from tests.report.building import merge_trace; from rowmerge_nb.report import mime_bundle; import hashlib;"
         "print(hashlib.sha256(mime_bundle(merge_trace())['text/html'].encode()).hexdigest())"
     )
     hashes = set()
     for seed, fonts in (("1", str(tmp_path / "fonts.conf")), ("2", None)):
         environment = {"PYTHONHASHSEED": seed, "PATH": ""} | ({"FONTCONFIG_FILE": fonts} if fonts else {})
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=traces.ROOT, env=environment
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=building.ROOT, env=environment
         )
         hashes.add(done.stdout)
     assert len(hashes) == 1
 
 
 def test_the_duplicate_check_stands_between_mark_distinct_and_transform_page():
-    dot = plan_dot(build_report(traces.merge_trace()))
+    dot = plan_dot(build_report(building.merge_trace()))
     assert dot.index("MarkDistinct") < dot.index("DuplicateCheck") < dot.index("transform_page")
 
 
 def test_the_exchange_of_mark_distinct_is_drawn_where_there_is_one():
-    assert "hash(unique_id)" in plan_dot(build_report(traces.merge_trace(Setup(mark_exchange=True))))
-    assert "hash(unique_id)" not in plan_dot(build_report(traces.merge_trace()))
+    assert "hash(unique_id)" in plan_dot(build_report(building.merge_trace(Setup(mark_exchange=True))))
+    assert "hash(unique_id)" not in plan_dot(build_report(building.merge_trace()))
 
 
 def test_explain_has_no_numbers_of_rows_and_a_dry_run_has_dashes():
@@ -123,7 +123,7 @@ def test_a_wide_table_is_drawn_with_its_first_columns_and_those_that_decide_a_pl
 
 
 def test_a_drawing_of_its_own_carries_its_style():
-    dot = plan_dot(build_report(traces.merge_trace()))
+    dot = plan_dot(build_report(building.merge_trace()))
     assert "prefers-color-scheme:dark" in dot_to_svg(dot, standalone=True)
     assert "<style>" not in dot_to_svg(dot)
 
@@ -141,3 +141,19 @@ def test_colours_of_the_drawing_are_those_of_the_style_sheet():
 
     for name, value in COLORS.items():
         assert f"--rm-{name}:{value}" in style_sheet()
+
+
+def test_under_change_only_updated_columns_the_redistribution_columns_end_at_transform_page():
+    dots = {
+        paradigm: pages_dot(build_report(building.merge_trace(Setup(paradigm=paradigm))))
+        for paradigm in (building.DELETE_AND_INSERT, building.ONLY_CHANGED)
+    }
+    assert dots[building.DELETE_AND_INSERT].count("ends here") == dots[building.ONLY_CHANGED].count("ends here") - 1
+    assert "before:p0:s -> after:s2:n" in dots[building.DELETE_AND_INSERT]
+    assert "before:p0:s" not in dots[building.ONLY_CHANGED]
+
+
+def test_where_no_sink_was_created_the_way_to_it_is_dashed():
+    dot = plan_dot(build_report(building.merge_trace(Setup(rows=()))))
+    assert "no\u00a0sink\u00a0was\u00a0created" in dot
+    assert dot.count("style=dashed") == 2

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.html import PageEntry, render_html, render_page, style_sheet
-from rowmerge_nb.report.model import build_report
-from tests.report import traces
+from rowmerge_nb.report.model import PARTS, build_report
+from tests.report import building, traces
 from tests.report.cases import CASES
 
 VOID = {"meta", "br", "wbr"}
@@ -87,6 +88,23 @@ def test_references_to_ids_are_to_ids_that_are_there(name):
             assert set(value.split()) <= set(reader.ids)
 
 
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", CASES)
+def test_every_part_can_be_asked_for_of_every_statement(name, part):
+    bundle = mime_bundle(CASES[name](), show=part, timings=True, number=3, first_line=5)
+    Reader(bundle["text/html"])
+
+
+def test_a_very_wide_table_shows_fewer_rows():
+    rows = [replace(building.ROWS[3], source=("x",) * 200, new=("x",) * 200) for _ in range(40)]
+    columns = [building.pa.field(f"c{n}", building.pa.string()) for n in range(200)]
+    trace = building.merge_trace(building.Setup(rows=rows, columns=columns, redistribution=("c3",)))
+    shown = html(trace)
+    assert "5 of 40 rows" in shown
+    assert "first 5 of 40 changed" in shown
+    assert len(shown) < 250_000
+
+
 def test_what_is_hostile_stays_text():
     shown = html(traces.hostile_trace())
     assert "<script" not in shown
@@ -100,29 +118,30 @@ def test_what_is_hostile_stays_text():
 
 
 def test_number_tells_outputs_of_one_statement_apart():
-    one, two = (Reader(html(traces.merge_trace(), number=number)).ids for number in (1, 2))
+    one, two = (Reader(html(building.merge_trace(), number=number)).ids for number in (1, 2))
     assert not set(one) & set(two)
-    assert html(traces.merge_trace(), number=1) == html(traces.merge_trace(), number=1)
+    assert html(building.merge_trace(), number=1) == html(building.merge_trace(), number=1)
 
 
 def test_a_small_statement_stays_small():
-    assert len(html(traces.merge_trace()).encode()) < 62_000
+    assert len(html(building.merge_trace()).encode()) < 62_000
 
 
 def test_folds_are_closed_until_they_are_asked_for():
-    assert "<details open>" not in html(traces.merge_trace())
-    assert html(traces.merge_trace(), show="calls,diff,stored").count("<details open>") == 3
+    assert "<details open>" not in html(building.merge_trace())
+    assert html(building.merge_trace(), show="calls,diff,stored").count("<details open>") == 3
 
 
 def test_show_leaves_out_the_other_parts():
-    shown = html(traces.merge_trace(), show="clauses")
+    shown = html(building.merge_trace(), show="clauses")
     assert "<svg" not in shown
     assert "rm-clauses" in shown
+    assert '<p class="rm-out"' in shown, "the outcome is always shown"
 
 
 def test_times_are_shown_only_when_asked_for():
     # The style sheet has a rule for the waterfall in any case.
-    without, with_times = (html(traces.merge_trace(), timings=timings).replace(style_sheet(), "") for timings in (False, True))
+    without, with_times = (html(building.merge_trace(), timings=timings).replace(style_sheet(), "") for timings in (False, True))
     assert "0.31" not in without
     assert "rm-wf" not in without
     assert "0.31 s" in with_times
@@ -140,7 +159,7 @@ def test_a_failed_statement_shows_rows_carets_and_a_remedy():
 
 def test_a_balance_that_does_not_hold_is_an_alert():
     assert 'role="alert">THE BALANCE DOES NOT HOLD' in html(traces.warning_trace())
-    assert "THE BALANCE" not in html(traces.merge_trace())
+    assert "THE BALANCE" not in html(building.merge_trace())
 
 
 def test_wide_tables_scroll_in_a_labelled_region():
@@ -162,8 +181,8 @@ def test_every_rule_of_the_style_sheet_is_ours():
 
 
 def test_a_page_holds_several_statements_with_one_style_sheet():
-    entries = [PageEntry(build_report(traces.merge_trace()), "One <merge>", "Look here."), traces.insert_trace()]
-    page = render_page([*entries, build_report(traces.merge_trace())], "Demo & more")
+    entries = [PageEntry(build_report(building.merge_trace()), "One <merge>", "Look here."), traces.insert_trace()]
+    page = render_page([*entries, build_report(building.merge_trace())], "Demo & more")
     assert page.startswith("<!doctype html>")
     reader = Reader(page.removeprefix("<!doctype html>"))
     assert len(reader.ids) == len(set(reader.ids))

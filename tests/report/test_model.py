@@ -10,9 +10,9 @@ from rowmerge_nb.report.clauses import build_lanes
 from rowmerge_nb.report.model import build_report
 from rowmerge_nb.report.phrases import phrase_text
 from rowmerge_nb.report.values import cell, visible
-from tests.report import traces
+from tests.report import building, traces
+from tests.report.building import ONLY_CHANGED, Setup
 from tests.report.cases import CASES
-from tests.report.traces import ONLY_CHANGED, Setup
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -21,12 +21,12 @@ def test_a_report_is_the_same_every_time(name):
 
 
 def test_the_outcome_counts_what_clauses_did():
-    sentence = phrase_text(build_report(traces.merge_trace()).outcome.sentence)
+    sentence = phrase_text(build_report(building.merge_trace()).outcome.sentence)
     assert sentence == "2 rows inserted, 3 updated, 1 deleted; 1 source row matched no clause. accounts 5 → 6 rows."
 
 
 def test_an_empty_source_changes_nothing():
-    report = build_report(traces.merge_trace(Setup(rows=())))
+    report = build_report(building.merge_trace(Setup(rows=())))
     assert phrase_text(report.outcome.sentence) == "No row changed. accounts 5 → 5 rows."
     assert "no writer: no row reached a sink" in phrase_text(report.outcome.meta)
     assert report.pages.rows == ()
@@ -50,8 +50,8 @@ def test_every_kind_of_statement_has_its_sentence(kind, facts, sentence):
 
 
 def test_updates_leave_as_two_rows_or_as_one():
-    assert build_report(traces.merge_trace()).plan.outputs == {"D": 4, "I": 5}
-    assert build_report(traces.merge_trace(Setup(paradigm=ONLY_CHANGED))).plan.outputs == {"D": 1, "U": 3, "I": 2}
+    assert build_report(building.merge_trace()).plan.outputs == {"D": 4, "I": 5}
+    assert build_report(building.merge_trace(Setup(paradigm=ONLY_CHANGED))).plan.outputs == {"D": 1, "U": 3, "I": 2}
     assert build_report(traces.explain_trace()).plan.outputs == {"D": None, "I": None}
 
 
@@ -66,7 +66,7 @@ def test_many_clauses_share_a_lane_per_operation():
 
 
 def test_channels_are_numbered_as_the_document_has_them():
-    channels = build_report(traces.merge_trace()).pages.channels
+    channels = build_report(building.merge_trace()).pages.channels
     assert [f"{channel.number} {channel.name}" for channel in channels.before] == [
         "0 address", "1 hash", "2 row_id", "3.0 customer", "3.1 purchases", "3.2 address", "3.3 present", "3.4 operation",
         "3.5 case_number", "4 case_number", "5 is_distinct",
@@ -81,19 +81,19 @@ def test_channels_are_numbered_as_the_document_has_them():
 @pytest.mark.parametrize("places", [(), ("address",), ("customer", "address")])
 def test_a_plan_tells_the_same_channels_as_its_pages(era, places):
     setup = Setup(era=era, redistribution=places)
-    assert build_report(traces.explain_trace(setup)).pages.channels == build_report(traces.merge_trace(setup)).pages.channels
+    assert build_report(traces.explain_trace(setup)).pages.channels == build_report(building.merge_trace(setup)).pages.channels
 
 
 def test_a_table_may_have_columns_called_like_channels():
-    columns = [traces.pa.field(name, traces.pa.string()) for name in ("hash", "row_id", "operation")]
-    rows = [replace(traces.ROWS[3], source=("a", "b", "c"), new=("a", "b", "c"))]
-    report = build_report(traces.merge_trace(Setup(columns=columns, redistribution=("row_id",), rows=rows)))
+    columns = [building.pa.field(name, building.pa.string()) for name in ("hash", "row_id", "operation")]
+    rows = [replace(building.ROWS[3], source=("a", "b", "c"), new=("a", "b", "c"))]
+    report = build_report(building.merge_trace(Setup(columns=columns, redistribution=("row_id",), rows=rows)))
     assert [channel.name for channel in report.pages.channels.columns] == ["hash", "row_id", "operation"]
     assert [cell.text for cell in report.pages.rows[0].after[0].columns] == ["a", "b", "c"]
 
 
 def test_in_the_current_era_a_row_without_a_clause_has_no_merge_row():
-    report = build_report(traces.merge_trace(Setup(era="current")))
+    report = build_report(building.merge_trace(Setup(era="current")))
     fay = report.pages.rows[4]
     assert (fay.name.text, fay.merge_null, fay.style, fay.after) == ("Fay", True, "N", ())
     assert [half.word for half in report.pages.rows[0].after] == ["UPDATE_DELETE", "UPDATE_INSERT"]
@@ -101,13 +101,13 @@ def test_in_the_current_era_a_row_without_a_clause_has_no_merge_row():
 
 
 def test_the_ledger_keeps_the_order_of_the_source():
-    rows = build_report(traces.merge_trace()).pages.rows
+    rows = build_report(building.merge_trace()).pages.rows
     assert [row.source for row in rows] == ["0", "1", "2", "3", "4", "5", "6"]
     assert [len(row.after) for row in rows] == [2, 1, 2, 1, 0, 1, 2]
 
 
 def test_changed_rows_have_old_and_new_values():
-    diff = build_report(traces.merge_trace()).diff
+    diff = build_report(building.merge_trace()).diff
     aaron, bill = diff.rows[:2]
     assert [(c.old.text, c.new.text, c.changed) for c in aaron.cells] == [
         ("Aaron", "Aaron", False),
@@ -119,20 +119,20 @@ def test_changed_rows_have_old_and_new_values():
 
 
 def test_without_a_witness_only_new_values_are_known():
-    diff = build_report(traces.merge_trace(Setup(witness=False))).diff
+    diff = build_report(building.merge_trace(Setup(witness=False))).diff
     assert diff.remark == "Old values were not recorded: new values only."
     assert all(cell.old is None for row in diff.rows for cell in row.cells)
 
 
 def test_long_values_that_differ_at_their_end_count_as_changed():
     long = "y" * 60
-    row = traces.Joined((long + "a", 1, "x"), 2, (long + "a", 1, "x"), (long + "b", 1, "x"), 0, (0, 0))
-    change = build_report(traces.merge_trace(Setup(rows=[row]))).diff.rows[0]
+    row = building.Joined((long + "a", 1, "x"), 2, (long + "a", 1, "x"), (long + "b", 1, "x"), 0, (0, 0))
+    change = build_report(building.merge_trace(Setup(rows=[row]))).diff.rows[0]
     assert [cell.changed for cell in change.cells] == [True, False, False]
 
 
 def test_the_row_count_is_that_of_table_finish():
-    finish = build_report(traces.merge_trace()).plan.of_kind("TableFinish")
+    finish = build_report(building.merge_trace()).plan.of_kind("TableFinish")
     assert finish.notes == ("2 fragments, row count 9 − 3 = 6",)
     assert (finish.in_text, finish.out_text) == ("2 fragments", "row count 6")
 
@@ -196,8 +196,8 @@ def test_importing_the_package_is_light():
 
 def test_a_report_needs_no_spark():
     code = (
-        "import sys; from tests.report.traces import merge_trace; from rowmerge_nb.report import mime_bundle;"
+        "import sys; from tests.report.building import merge_trace; from rowmerge_nb.report import mime_bundle;"
         "mime_bundle(merge_trace()); print('pyspark' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=traces.ROOT)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=building.ROOT)
     assert done.stdout.strip() == "False"

@@ -6,9 +6,9 @@ import pytest
 
 from rowmerge_nb.report.model import build_report
 from rowmerge_nb.report.text import render_text
-from tests.report import snapshot, traces
+from tests.report import building, snapshot, traces
+from tests.report.building import Setup
 from tests.report.cases import CASES
-from tests.report.traces import Setup
 
 
 def text(trace, **options):
@@ -35,31 +35,31 @@ def test_lines_are_those_of_the_cell():
 
 
 def test_times_are_shown_only_when_asked_for():
-    shown = text(traces.merge_trace(), timings=True)
+    shown = text(building.merge_trace(), timings=True)
     assert "0.31 s" in shown
     assert "at ms" in shown
-    assert " s\n" not in text(traces.merge_trace())
-    assert "ms" not in text(traces.merge_trace()).replace("sums", "").split()
+    assert " s\n" not in text(building.merge_trace())
+    assert "ms" not in text(building.merge_trace()).replace("sums", "").split()
 
 
 def test_show_takes_names_as_a_string_or_as_a_list():
-    assert text(traces.merge_trace(), show="clauses, diff") == text(traces.merge_trace(), show=["diff", "clauses"])
-    assert "transform_page: 7 rows in" not in text(traces.merge_trace(), show="clauses")
+    assert text(building.merge_trace(), show="clauses, diff") == text(building.merge_trace(), show=["diff", "clauses"])
+    assert "transform_page: 7 rows in" not in text(building.merge_trace(), show="clauses")
 
 
 def test_an_unknown_part_is_named():
     with pytest.raises(ValueError, match="no part 'diffs'; its parts are outcome, clauses, plan, pages, stored, calls, diff"):
-        text(traces.merge_trace(), show="diffs")
+        text(building.merge_trace(), show="diffs")
 
 
 def test_the_balance_adds_up_by_paradigm():
-    assert "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, the same" in text(traces.merge_trace())
-    only_changed = text(traces.merge_trace(Setup(paradigm=traces.ONLY_CHANGED)))
+    assert "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, the same" in text(building.merge_trace())
+    only_changed = text(building.merge_trace(Setup(paradigm=building.ONLY_CHANGED)))
     assert "Balance: 5 rows + 2 inserted − 1 deleted = 6 rows, the same" in only_changed
 
 
 def test_a_balance_that_does_not_hold_shouts():
-    shown = " ".join(text(replace(traces.merge_trace(), rows_after=7)).split())
+    shown = " ".join(text(replace(building.merge_trace(), rows_after=7)).split())
     assert (
         "THE BALANCE DOES NOT HOLD: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, but the connector counts 7 rows."
         in shown
@@ -67,11 +67,11 @@ def test_a_balance_that_does_not_hold_shouts():
 
 
 def test_a_balance_that_nobody_checked_says_so():
-    assert "the connector does not count its rows." in " ".join(text(replace(traces.merge_trace(), rows_after=None)).split())
+    assert "the connector does not count its rows." in " ".join(text(replace(building.merge_trace(), rows_after=None)).split())
 
 
 def test_no_balance_where_rows_are_not_counted():
-    assert "alance" not in text(traces.merge_trace(Setup(rows_before=None)))
+    assert "alance" not in text(building.merge_trace(Setup(rows_before=None)))
 
 
 def test_explain_shows_no_number_of_rows():
@@ -82,7 +82,7 @@ def test_explain_shows_no_number_of_rows():
 
 def test_matched_rows_without_a_clause_explain_their_present():
     assert "the document's example prints false" in " ".join(text(traces.nothing_fired_trace()).split())
-    assert "prints false" not in text(traces.merge_trace())
+    assert "prints false" not in text(building.merge_trace())
 
 
 def test_a_large_sample_shows_rows_of_every_clause():

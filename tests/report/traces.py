@@ -1,429 +1,26 @@
-"""Synthetic traces that follow the contracts exactly; the engine is not needed to test how its work is shown."""
+"""Synthetic traces; the engine is not needed to test how its work is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.trace import (
-    Call,
-    ClauseRecord,
-    DuplicateGroup,
-    ErrorRecord,
-    MatchedRow,
-    NoticeRecord,
-    PageSample,
-    StoredSample,
-    Trace,
-    WriterRecord,
-)
-from rowmerge_nb.plan.explain import NodeRecord
-from rowmerge_nb.plan.nodes import CaseBranch
+from rowmerge_nb.engine.trace import Call, DuplicateGroup, ErrorRecord, MatchedRow, NoticeRecord, Trace, WriterRecord
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.types import from_arrow
-
-ROOT = Path(__file__).parents[2]
-DELETE_AND_INSERT = "DELETE_ROW_AND_INSERT_ROW"
-ONLY_CHANGED = "CHANGE_ONLY_UPDATED_COLUMNS"
-
-STATEMENT = """\
-MERGE INTO accounts t USING monthly_accounts_update s
-  ON (t.customer = s.customer)
-WHEN MATCHED AND s.address = 'Berkeley' THEN
-  DELETE
-WHEN MATCHED AND s.customer = 'Joe Shmoe' THEN
-  UPDATE SET purchases = t.purchases + 100.0
-WHEN MATCHED THEN
-  UPDATE SET purchases = s.purchases + t.purchases, address = s.address
-WHEN NOT MATCHED AND s.purchases > 0 THEN
-  INSERT (customer, purchases, address)
-  VALUES (s.customer, s.purchases, s.address)"""
-
-ACCOUNTS = (
-    pa.field("customer", pa.string()),
-    pa.field("purchases", pa.decimal128(38, 0)),
-    pa.field("address", pa.string()),
+from tests.report.building import (
+    CLAUSES,
+    DELETE_AND_INSERT,
+    ROWS,
+    STATEMENT,
+    Clause,
+    Joined,
+    Setup,
+    clause_records,
+    merge_trace,
+    node,
 )
-
-
-@dataclass(frozen=True)
-class Clause:
-    """A WHEN clause of a synthetic statement."""
-
-    operation: Operation
-    condition: str
-    text: str
-    line: int = 1
-    values: tuple[str, ...] = ()
-
-    @property
-    def matched(self) -> bool:
-        return self.operation is not Operation.INSERT
-
-
-CLAUSES = (
-    Clause(
-        Operation.DELETE,
-        "present AND s.address = 'Berkeley'",
-        "WHEN MATCHED AND s.address = 'Berkeley' THEN\n  DELETE",
-        3,
-        ("NULL", "NULL", "t.address"),
-    ),
-    Clause(
-        Operation.UPDATE,
-        "present AND s.customer = 'Joe Shmoe'",
-        "WHEN MATCHED AND s.customer = 'Joe Shmoe' THEN\n  UPDATE SET purchases = t.purchases + 100.0",
-        5,
-        ("t.customer", "t.purchases + 100.0", "t.address"),
-    ),
-    Clause(
-        Operation.UPDATE,
-        "present",
-        "WHEN MATCHED THEN\n  UPDATE SET purchases = s.purchases + t.purchases, address = s.address",
-        7,
-        ("t.customer", "s.purchases + t.purchases", "s.address"),
-    ),
-    Clause(
-        Operation.INSERT,
-        "present IS NULL AND s.purchases > 0",
-        "WHEN NOT MATCHED AND s.purchases > 0 THEN\n  INSERT (customer, purchases, address)\n"
-        "  VALUES (s.customer, s.purchases, s.address)",
-        9,
-        ("s.customer", "s.purchases", "s.address"),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Joined:
-    """One row out of the join, with what its clause made of it."""
-
-    source: tuple[Any, ...]
-    case: int
-    new: tuple[Any, ...] | None = None
-    target: tuple[Any, ...] | None = None
-    row_id: Any = None
-    writers: tuple[int, ...] = (0, 0)
-
-
-ROWS = (
-    Joined(("Aaron", 6, "Arches"), 2, ("Aaron", 11, "Arches"), ("Aaron", 5, "Antioch"), 0, (0, 1)),
-    Joined(("Bill", 9, "Berkeley"), 0, None, ("Bill", 7, "Buena"), 1, (0,)),
-    Joined(("Carol", 9, "Centreville"), 2, ("Carol", 12, "Centreville"), ("Carol", 3, "Cambridge"), 2, (0, 1)),
-    Joined(("Ed", 7, "Etherville"), 3, ("Ed", 7, "Etherville"), writers=(1,)),
-    Joined(("Fay", None, "Falmouth"), -1),
-    Joined(("Gus", 2, "Gilroy"), 3, ("Gus", 2, "Gilroy"), writers=(0,)),
-    Joined(("Joe Shmoe", 4, "Jamestown"), 1, ("Joe Shmoe", 112, "Jamestown"), ("Joe Shmoe", 12, "Jamestown"), 4, (1, 0)),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setup:
-    """What a synthetic merge is made of."""
-
-    rows: Sequence[Joined] = ROWS
-    clauses: Sequence[Clause] = CLAUSES
-    columns: Sequence[pa.Field] = ACCOUNTS
-    redistribution: Sequence[str] = ("address",)
-    row_id: pa.DataType = field(default_factory=pa.int64)
-    paradigm: str = DELETE_AND_INSERT
-    era: str = "documents"
-    statement: str = STATEMENT
-    rows_before: int | None = 5
-    writers: int = 2
-    mark_exchange: bool = False
-    witness: bool = True
-    statement_target: str = "accounts"
-    source: str = "monthly_accounts_update"
-    source_columns: Sequence[pa.Field] | None = None
-
-    def operation(self, row: Joined) -> Operation:
-        return self.clauses[row.case].operation if row.case >= 0 else Operation.NONE
-
-
-def merge_trace(setup: Setup | None = None, **changes: Any) -> Trace:
-    """Make the trace of a finished MERGE; keyword arguments replace fields of the trace."""
-    setup = setup or Setup()
-    pages = page_sample(setup)
-    counts = {number: sum(row.case == number for row in setup.rows) for number in range(-1, len(setup.clauses))}
-    writers = writer_records(setup, pages)
-    inserts = sum(row["operation"] in (1, 4) for row in pages.after.to_pylist())
-    deletes = sum(row["operation"] in (2, 5) for row in pages.after.to_pylist())
-    after = None if setup.rows_before is None else setup.rows_before + inserts - deletes
-    matched = sum(row.target is not None for row in setup.rows)
-    trace = Trace(
-        statement=setup.statement,
-        kind="MERGE",
-        state="finished",
-        target=setup.statement_target,
-        qualified=f"memory.default.{setup.statement_target}",
-        connector="memory",
-        catalog="memory",
-        paradigm=setup.paradigm,
-        era=setup.era,
-        plan=plan_records(setup),
-        rows=row_counts(setup, pages),
-        clauses=clause_records(setup, counts),
-        joined=len(setup.rows),
-        matched=matched,
-        unmatched=len(setup.rows) - matched,
-        source_rows=len(setup.rows),
-        count=sum(writer.counted for writer in writers),
-        rows_before=setup.rows_before,
-        rows_after=after,
-        pages=pages,
-        stored=stored_samples(setup, pages),
-        writers=writers,
-        calls=merge_calls(setup, writers),
-        seconds={"analysis": 0.012, "planning": 0.007, "execution": 0.291, "total": 0.310},
-    )
-    return replace(trace, **changes)
-
-
-def page_sample(setup: Setup) -> PageSample:
-    """Make the pages before and after ``transform_page`` from the joined rows."""
-    before, after, produced, writers, witness = [], [], [], [], []
-    for number, row in enumerate(setup.rows):
-        before.append(_before_row(setup, row))
-        halves = _halves(setup, row, before[-1])
-        after += halves
-        produced.append(len(halves))
-        writers += list(row.writers[: len(halves)]) or []
-        witness.append([row.source, row.target, number])
-    return PageSample(
-        before=_batch(before, before_schema(setup)),
-        after=_batch(after, after_schema(setup)),
-        produced=tuple(produced),
-        writers=tuple(writers),
-        witness=_witness(setup, witness) if setup.witness else None,
-        total_before=len(before),
-        total_after=len(after),
-        complete=True,
-    )
-
-
-def before_schema(setup: Setup) -> pa.Schema:
-    """Channels before ``transform_page``."""
-    control = [("present", pa.bool_()), ("operation", pa.int8()), ("case_number", pa.int32())]
-    merge_row = pa.struct([*setup.columns, *(pa.field(name, kind) for name, kind in control)])
-    places = [column for column in setup.columns if column.name in setup.redistribution]
-    hashed = [pa.field("hash", pa.int64())] if places else []
-    rest = [("row_id", setup.row_id), ("merge_row", merge_row), ("case_number", pa.int32()), ("is_distinct", pa.int8())]
-    return pa.schema([*places, *hashed, *(pa.field(name, kind) for name, kind in rest)])
-
-
-def after_schema(setup: Setup) -> pa.Schema:
-    """Channels after ``transform_page``."""
-    number = [pa.field("case_number", pa.int32())] if setup.era == "current" else []
-    rest = [pa.field("row_id", setup.row_id), pa.field("insert_from_update", pa.int8())]
-    return pa.schema([*setup.columns, pa.field("operation", pa.int8()), *number, *rest])
-
-
-def _places(setup: Setup) -> list[int]:
-    return [index for index, column in enumerate(setup.columns) if column.name in setup.redistribution]
-
-
-def _before_row(setup: Setup, row: Joined) -> list[Any]:
-    places = _places(setup)
-    old = [row.target[index] if row.target else None for index in places]
-    operation = setup.operation(row)
-    data: list[Any] = list(row.new) if row.new is not None else [None] * len(setup.columns)
-    if row.new is None and row.target is not None:
-        for index in places:
-            data[index] = row.target[index]
-    merge_row: Any = (*data, row.target is not None, int(operation), row.case)
-    if setup.era == "current" and operation is Operation.NONE:
-        merge_row = None
-    hashed = [1_000_003 * (sum(map(ord, str(old[0]))) if old[0] else 1) ** 4] if places else []
-    return [*old, *hashed, row.row_id, merge_row, row.case, 1]
-
-
-def _halves(setup: Setup, row: Joined, before: list[Any]) -> list[list[Any]]:
-    operation = setup.operation(row)
-    number = [row.case if setup.paradigm == ONLY_CHANGED else 0] if setup.era == "current" else []
-    kept = [row.target[i] if row.target and i in _places(setup) else None for i in range(len(setup.columns))]
-    new = list(row.new) if row.new is not None else kept
-    current = setup.era == "current"
-    if operation is Operation.NONE:
-        return []
-    if operation is Operation.INSERT:
-        return [[*new, 1, *number, None, 0]]
-    if operation is Operation.DELETE:
-        return [[*kept, 2, *number, row.row_id, 0]]
-    if setup.paradigm == ONLY_CHANGED:
-        return [[*new, 3, *number, row.row_id, 0]]
-    return [[*kept, 5 if current else 2, *number, row.row_id, 0], [*new, 4 if current else 1, *number, None, 1]]
-
-
-def _batch(rows: list[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.record_batch([_array([row[i] for row in rows], column.type) for i, column in enumerate(schema)], schema=schema)
-
-
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Make a channel; structs from tuples, since two of their fields may have one name."""
-    if not pa.types.is_struct(kind) or any(isinstance(value, dict) for value in values):
-        return pa.array(values, kind)
-    fields = list(kind)
-    parts = [_array([None if value is None else value[i] for value in values], part.type) for i, part in enumerate(fields)]
-    return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array([value is None for value in values], pa.bool_()))
-
-
-def _witness(setup: Setup, rows: list[list[Any]]) -> pa.RecordBatch:
-    sources = list(setup.source_columns or setup.columns)
-    schema = pa.schema([("source", pa.struct(sources)), ("target", pa.struct(list(setup.columns))), ("source_row", pa.int64())])
-    return _batch(rows, schema)
-
-
-def writer_records(setup: Setup, pages: PageSample) -> tuple[WriterRecord, ...]:
-    """Count per writer what the after page says."""
-    records = []
-    for writer in range(setup.writers):
-        rows = [row for row, place in zip(pages.after.to_pylist(), pages.writers, strict=True) if place == writer]
-        if not rows:
-            continue
-        counts: dict[int, int] = {}
-        for row in rows:
-            counts[row["operation"]] = counts.get(row["operation"], 0) + 1
-        counted = len(rows) - sum(row["insert_from_update"] for row in rows)
-        records.append(WriterRecord(writer, counts, 1, 1, 96, counted))
-    return tuple(records)
-
-
-def stored_samples(setup: Setup, pages: PageSample) -> tuple[StoredSample, ...]:
-    """Take the sinks' pages out of the after page."""
-    samples = []
-    for writer in range(setup.writers):
-        keep = pa.array([place == writer for place in pages.writers], pa.bool_())
-        page = pages.after.filter(keep)
-        if page.num_rows:
-            samples.append(StoredSample(writer, page.select(list(range(page.num_columns - 1))), page.num_rows))
-    return tuple(samples)
-
-
-def clause_records(setup: Setup, counts: Mapping[int, int] | None) -> tuple[ClauseRecord, ...]:
-    """Make the clause records; without counts as EXPLAIN has them."""
-    records = [
-        ClauseRecord(number, clause.operation, clause.matched, clause.text, clause.line, counts[number] if counts else None)
-        for number, clause in enumerate(setup.clauses)
-    ]
-    return (*records, ClauseRecord(-1, Operation.NONE, None, "", 0, counts[-1] if counts else None))
-
-
-def merge_calls(setup: Setup, writers: Sequence[WriterRecord]) -> tuple[Call, ...]:
-    """List the calls of a finished merge in the log's order."""
-    calls: list[tuple[str, str, str, int | None, int | None]] = [
-        ("coordinator", "get_merge_row_id_column_handle", f"row_id {from_arrow(setup.row_id)}", None, None),
-        ("coordinator", "get_row_change_paradigm", setup.paradigm, None, None),
-        ("coordinator", "get_insert_layout", "partitioned by address" if setup.redistribution else "none", None, None),
-        ("coordinator", "get_update_layout", "none", None, None),
-        ("coordinator", "begin_merge", setup.statement_target, None, None),
-    ]
-    calls += [(f"writer {w.writer}", "create_merge_sink", "", None, None) for w in writers]
-    for w in writers:
-        carries = ", ".join(f"{Operation(op).letter} {count}" for op, count in sorted(w.rows.items(), reverse=True))
-        calls.append((f"writer {w.writer}", "store_merged_rows", carries, sum(w.rows.values()), 412))
-    calls += [(f"writer {w.writer}", "finish", "1 fragment", None, w.fragment_bytes) for w in writers]
-    calls.append(("coordinator", "finish_merge", f"{len(writers)} fragments", None, sum(w.fragment_bytes for w in writers)))
-    calls.append(("coordinator", "commit", "", None, None))
-    return tuple(
-        Call(order, where, method, carries, rows, size, seconds=0.001 * order, started=0.02 * order)
-        for order, (where, method, carries, rows, size) in enumerate(calls, 1)
-    )
-
-
-def _layout(schema: pa.Schema | Sequence[pa.Field]) -> tuple[tuple[str, str], ...]:
-    return tuple((column.name, str(from_arrow(column.type))) for column in schema)
-
-
-def plan_records(setup: Setup) -> tuple[NodeRecord, ...]:
-    """Describe the plan of a merge, the root first."""
-    columns = _layout(setup.columns)
-    row_id = ("row_id", str(from_arrow(setup.row_id)))
-    unique, present = ("unique_id", "bigint"), ("present", "boolean")
-    before = _layout(before_schema(setup))
-    marked = (*before[:-4], unique, *before[-4:])
-    after = _layout(after_schema(setup))
-    places = ", ".join(setup.redistribution)
-    writes = (("partialrows", "bigint"), ("fragment", "varbinary"))
-    target, source = setup.statement_target, setup.source
-    nodes = [
-        node("n13", "Output", "Output", "", (("rows", "bigint"),), ("n12",)),
-        node("n12", "TableFinish", "TableCommit", target, (("rows", "bigint"),), ("n11",)),
-        node("n11", "MergeWriter", "MergeWriter", target, writes, ("n10",) if setup.redistribution else ("n9",)),
-    ]
-    if setup.redistribution:
-        layouts = {"insert": f"hash({places})", "update": "as insert"}
-        nodes.append(node("n10", "Exchange", "Exchange", f"insert = hash({places})", after, ("n9",), **layouts))
-    facts = {"paradigm": setup.paradigm, "redistribution": places}
-    nodes += [
-        node("n9", "MergeProcessor", "MergeProcessor", setup.paradigm, after, ("n8",), **facts),
-        node("n8", "DuplicateCheck", "Filter", "is_distinct", marked, ("n7",)),
-        node(
-            "n7",
-            "MarkDistinct",
-            "MarkDistinct",
-            "(unique_id, case_number)",
-            marked,
-            ("n6",),
-            exchange="yes" if setup.mark_exchange else "no",
-        ),
-        node("n6", "Project", "Project", "case_number := merge_row.case_number", marked[:-1], ("n5",)),
-        replace(node("n5", "Project", "Project", "merge_row := CASE", marked[:-2], ("n4",)), branches=case_branches(setup)),
-        node("n4", "Join", "RightJoin", "t.customer = s.customer", (*columns, row_id, unique, present, *columns), ("n3", "n20")),
-        node("n3", "Project", "Project", "present := true", (*columns, row_id, unique, present), ("n2",)),
-        node("n2", "AssignUniqueId", "AssignUniqueId", "unique_id", (*columns, row_id, unique), ("n1",)),
-        node("n1", "TableScan", "TableScan", f"{target} t", (*columns, row_id), (), role="target", alias="t"),
-        node("n20", "TableScan", "TableScan", f"{source} s", columns, (), role="source", alias="s"),
-    ]
-    return tuple(nodes)
-
-
-def node(
-    identity: str,
-    kind: str,
-    name: str,
-    arguments: str,
-    layout: tuple[tuple[str, str], ...],
-    sources: tuple[str, ...],
-    **attributes: str,
-) -> NodeRecord:
-    """Make a node record with the meaning that the plan's class has."""
-    from rowmerge_nb.plan import nodes
-
-    meaning = getattr(nodes, kind).meaning
-    return NodeRecord(identity, kind, name, arguments, (), layout, sources, meaning, (), attributes)
-
-
-def case_branches(setup: Setup) -> tuple[CaseBranch, ...]:
-    """Make the CASE's branches, ELSE last."""
-    branches = [
-        CaseBranch(n, c.operation, c.matched, c.condition, "", c.values or ("NULL",) * len(setup.columns), (), c.text, c.line)
-        for n, c in enumerate(setup.clauses)
-    ]
-    other = tuple(f"t.{c.name}" if c.name in setup.redistribution else "NULL" for c in setup.columns)
-    return (*branches, CaseBranch(-1, Operation.NONE, None, "ELSE", "", other, (), "", 0))
-
-
-def row_counts(setup: Setup, pages: PageSample) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
-    """Count rows in and out of every node."""
-    target, joined, after = setup.rows_before, pages.total_before, pages.total_after
-    counts: dict[str, tuple[tuple[int | None, ...], int | None]] = {
-        "n1": ((), target),
-        "n2": ((target,), target),
-        "n3": ((target,), target),
-        "n20": ((), joined),
-        "n4": ((target, joined), joined),
-    }
-    counts |= dict.fromkeys(("n5", "n6", "n7", "n8"), ((joined,), joined))
-    counts["n9"] = ((joined,), after)
-    if setup.redistribution:
-        counts["n10"] = ((after,), after)
-    counts["n11"] = ((after,), None)
-    return counts
 
 
 def explain_trace(setup: Setup | None = None, state: str = "explained") -> Trace:
@@ -645,3 +242,37 @@ def hostile_trace() -> Trace:
     names = {"statement_target": '"<img src=x>"', "source": '"</svg><script>"'}
     statement = f'MERGE INTO "<img src=x>" -- {EVIL}\n</pre></div>'
     return merge_trace(Setup(rows=rows, clauses=clauses, columns=columns, rows_before=1, writers=1, statement=statement, **names))
+
+
+def pruned_trace() -> Trace:
+    """Make a merge whose plan drops target rows that no source row can match, and whose source is a query."""
+    trace = merge_trace()
+    records = []
+    for record in trace.plan:
+        if record.id == "n2":
+            semi = node("n21", "SemiJoin", "SemiJoin", "t.customer = s.customer", record.layout[:-1], ("n1",))
+            records += [replace(record, sources=("n21",)), semi]
+        elif record.id == "n20":
+            text = "SELECT customer, sum(purchases) AS purchases, max(address) AS address FROM updates GROUP BY customer"
+            records.append(node("n20", "Source", "Source", text, record.layout, ()))
+        else:
+            records.append(record)
+    counts = {**trace.rows, "n21": ((5,), 4), "n2": ((4,), 4), "n3": ((4,), 4), "n4": ((4, 7), 7)}
+    return replace(trace, plan=tuple(records), rows=counts)
+
+
+def update_trace() -> Trace:
+    """Make an UPDATE: a processor over the filtered scan, with an exchange and no WHEN clauses."""
+    scan = (("customer", "varchar"), ("address", "varchar"), ("row_id", "bigint"))
+    after = (*scan[:2], ("operation", "tinyint"), scan[2], ("insert_from_update", "tinyint"))
+    plan = (
+        node("n6", "Output", "Output", "", (("rows", "bigint"),), ("n5",)),
+        node("n5", "TableFinish", "TableCommit", "accounts", (("rows", "bigint"),), ("n4",)),
+        node("n4", "MergeWriter", "MergeWriter", "accounts", (("fragment", "varbinary"),), ("n3",)),
+        node("n3", "Exchange", "Exchange", "insert = hash(address)", after, ("n2",)),
+        node("n2", "MergeProcessor", "MergeProcessor", DELETE_AND_INSERT, after, ("n1",), redistribution="address"),
+        node("n1", "TableScan", "TableScan", "accounts", scan, (), role="target"),
+    )
+    counts = {"n1": ((), 2), "n2": ((2,), 4), "n3": ((4,), 4), "n4": ((4,), None)}
+    writer = WriterRecord(0, {1: 2, 2: 2}, 1, 1, 80, 2)
+    return simple_trace("UPDATE", plan=plan, rows=counts, count=2, paradigm=DELETE_AND_INSERT, writers=(writer,))
