@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.memory import MemoryConnector as MemoryConnector
     from rowmerge_nb.default import default_engine as default_engine
     from rowmerge_nb.default import run as run
-    from rowmerge_nb.machine import doctor as doctor
     from rowmerge_nb.engine.engine import Engine as Engine
     from rowmerge_nb.engine.result import Result as Result
     from rowmerge_nb.engine.trace import Trace as Trace
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.errors import RowMergeError as RowMergeError
     from rowmerge_nb.errors import SetupError as SetupError
     from rowmerge_nb.errors import StatementInterrupted as StatementInterrupted
+    from rowmerge_nb.machine import doctor as doctor
     from rowmerge_nb.spi.connector import Connector as Connector
     from rowmerge_nb.spi.operations import Era as Era
     from rowmerge_nb.spi.operations import Operation as Operation

@@ -185,7 +185,7 @@ def case_expression(case: SearchedCase) -> str:
 
     An ELSE branch without values stands for a NULL row.
     """
-    types = [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
+    types = merge_row_types(case)
     parts = [
         f"WHEN {branch.spark_condition} THEN {_row(branch, types)}"
         if branch.matched is not None
@@ -196,10 +196,20 @@ def case_expression(case: SearchedCase) -> str:
     return f"CASE {' '.join(parts)} END"
 
 
+def merge_row_types(case: SearchedCase) -> list[str]:
+    """Give Spark's names of the types of the merge row's fields."""
+    return [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
+
+
+def case_value(value: str, kind: str) -> str:
+    """Print a value of the merge row."""
+    return f"CAST({value} AS {kind})"
+
+
 def _row(branch: CaseBranch, types: Sequence[str]) -> str:
     present = {True: "true", False: "false", None: f"({PRESENT} IS NOT NULL)"}[branch.matched]
     values = [*branch.spark_values, present, str(int(branch.operation)), str(branch.number)]
-    fields = (f"'f{i}', CAST({value} AS {kind})" for i, (value, kind) in enumerate(zip(values, types, strict=True)))
+    fields = (f"'f{i}', {case_value(value, kind)}" for i, (value, kind) in enumerate(zip(values, types, strict=True)))
     return f"named_struct({', '.join(fields)})"
 
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowmerge_nb.engine.action import collect, fragments_and_records
+from rowmerge_nb.engine.blame import blame
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
 from rowmerge_nb.engine.failures import translate
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
 from rowmerge_nb.engine.trace import ClauseRecord, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.explain import describe
-from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode
+from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode, Project
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, spark_text
 from rowmerge_nb.spi.handles import ColumnHandle
@@ -97,6 +98,7 @@ class MergeRun:
             return self._trace("finished", facts, account, groups)
         except BaseException as failure:
             error = self._interrupted(step) if isinstance(failure, KeyboardInterrupt) else _translated(failure, step)
+            self._place(error, failure)
             self.failure = self._failed(error, account)
             raise error from failure
 
@@ -218,6 +220,25 @@ class MergeRun:
             msg = "The statement has not been planned"
             raise ValueError(msg)
         return self.plan
+
+    def _place(self, error: RowMergeError, failure: BaseException) -> None:
+        """Say which expression a run-time error comes from, or which clause was matched twice."""
+        if self.plan is None or error.line is not None:
+            return
+        span = None
+        if isinstance(error, DuplicateMatchError) and error.groups:
+            numbers = {source.case_number for source in error.groups[0].sources}
+            clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
+            span = clauses[-1].span if clauses else self.analysis.on.span
+        else:
+            case = next(node.case for node in _chain(self.plan) if isinstance(node, Project) and node.case is not None)
+            found = blame(failure, case, self.analysis)
+            if found is not None:
+                expression, words = found
+                span = expression.span
+                error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
+        if span is not None:
+            error.line, error.column, error.length = span.line, span.column, span.end - span.start
 
     def _interrupted(self, step: str) -> StatementInterrupted:
         return StatementInterrupted("The statement was interrupted", step=step)

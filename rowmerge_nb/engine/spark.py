@@ -6,6 +6,7 @@ Nothing of PySpark is imported before a session is asked for.
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import shutil
 import sys
@@ -14,7 +15,7 @@ import threading
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rowmerge_nb.engine.java import find_java, make_java_home
 from rowmerge_nb.errors import SetupError
@@ -58,7 +59,10 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 _JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-UsePerfData"
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 
+_PREFIX = "rowmerge_nb-"
+
 _lock = threading.RLock()
+_locks: list[TextIO] = []
 _own: set[SparkSession] = set()
 """The sessions that `create_session` gave and nobody has stopped yet; they share one Spark context that is ours."""
 
@@ -135,7 +139,9 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
         msg = "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be started in it"
         raise SetupError(msg, hint="Pass your session: Engine(spark=SparkSession.builder.getOrCreate())")
     java = find_java()
-    private = Path(tempfile.mkdtemp(prefix="rowmerge_nb-"))
+    _sweep()
+    private = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    _lock_directory(private)
     # Registered before Spark runs anything of its own at exit, hence run after it.
     atexit.register(_clean_up, private)
     log_settings = private / "log4j2.properties"
@@ -201,6 +207,27 @@ def _set_environment(values: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+def _lock_directory(private: Path) -> bool:
+    """Lock a directory for as long as this process lives; False if another process has done so."""
+    file = (private / "lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return False
+    _locks.append(file)
+    return True
+
+
+def _sweep() -> None:
+    """Remove what processes that were killed have left: a kernel's restart runs nothing at exit."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        # Without a lock file it is just being made, or not ours at all.
+        if (left / "lock").is_file() and os.access(left / "lock", os.W_OK) and _lock_directory(left):
+            shutil.rmtree(left, ignore_errors=True)
+            _locks.pop().close()
 
 
 def _clean_up(private: Path) -> None:

@@ -39,7 +39,7 @@ class FakeEngine:
             )  # fmt: skip
             error.statement = sql
             raise error
-        return Result(Trace(statement=sql, kind="DROP TABLE", state="finished", target=sql.split()[-1]))
+        return Result(Trace(statement=sql, kind="DROP TABLE", state="finished", target=sql.rsplit(maxsplit=1)[-1]))
 
     def explain(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result

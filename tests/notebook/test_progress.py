@@ -47,9 +47,7 @@ def test_a_failed_cell_stops_the_notebook_and_shows_the_report_and_one_line(tmp_
     outputs, after = execute(tmp_path, "%%merge\nSELECT FAIL PAUSE", "1 + 1", allow_errors=True)
     assert [output["output_type"] for output in outputs] == ["display_data", "error"]
     assert outputs[1]["ename"] == "AnalysisError"
-    assert outputs[1]["traceback"] == [
-        "AnalysisError: COLUMN_NOT_FOUND: cell line 2, column 8: Column 'FAIL' cannot be resolved"
-    ]
+    assert outputs[1]["traceback"] == ["AnalysisError: COLUMN_NOT_FOUND: cell line 2, column 8: Column 'FAIL' cannot be resolved"]
     assert after[0]["data"]["text/plain"] == "2"
 
 
@@ -61,7 +59,7 @@ def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
         progress.step("start Spark")
         progress._thread.join(0.7)
     shown = capsys.readouterr().err
-    assert shown.startswith("\rstarting Spark, 1 s") or shown.startswith("\rstarting Spark, 0 s")
+    assert shown.startswith(("\rstarting Spark, 0 s", "\rstarting Spark, 1 s"))
     assert shown.endswith(" \r")
 
 

@@ -22,7 +22,7 @@ from rowmerge_nb.notebook.template import render, sql_text
         (Decimal("1.50"), "DECIMAL '1.50'"),
         (dt.date(2024, 2, 29), "DATE '2024-02-29'"),
         (dt.time(1, 2, 3), "TIME '01:02:03'"),
-        (dt.datetime(2024, 2, 29, 1, 2, 3, 400), "TIMESTAMP '2024-02-29 01:02:03.000400'"),
+        (dt.datetime.fromisoformat("2024-02-29T01:02:03.000400"), "TIMESTAMP '2024-02-29 01:02:03.000400'"),
         (dt.datetime(2024, 2, 29, tzinfo=dt.timezone(dt.timedelta(hours=-3, minutes=-30))), "TIMESTAMP '2024-02-29 00:00:00 -03:30'"),
         (b"\x00\xff", "X'00ff'"),
         ("accounts", "accounts"),
