@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "doctor"]
 
-_NEEDED: Final = ("pyspark", "pyarrow", "sqlglot", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
+_NEEDED: Final = ("pyspark", "pyarrow", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
 _OPTIONAL: Final = {"polars": "DataFrames of polars as sources"}
 
 

@@ -13,7 +13,7 @@ import pytest
 import rowmerge_nb
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "sqlglot", "jinja2", "pygraphviz")
+HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "jinja2", "pygraphviz")
 
 
 def in_new_process(code: str) -> str:

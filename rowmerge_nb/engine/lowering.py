@@ -39,8 +39,10 @@ from rowmerge_nb.plan.nodes import (
     TableWriter,
 )
 from rowmerge_nb.plan.planner import UNIQUE_ID, quote
+from rowmerge_nb.plan.rules import estimated_rows
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, PRESENT, ROW_ID
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -51,6 +53,8 @@ __all__ = ["Context", "Tables", "lower"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
+SMALL_ROWS = 10_000
+"""Up to here one writer takes all rows of an INSERT."""
 
 
 class Tables(Protocol):
@@ -272,7 +276,10 @@ def _(node: MergeWriter, context: Context) -> Any:
 def _(node: TableWriter, context: Context) -> Any:
     required, make_sink = context.tables.page_sinks()
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
-    return lower(node.source, context).mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
+    rows = lower(node.source, context)
+    if (estimated_rows(node.source) or SMALL_ROWS + 1) <= SMALL_ROWS:
+        rows = rows.coalesce(1)
+    return rows.mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
 
 
 def merge_layout(node: MergeProcessor) -> MergeLayout:

@@ -233,6 +233,23 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
     )
 
 
+def _writers(after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
+    """Find out which writer got each sampled row, by the pages that the writers kept; -1 where those do not tell.
+
+    A row's content decides its writer, so rows that look the same went the same way, except where rows are spread evenly.
+    """
+    found: dict[str, int] = {}
+    for record in records:
+        if record.stored is not None:
+            for row in _rows_as_text(record.stored):
+                found[row] = record.partition if found.get(row, record.partition) == record.partition else -1
+    return tuple(found.get(row, -1) for row in _rows_as_text(after.select(list(range(after.num_columns - 1)))))
+
+
+def _rows_as_text(page: Page) -> list[str]:
+    return [repr(row) for row in zip(*(column.to_pylist() for column in page.columns), strict=True)]
+
+
 def _pages(records: Sequence[TaskRecord]) -> PageSample | None:
     parts = [part for record in records for part in record.sampled]
     before, after = sum(r.before for r in records), sum(r.after for r in records)
@@ -244,7 +261,7 @@ def _pages(records: Sequence[TaskRecord]) -> PageSample | None:
         before=pa.concat_batches([part.before for part in parts]),
         after=pa.concat_batches([part.after for part in parts]),
         produced=tuple(int(n) for part in parts for n in part.produced),
-        writers=(-1,) * sum(part.after.num_rows for part in parts),
+        writers=_writers(pa.concat_batches([part.after for part in parts]), records),
         witness=None if any(w is None for w in witnesses) else pa.concat_batches(witnesses),
         total_before=before,
         total_after=after,

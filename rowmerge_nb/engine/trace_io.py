@@ -38,7 +38,7 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     >>> load_trace(file).kind
     'DROP TABLE'
     """
-    Path(path).write_text(json.dumps({"format": FORMAT, "trace": _encode(trace)}, ensure_ascii=False), encoding="utf-8")
+    Path(path).write_text(json.dumps({FORMAT: _encode(trace)}, ensure_ascii=False), encoding="utf-8")
 
 
 def load_trace(path: str | Path) -> Trace:
@@ -49,12 +49,13 @@ def load_trace(path: str | Path) -> Trace:
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            raise KeyError(content["format"])
-        decoded: Trace = _decode(content["trace"])
+        # The format is the key under which the trace is kept, so that another one is simply not there.
+        decoded: Trace = _decode(content[FORMAT])
     except (OSError, ValueError, KeyError, TypeError) as error:
         msg = f"'{path}' cannot be opened as a trace: {type(error).__name__}: {error}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Write one with save_trace; this version reads '{FORMAT}'.") from error
+        raise RowMergeError(
+            msg, code="INVALID_ARGUMENTS", hint=f"Write one with save_trace; this version reads '{FORMAT}'."
+        ) from error
     return decoded
 
 

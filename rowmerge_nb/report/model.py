@@ -156,4 +156,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
     elif report.state == "failed":
         # The plan and the channels of a statement that failed are no answer to the question why.
         wanted -= {"clauses", "plan", "pages"}
+    elif report.state == "finished" and report.kind != "MERGE":
+        # One sentence is what one wants of a CREATE or INSERT beside the statement that it prepares.
+        wanted = {"outcome"}
     return tuple(name for name in PARTS if name in wanted and (name == "outcome" or getattr(report, name) is not None))
