@@ -11,6 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.action import collect, fragments_and_records
 from rowmerge_nb.engine.blame import blame
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
+from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.failures import translate
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import DuplicateGroup
     from rowmerge_nb.engine.transaction import StatementTransaction
     from rowmerge_nb.plan.nodes import Output, Symbol
+    from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analysis import MergeAnalysis, Notice
@@ -107,14 +109,17 @@ class MergeRun:
     def _metadata(self) -> ConnectorMetadata:
         return self.transaction.metadata(self.analysis.target.catalog)
 
+    def _target_handle(self) -> ConnectorTableHandle:
+        handle = self.analysis.target.handle
+        if handle is None:
+            msg = f"The analyzer has let '{self.analysis.target.display}' through, which is not a table"
+            raise ValueError(msg)
+        return handle
+
     def _facts(self) -> TargetFacts:
         """Ask the connector what the planner must know, in the document's order."""
         session, log, metadata = self.transaction.session, self.transaction.log, self._metadata()
-        handle = self.analysis.target.handle
-        if handle is None:
-            msg = f"'{self.analysis.target.display}' is a DataFrame of the notebook; it cannot be merged into"
-            hint = f"Register it as a table first: engine.register({self.analysis.target.display!r}, ...)."
-            raise ConnectorError(msg, line=1, column=1, hint=hint)
+        handle = self._target_handle()
         row_id = log.call(
             "get_merge_row_id_column_handle",
             lambda: metadata.get_merge_row_id_column_handle(session, handle),
@@ -138,9 +143,7 @@ class MergeRun:
     def _begin(self, facts: TargetFacts) -> None:
         """Begin the merge: from here on the target is scanned by the handle that the connector gives."""
         self.options.step("begin_merge")
-        session, metadata, handle = self.transaction.session, self._metadata(), self.analysis.target.handle
-        if handle is None:
-            return
+        session, metadata, handle = self.transaction.session, self._metadata(), self._target_handle()
         updated = self._updated_columns() if self.options.era is Era.CURRENT else None
         arguments = (session, handle) if updated is None else (session, handle, updated)
         with self._timed("begin_merge"):
@@ -197,12 +200,15 @@ class MergeRun:
         node: PlanNode = self._plan()
         while not isinstance(node, MarkDistinct):
             node = node.sources[0]
-        rows = lower(node.source, replace(context, witness=True))
-        wanted = rows.where(F.col("unique_id").isin(account.failing[:20])).select(
-            "unique_id", "case_number", "row_id", "`$witness`"
-        )
-        table = collect(context.spark, wanted, self.transaction.session.query_id).combine_chunks()
-        return [batch.rename_columns(["unique_id", "case_number", "row_id", "witness"]) for batch in table.to_batches()]
+        witnessed = replace(context, witness=True)
+        wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
+        rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
+        pages = collect(context.spark, rows, self.transaction.session.query_id).combine_chunks().to_batches()
+        names = ["unique_id", "case_number", "row_id", "witness"]
+        return [
+            pa.RecordBatch.from_arrays([*page.columns[:3], conform(page.column(3), witnessed.witness_type)], names=names)
+            for page in pages
+        ]
 
     def _finish(self, fragments: list[bytes]) -> None:
         self.options.step("finish_merge")

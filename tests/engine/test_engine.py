@@ -101,7 +101,7 @@ def test_a_dataframe_can_be_a_source_but_not_a_target(engine: Engine) -> None:
     )
     assert result.counts == {"INSERT": 1, "UPDATE": 1, "DELETE": 0, "none": 0}
     assert {row["id"]: row["v"] for row in engine.table("t").to_pylist()} == {1: 100, 2: 20, 3: 30, 7: None}
-    with pytest.raises(RowMergeError, match=r"engine\.register\('frame'"):
+    with pytest.raises(RowMergeError, match="Register it as a table first"):
         engine.run("MERGE INTO frame USING s ON frame.id = s.id WHEN MATCHED THEN DELETE", namespace={"frame": frame})
 
 
