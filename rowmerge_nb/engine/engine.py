@@ -33,6 +33,7 @@ from rowmerge_nb.sql.analysis import (
     InsertAnalysis,
     MergeAnalysis,
 )
+from rowmerge_nb.sql.statements import Explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -289,10 +290,13 @@ class Engine:
     def _run(self, text: str, options: Options) -> Result:
         from rowmerge_nb.sql.parser import parse
 
-        self.start()
         try:
             options.step("parse")
-            return self._run_statement(text, parse(text), options)
+            statement = parse(text)
+            if not options.dry_run and not isinstance(statement, Explain):
+                # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
+                self.start()
+            return self._run_statement(text, statement, options)
         except RowMergeError as error:
             error.statement = error.statement or text
             if error.result is None:

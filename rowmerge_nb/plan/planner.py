@@ -183,7 +183,7 @@ class _MergePlanner:
             outputs=symbols,
             spark=source.spark or "",
             text=source.text,
-            tables=self.analysis.bindings,
+            tables=tuple(table for table in self.analysis.bindings if table.view in (source.spark or "")),
             deterministic=source.deterministic,
         )
 

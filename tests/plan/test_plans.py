@@ -1,0 +1,174 @@
+"""Plans and their rewrites, without Spark: what is drawn is what would run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine
+from rowmerge_nb.plan.rules import RULES, RuleSettings
+
+if TYPE_CHECKING:
+    from rowmerge_nb.plan.explain import NodeRecord
+
+MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+LARGE = RuleSettings(small_rows=2)
+
+
+def records(
+    sql: str = MERGE, settings: RuleSettings | None = None, table: dict[str, Any] | None = None, **options: Any
+) -> dict[str, NodeRecord]:
+    engine = Engine(rule_settings=settings)
+    engine.register("t", pa.table({"id": [1, 2, 3, 4], "v": [1, 2, 3, 4], "p": list("abcd")}), not_null=["id"], **(table or {}))
+    engine.register("s", pa.table({"id": [1, 2, 3], "v": [1, 2, 3], "unused": [1, 2, 3]}))
+    plan = engine.run(sql, dry_run=True, **options).trace.plan
+    return {f"{record.kind}{'' if record.kind not in {'Project', 'TableScan'} else record.id}": record for record in plan}
+
+
+def one(plan: dict[str, NodeRecord], kind: str) -> NodeRecord:
+    (record,) = (record for record in plan.values() if record.kind == kind)
+    return record
+
+
+def kinds(plan: dict[str, NodeRecord]) -> list[str]:
+    return [record.kind for record in plan.values()]
+
+
+def test_a_merge_has_the_nodes_of_the_document_in_its_order() -> None:
+    assert kinds(records(rules_off=list(RULES))) == [
+        "Output",
+        "TableFinish",
+        "MergeWriter",
+        "MergeProcessor",
+        "DuplicateCheck",
+        "MarkDistinct",
+        "Project",
+        "Project",
+        "Join",
+        "Project",
+        "AssignUniqueId",
+        "TableScan",
+        "TableScan",
+    ]
+
+
+def test_the_case_has_a_branch_per_clause_and_an_else() -> None:
+    (case,) = (record for record in records().values() if record.branches)
+    assert [(b.number, b.operation.name, b.condition) for b in case.branches] == [
+        (0, "DELETE", "present AND s.v > 1"),
+        (1, "UPDATE", "present"),
+        (2, "INSERT", "present IS NULL"),
+        (-1, "NONE", "ELSE"),
+    ]
+    assert [b.values for b in case.branches] == [
+        ("NULL", "NULL", "NULL"),
+        ("t.id", "s.v", "t.p"),
+        ("s.id", "NULL", "NULL"),
+        ("NULL", "NULL", "NULL"),
+    ]
+
+
+def test_a_delete_keeps_the_redistribution_columns_and_in_the_current_era_all() -> None:
+    for era, kept in (("documents", ("NULL", "NULL", "t.p")), ("current", ("t.id", "t.v", "t.p"))):
+        plan = records(table={"partitioned_by": ["p"]}, era=era)
+        (case,) = (record for record in plan.values() if record.branches)
+        assert case.branches[0].values == kept
+        assert bool(case.branches[-1].values) == (era == "documents"), "a row without a clause is a NULL row today"
+        processor = one(plan, "MergeProcessor")
+        assert [name for name, _ in processor.layout] == [
+            "id",
+            "v",
+            "p",
+            "operation",
+            *(["case_number"] if era == "current" else []),
+            "row_id",
+            "insert_from_update",
+        ]
+
+
+def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it() -> None:
+    (case,) = (record for record in records().values() if record.branches)
+    assert "NOT NULL column: id" in case.branches[2].spark_values[0]
+    assert "NOT NULL" not in case.branches[1].spark_values[0], "an update that leaves the column alone needs no check"
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ({"partitioned_by": ["p"]}, "insert = hash(p)"),
+        ({"bucketed_by": ["id"], "bucket_count": 4}, "insert = bucket(id), update = bucket(row_id)"),
+        ({"partitioned_by": ["p"], "bucketed_by": ["id"], "bucket_count": 4}, "insert = bucket(id, p), update = bucket(row_id)"),
+    ],
+)
+def test_a_layout_puts_an_exchange_between_processor_and_writer(table: dict[str, Any], text: str) -> None:
+    plan = records(table=table)
+    assert one(plan, "Exchange").arguments == text
+    assert one(plan, "MergeWriter").attributes["fused"] == "no"
+    assert one(plan, "MergeProcessor").sources == (one(plan, "DuplicateCheck").id,)
+
+
+def test_without_a_layout_processor_and_writer_are_one_pass() -> None:
+    plan = records()
+    assert "Exchange" not in kinds(plan)
+    assert one(plan, "MergeWriter").attributes["fused"] == "yes"
+    assert one(records(rules_off=["fuse_processor_and_writer"]), "MergeWriter").attributes["fused"] == "no"
+
+
+def test_small_sides_are_replicated_and_read_in_one_partition() -> None:
+    plan = records()
+    assert one(plan, "Join").attributes == {**one(plan, "Join").attributes, "distribution": "SINGLE", "replicate_target": "yes"}
+    assert one(plan, "MarkDistinct").attributes["exchange"] == "no"
+
+
+def test_large_sides_are_partitioned_by_their_keys_and_the_target_pruned() -> None:
+    plan = records(settings=LARGE)
+    assert one(plan, "Join").attributes["distribution"] == "PARTITIONED"
+    assert one(plan, "MarkDistinct").attributes["exchange"] == "no"
+    assert one(plan, "AssignUniqueId").sources == (one(plan, "SemiJoin").id,), "rows are numbered after they were pruned"
+
+
+def test_a_join_without_equal_keys_marks_behind_an_exchange() -> None:
+    plan = records(MERGE.replace("t.id = s.id", "t.id < s.id"), settings=LARGE)
+    assert one(plan, "Join").attributes["distribution"] == "AUTOMATIC"
+    assert one(plan, "MarkDistinct").attributes["exchange"] == "yes"
+    assert "SemiJoin" not in kinds(plan)
+
+
+def test_without_the_rule_that_co_locates_nothing_drops_the_exchange() -> None:
+    assert one(records(rules_off=["co_locate_matches"]), "MarkDistinct").attributes["exchange"] == "yes"
+
+
+def test_a_source_that_may_differ_when_read_twice_prunes_nothing() -> None:
+    random = MERGE.replace("USING s", "USING (SELECT id, v FROM s WHERE random() < 0.5) s")
+    settings = RuleSettings(small_rows=2)
+    assert "SemiJoin" not in kinds(records(random, settings=settings))
+    stable = MERGE.replace("USING s", "USING (SELECT id, v FROM s WHERE v < 5) s")
+    assert "SemiJoin" in kinds(records(stable, settings=settings))
+
+
+def test_only_the_source_columns_that_are_needed_are_read() -> None:
+    scans = [record for record in records().values() if record.kind == "TableScan"]
+    assert [name for name, _ in scans[-1].layout] == ["id_0", "v_0"]
+    assert len(scans[0].layout) == 4, "of the target all columns and the row id"
+
+
+def test_explain_prints_the_tree_with_the_arguments_of_trino() -> None:
+    engine = Engine()
+    engine.register("t", pa.table({"id": [1], "v": [1]}))
+    text = str(engine.explain("MERGE INTO t USING t s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v", kind="LOGICAL"))
+    for part in (
+        "Output[columnNames = [rows]]",
+        "└─ TableCommit[target = t]",
+        "MarkDistinct[distinct = [unique_id:bigint, case_number:integer], marker = is_distinct]",
+        "RightJoin[criteria = (t.id = s.id)]",
+        "merge row column: merge_row",
+        "row id column: row_id",
+        "redistribution columns: []",
+        "data columns: [id, v]",
+        "present := true",
+        "Layout: [rows:bigint]",
+    ):
+        assert part in text
+    assert str(engine.explain("SELECT 1", kind="VALIDATE")) == "true"
