@@ -92,7 +92,10 @@ def render_failure(failure: Failure, text: str, *, statement: str = "", number: 
 
 @cache
 def style_sheet() -> str:
-    """Give the style sheet of all fragments."""
+    """Give the style sheet of all fragments.
+
+    Its selectors repeat the class four times: rules of JupyterLab's themed containers are that specific, and would win otherwise.
+    """
     return files("rowmerge_nb.report").joinpath("style.css").read_text("utf-8").strip()
 
 
