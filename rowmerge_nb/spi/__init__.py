@@ -14,6 +14,7 @@ from rowmerge_nb.spi.handles import (
     ConnectorSplit,
     ConnectorTableHandle,
     ConnectorTransactionHandle,
+    Fragments,
     SchemaTableName,
 )
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider, ConnectorTableLayout
@@ -21,7 +22,7 @@ from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.page import MergePage, Page, concat_pages, operations_of, rows_with, split_page
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider, Fragments
+from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 from rowmerge_nb.spi.page_source import (
     ColumnDomain,
     ConnectorPageSource,

@@ -5,6 +5,8 @@ All of them travel to tasks by pickle, so they hold plain data.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +26,13 @@ __all__ = [
     "ConnectorSplit",
     "ConnectorTableHandle",
     "ConnectorTransactionHandle",
+    "Fragments",
     "SchemaTableName",
 ]
+
+
+Fragments = Collection[bytes] | Future[Collection[bytes]]
+"""What a sink's ``finish`` gives: connector-specific bytes, opaque to the engine, at once or later; a failed future fails the statement."""
 
 
 @dataclass(frozen=True)

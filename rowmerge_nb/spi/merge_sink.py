@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rowmerge_nb.spi.handles import Fragments
     from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_sink import Fragments
 
 __all__ = ["ConnectorMergeSink"]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
-from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import ConnectorError
@@ -15,14 +13,12 @@ if TYPE_CHECKING:
         ConnectorMergeTableHandle,
         ConnectorSession,
         ConnectorTransactionHandle,
+        Fragments,
     )
     from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["ConnectorPageSink", "ConnectorPageSinkProvider", "Fragments"]
-
-Fragments = Collection[bytes] | Future[Collection[bytes]]
-"""What ``finish`` gives: connector-specific bytes, opaque to the engine, at once or later; a failed future fails the statement."""
+__all__ = ["ConnectorPageSink", "ConnectorPageSinkProvider"]
 
 
 class ConnectorPageSink(ABC):

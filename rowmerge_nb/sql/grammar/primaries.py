@@ -26,16 +26,7 @@ _LITERALS: Final = {
     Kind.DOUBLE: "double",
 }
 _WORDS: Final = frozenset(
-    [
-        "CURRENT_DATE",
-        "CURRENT_TIME",
-        "CURRENT_TIMESTAMP",
-        "LOCALTIME",
-        "LOCALTIMESTAMP",
-        "CURRENT_USER",
-        "CURRENT_CATALOG",
-        "CURRENT_SCHEMA",
-    ]
+    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA".split()
 )
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
