@@ -6,7 +6,7 @@ import getpass
 import os
 import threading
 import uuid
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
-from rowmerge_nb.engine.merge import MergeRun, error_record
+from rowmerge_nb.engine.merge import MergeRun
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.statement_run import error_record
 from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
@@ -346,27 +347,31 @@ class Engine:
             "row_count": lambda: self._row_count(name),
             "notices": tuple(tables.notices),
         }
-        run: Any = MergeRun(analysis, **common) if isinstance(analysis, MergeAnalysis) else TableRun(analysis, **common)
+        run: Any = MergeRun(analysis=analysis, **common) if isinstance(analysis, MergeAnalysis) else TableRun(analysis=analysis, **common)
         try:
             if isinstance(run, MergeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
                 return Result(run.run(settings))
             return Result(*run.run())
         except RowMergeError as error:
-            error.result = Result(run.failure)
+            error.result = Result(run.failure) if run.failure is not None else None
             raise
 
     def _row_count(self, name: tuple[str, str, str] | None) -> int | None:
-        """Ask for a table's rows in a transaction of its own, as any reader would after the commit."""
+        """Ask for a table's rows in a transaction of its own, as any reader would after the commit.
+
+        The statement is done by then: a connector that cannot answer leaves the number out and changes nothing else.
+        """
         if name is None:
             return None
         transaction = self._transaction(self.options)
-        try:
+        with suppress(Exception):
             metadata = transaction.metadata(name[0])
             handle = metadata.get_table_handle(transaction.session, SchemaTableName(name[1], name[2]))
-            return None if handle is None else metadata.row_count(transaction.session, handle)
-        finally:
+            count = None if handle is None else metadata.row_count(transaction.session, handle)
             transaction.rollback()
+            return count
+        return None
 
     def _explain(
         self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options

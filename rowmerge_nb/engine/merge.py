@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,11 +11,11 @@ from rowmerge_nb.engine.action import collect, fragments_and_records
 from rowmerge_nb.engine.blame import blame
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
 from rowmerge_nb.engine.edge import conform
-from rowmerge_nb.engine.failures import translate
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
-from rowmerge_nb.engine.trace import ClauseRecord, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError, StatementInterrupted
+from rowmerge_nb.engine.statement_run import StatementRun, error_record
+from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
+from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode, Project
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
@@ -25,16 +24,14 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.trace import DuplicateGroup
-    from rowmerge_nb.engine.transaction import StatementTransaction
     from rowmerge_nb.plan.nodes import Output, Symbol
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analysis import MergeAnalysis, Notice
+    from rowmerge_nb.sql.analysis import MergeAnalysis
 
 __all__ = ["MergeRun"]
 
@@ -43,29 +40,15 @@ SAMPLED = {"auto": 10, "full": 1 << 30, "off": 0}
 SAMPLED_SMALL = 1_000
 
 
-@dataclass
-class MergeRun:
+@dataclass(kw_only=True)
+class MergeRun(StatementRun):
     """One MERGE on its way.
 
     Args:
         analysis: the statement, resolved.
-        transaction: its dealings with connectors.
-        options: how it is run.
-        connector: the kind of store of the target.
-        spark: gives the Spark session.
-        row_count: asks for the target's number of rows once the statement is committed.
-        notices: notices that are not part of the analysis.
     """
 
     analysis: MergeAnalysis
-    transaction: StatementTransaction
-    options: Options
-    connector: str
-    spark: Callable[[], Any]
-    row_count: Callable[[], int | None]
-    notices: tuple[Notice, ...] = ()
-    plan: Output | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self, settings: RuleSettings) -> Trace:
         """Run the statement and give its trace.
@@ -74,35 +57,34 @@ class MergeRun:
             RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
         """
         self.transaction.target = self.analysis.target
-        account: Account | None = None
         step = "plan"
         try:
             facts = self._facts()
             self.plan = apply_rules(self._planned(facts), settings)
             if self.options.dry_run:
                 self.transaction.rollback()
-                return self._trace("planned", facts, None)
+                return self._trace("planned")
             step = "begin_merge"
             self._begin(facts)
             step = "run"
-            with self._timed("run"):
+            with self.timed("run"):
                 context = self._context(settings)
                 table = collect(context.spark, self._lowered(context), self.transaction.session.query_id)
                 fragments, records = fragments_and_records(table)
-            account = sum_up(records)
-            self._check(account, context)
-            groups = groups_of(account, self.analysis, failing=False)
+            self.account = sum_up(records)
+            self._check(self.account, context)
             step = "finish_merge"
             self._finish(fragments)
             step = "commit"
-            with self._timed("commit"):
+            with self.timed("commit"):
                 self.transaction.commit()
-            return self._trace("finished", facts, account, groups)
         except BaseException as failure:
-            error = self._interrupted(step) if isinstance(failure, KeyboardInterrupt) else _translated(failure, step)
+            error = self.error_of(failure, step)
             self._place(error, failure)
-            self.failure = self._failed(error, account)
+            self.failure = self._failed(error)
             raise error from failure
+        # From here on the change is there, whatever happens while it is told.
+        return self._trace("finished")
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
@@ -137,7 +119,7 @@ class MergeRun:
 
     def _planned(self, facts: TargetFacts) -> Output:
         self.options.step("plan")
-        with self._timed("plan"):
+        with self.timed("plan"):
             return plan_merge(self.analysis, facts, era=self.options.era, rule=self.options.duplicates)
 
     def _begin(self, facts: TargetFacts) -> None:
@@ -146,7 +128,7 @@ class MergeRun:
         session, metadata, handle = self.transaction.session, self._metadata(), self._target_handle()
         updated = self._updated_columns() if self.options.era is Era.CURRENT else None
         arguments = (session, handle) if updated is None else (session, handle, updated)
-        with self._timed("begin_merge"):
+        with self.timed("begin_merge"):
             self.transaction.merge_handle = self.transaction.log.call("begin_merge", lambda: metadata.begin_merge(*arguments))
 
     def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
@@ -216,7 +198,7 @@ class MergeRun:
         if handle is None:
             return
         text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
-        with self._timed("finish_merge"):
+        with self.timed("finish_merge"):
             self.transaction.log.call("finish_merge", lambda: metadata.finish_merge(session, handle, fragments), lambda _: text)
 
     # -- account --------------------------------------------------------------------------------------------------
@@ -246,47 +228,30 @@ class MergeRun:
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
 
-    def _interrupted(self, step: str) -> StatementInterrupted:
-        return StatementInterrupted("The statement was interrupted", step=step)
-
-    def _failed(self, error: RowMergeError, account: Account | None) -> Trace:
+    def _failed(self, error: RowMergeError) -> Trace:
         """Roll back, and tell what had happened."""
-        facts = [f"begin_merge was {'' if self.transaction.merge_handle is not None else 'not '}called"]
-        created = account.writers if account else ()
-        if self.transaction.merge_handle is not None:
+        begun = self.transaction.merge_handle is not None
+        facts = [f"begin_merge was {'' if begun else 'not '}called"]
+        if begun:
+            created = self.account.writers if self.account is not None else ()
             aborted = sum(1 for writer in created if writer.state == "aborted")
-            facts.append(
-                f"{len(created)} sinks had been created, {aborted} of them aborted" if created else "no sink was created"
-            )
+            sinks = f"{len(created)} sink{'s' if len(created) != 1 else ''} had been created, {aborted} of them aborted"
+            facts.append(sinks if created else "no sink was created")
             outcomes = {call.method: call.error for call in self.transaction.log.calls}
             for method in ("finish_merge", "commit"):
                 if method not in outcomes:
                     facts.append(f"{method} was not called")
                     break
                 facts.append(f"{method} {'was called' if outcomes[method] is None else 'failed'}")
-        try:
-            self.transaction.rollback()
-            facts.append("the transaction was rolled back")
-        except Exception as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
-            facts.append(f"the rollback failed: {type(failure).__name__}: {failure}")
-        trace = self._trace("failed", None, account, groups_of(account, self.analysis, failing=True) if account else ())
-        return replace(trace, error=error_record(error, tuple(facts)))
+        facts.append(self.roll_back())
+        return replace(self._trace("failed"), error=error_record(error, tuple(facts)))
 
-    def _trace(
-        self, state: str, facts: TargetFacts | None, account: Account | None, groups: tuple[DuplicateGroup, ...] = ()
-    ) -> Trace:
-        analysis, target = self.analysis, self.analysis.target
+    def _trace(self, state: str) -> Trace:
+        analysis, target, account = self.analysis, self.analysis.target, self.account
         done = state == "finished"
-        log = self.transaction.log.calls
-        after = [i for i, call in enumerate(log) if call.method in {"finish_merge", "commit", "rollback"}]
-        split = after[0] if after else len(log)
-        calls = (*log[:split], *(account.calls if account else ()), *log[split:])
-        clauses: list[tuple[int, Operation, bool | None, str, int]] = [
-            *((c.number, c.operation, c.matched, c.text, c.span.line) for c in analysis.clauses),
-            (-1, Operation.NONE, None, "", 0),
-        ]
-        joined = account is not None and (done or bool(account.clause_rows))
-        paradigms = [call.carries for call in log if call.method == "get_row_change_paradigm"]
+        groups = groups_of(account, analysis, failing=not done) if account is not None else ()
+        told = account is not None and (done or bool(account.clause_rows))
+        paradigms = [call.carries for call in self.transaction.log.calls if call.method == "get_row_change_paradigm"]
         return Trace(
             statement=analysis.text,
             kind="MERGE",
@@ -301,13 +266,10 @@ class MergeRun:
             level=self.options.trace,
             plan=describe(self.plan) if self.plan is not None else (),
             rows=self._rows(account) if account is not None and done else {},
-            clauses=tuple(
-                ClauseRecord(*clause, rows=account.clause_rows.get(clause[0], 0) if account and joined else None)
-                for clause in clauses
-            ),
-            joined=account.joined if account and joined else None,
-            matched=account.matched if account and joined else None,
-            unmatched=account.joined - account.matched if account and joined else None,
+            clauses=self._clauses(account if told else None),
+            joined=account.joined if account and told else None,
+            matched=account.matched if account and told else None,
+            unmatched=account.joined - account.matched if account and told else None,
             source_rows=analysis.source.binding.row_count if analysis.source.binding is not None else None,
             count=account.counted if account and done else None,
             rows_before=target.row_count,
@@ -315,26 +277,18 @@ class MergeRun:
             pages=account.pages if account else None,
             stored=account.stored if account else (),
             writers=account.writers if account else (),
-            calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),
+            calls=self.calls(),
             duplicate_groups=groups,
-            notices=self._notices(groups if done else ()),
+            notices=self.notice_records(*analysis.notices) + (_two_versions(groups) if done and groups else ()),
             seconds=dict(self.seconds),
         )
 
-    def _notices(self, groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
-        notices = [
-            NoticeRecord(n.message, n.span.line if n.span else None, n.span.column if n.span else None)
-            for n in (*self.analysis.notices, *self.notices)
+    def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
+        clauses: list[tuple[int, Operation, bool | None, str, int]] = [
+            *((c.number, c.operation, c.matched, c.text, c.span.line) for c in self.analysis.clauses),
+            (-1, Operation.NONE, None, "", 0),
         ]
-        if groups:
-            rows = "1 target row was" if len(groups) == 1 else f"{len(groups)} target rows were"
-            notices.append(
-                NoticeRecord(
-                    f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
-                    "per clause; duplicates='standard' refuses it"
-                )
-            )
-        return tuple(notices)
+        return tuple(ClauseRecord(*c, rows=None if account is None else account.clause_rows.get(c[0], 0)) for c in clauses)
 
     def _rows(self, account: Account) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
         """Give the rows on the edges of the plan, as far as the pages and the connector tell them."""
@@ -363,34 +317,14 @@ class MergeRun:
             rows[inner.id] = (() if scan else (left if not pruned else None,), left if scan or not pruned else None)
         return rows
 
-    def _timed(self, step: str) -> Any:
-        return _Timer(self.seconds, step)
 
-
-class _Timer:
-    def __init__(self, seconds: dict[str, float], step: str) -> None:
-        self._seconds = seconds
-        self._step = step
-
-    def __enter__(self) -> None:
-        self._started = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._seconds[self._step] = time.perf_counter() - self._started
-
-
-def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:
-    """Give an error as plain data."""
-    step = getattr(error, "step", "")
-    return ErrorRecord(error.code, error.message, error.line, error.column, error.length, error.hint, step, consequences)
-
-
-def _translated(failure: BaseException, step: str) -> RowMergeError:
-    if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
-        return translate(failure, step)
-    if step in {"begin_merge", "finish_merge", "commit"}:
-        return ExecutionError(f"{step} failed: {type(failure).__name__}: {failure}", step=step)
-    return translate(failure, step)
+def _two_versions(groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
+    rows = "1 target row was" if len(groups) == 1 else f"{len(groups)} target rows were"
+    text = (
+        f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
+        "per clause; duplicates='standard' refuses it"
+    )
+    return (NoticeRecord(text),)
 
 
 def _join(plan: PlanNode) -> Join:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.action import collect, fragments_and_records
 from rowmerge_nb.engine.edge import conform
-from rowmerge_nb.engine.failures import translate
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.merge import error_record
-from rowmerge_nb.engine.recorder import Account, sum_up
-from rowmerge_nb.engine.trace import NoticeRecord, Trace
-from rowmerge_nb.errors import AnalysisError, ConnectorError, StatementInterrupted
+from rowmerge_nb.engine.recorder import sum_up
+from rowmerge_nb.engine.statement_run import StatementRun, error_record
+from rowmerge_nb.engine.trace import Trace
+from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.planner import plan_insert, plan_query
 from rowmerge_nb.plan.rules import spark_text
@@ -28,39 +26,22 @@ from rowmerge_nb.sql.analysis import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
-    from rowmerge_nb.engine.options import Options
-    from rowmerge_nb.engine.transaction import StatementTransaction
     from rowmerge_nb.plan.nodes import Output
-    from rowmerge_nb.sql.analysis import Notice
 
 __all__ = ["TableRun"]
 
 
-@dataclass
-class TableRun:
+@dataclass(kw_only=True)
+class TableRun(StatementRun):
     """One statement other than MERGE on its way.
 
     Args:
         analysis: the statement, resolved.
-        transaction: its dealings with connectors.
-        options: how it is run.
-        connector: the kind of store of the target; ``""`` for a query.
-        spark: gives the Spark session.
-        row_count: asks for the rows of the target once the statement is committed.
-        notices: notices that are not part of the analysis.
     """
 
     analysis: Analysis
-    transaction: StatementTransaction
-    options: Options
-    connector: str
-    spark: Callable[[], Any]
-    row_count: Callable[[], int | None]
-    notices: tuple[Notice, ...] = ()
 
     def run(self) -> tuple[Trace, pa.Table | None]:
         """Run the statement; give its trace and, of a query, its rows.
@@ -68,28 +49,20 @@ class TableRun:
         Raises:
             RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
         """
-        self._started = time.perf_counter()
-        self._plan: Output | None = None
-        self._account: Account | None = None
         try:
-            rows = self._run()
+            with self.timed("run"):
+                rows = self._run()
             if self.options.dry_run:
                 self.transaction.rollback()
                 return self._trace("planned"), None
             self.transaction.commit()
-            return self._trace("finished"), rows
         except BaseException as failure:
-            interrupted = isinstance(failure, KeyboardInterrupt)
-            error = (
-                StatementInterrupted("The statement was interrupted", step="run") if interrupted else translate(failure, "run")
-            )
-            facts = ["the transaction was rolled back"]
-            try:
-                self.transaction.rollback()
-            except Exception as second:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
-                facts = [f"the rollback failed: {type(second).__name__}: {second}"]
-            self.failure = replace(self._trace("failed"), error=error_record(error, tuple(facts)))
+            error = self.error_of(failure, "run")
+            fact = self.roll_back()
+            self.failure = replace(self._trace("failed"), error=error_record(error, (fact,)))
             raise error from failure
+        # From here on the change is there, whatever happens while it is told.
+        return self._trace("finished"), rows
 
     def _run(self) -> pa.Table | None:
         analysis = self.analysis
@@ -109,10 +82,10 @@ class TableRun:
     def _query(self, analysis: QueryAnalysis) -> pa.Table | None:
         import pyarrow as pa
 
-        self._plan = plan_query(analysis)
+        self.plan = plan_query(analysis)
         if self.options.dry_run:
             return None
-        table = self._collect(self._plan)
+        table = self._collect(self.plan)
         columns = [
             conform(column.combine_chunks(), f.type.arrow) for column, f in zip(table.columns, analysis.fields, strict=True)
         ]
@@ -134,16 +107,16 @@ class TableRun:
         if handle is None:
             msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
             raise ConnectorError(msg, line=1, column=1)
-        self._plan = plan_insert(target, spark, self.analysis.text, self.analysis.bindings)
+        self.plan = plan_insert(target, spark, self.analysis.text, self.analysis.bindings)
         if self.options.dry_run:
             return
         columns = [ColumnHandle(column.name, column.type) for column in target.columns]
         insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
         self.transaction.insert_handle = insert
-        fragments, records = fragments_and_records(self._collect(self._plan))
-        self._account = sum_up(records)
-        if self._account.errors:
-            raise self._account.errors[0]
+        fragments, records = fragments_and_records(self._collect(self.plan))
+        self.account = sum_up(records)
+        if self.account.errors:
+            raise self.account.errors[0]
         self.options.step("finish_insert")
         text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
         log.call("finish_insert", lambda: metadata.finish_insert(session, insert, fragments), lambda _: text)
@@ -192,12 +165,8 @@ class TableRun:
         return (target.display, target.qualified, target.catalog) if target is not None else ("", "", "")
 
     def _trace(self, state: str) -> Trace:
-        account, done = self._account, state == "finished"
+        account, done = self.account, state == "finished"
         display, qualified, catalog = self._name()
-        log = self.transaction.log.calls
-        after = [i for i, call in enumerate(log) if call.method in {"finish_insert", "commit", "rollback"}]
-        split = after[0] if after else len(log)
-        calls = (*log[:split], *(account.calls if account else ()), *log[split:])
         writes = isinstance(self.analysis, InsertAnalysis) or self._kind() == "CREATE TABLE AS"
         before = self.analysis.target.row_count if isinstance(self.analysis, InsertAnalysis) else None
         return Trace(
@@ -211,15 +180,12 @@ class TableRun:
             era=str(self.options.era),
             duplicates=self.options.duplicates,
             level=self.options.trace,
-            plan=describe(self._plan) if self._plan is not None else (),
+            plan=describe(self.plan) if self.plan is not None else (),
             count=(account.counted if account else 0) if done and writes else None,
             rows_before=before,
             rows_after=self.row_count() if done and writes else None,
             writers=account.writers if account else (),
-            calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),
-            notices=tuple(
-                NoticeRecord(n.message, n.span.line if n.span else None, n.span.column if n.span else None)
-                for n in (*self.analysis.notices, *self.notices)
-            ),
-            seconds={"run": time.perf_counter() - self._started},
+            calls=self.calls(),
+            notices=self.notice_records(*self.analysis.notices),
+            seconds=dict(self.seconds),
         )

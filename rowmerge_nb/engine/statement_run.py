@@ -1,0 +1,100 @@
+"""What all statements share on their way: rolling back, translating what was raised, and telling of calls and notices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
+from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.recorder import Account
+    from rowmerge_nb.engine.transaction import StatementTransaction
+    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.sql.analysis import Notice
+
+__all__ = ["StatementRun", "error_record"]
+
+CONNECTOR_STEPS = {"begin_merge", "finish_merge", "commit"}
+
+
+@dataclass(kw_only=True)
+class StatementRun:
+    """One statement on its way.
+
+    Args:
+        transaction: its dealings with connectors.
+        options: how it is run.
+        connector: the kind of store of the target; ``""`` for a query.
+        spark: gives the Spark session.
+        row_count: asks for the target's number of rows once the statement is committed.
+        notices: notices that are not part of the analysis.
+
+    Attributes:
+        plan: the plan, once there is one.
+        account: what the tasks told, once they have.
+        failure: the trace of the attempt, after an error.
+    """
+
+    transaction: StatementTransaction
+    options: Options
+    connector: str
+    spark: Callable[[], Any]
+    row_count: Callable[[], int | None]
+    notices: tuple[Notice, ...] = ()
+    plan: Output | None = None
+    account: Account | None = None
+    failure: Trace | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Note how long a step takes."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[step] = time.perf_counter() - started
+
+    def error_of(self, failure: BaseException, step: str) -> RowMergeError:
+        """Give an error of ours for what was raised during a step."""
+        if isinstance(failure, KeyboardInterrupt):
+            return StatementInterrupted("The statement was interrupted", step=step)
+        if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
+            return ExecutionError(f"{step} failed: {type(failure).__name__}: {failure}", step=step)
+        return translate(failure, step)
+
+    def roll_back(self) -> str:
+        """Roll back, and say how that went; a failure here does not hide the one that led here."""
+        try:
+            self.transaction.rollback()
+        except Exception as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
+            return f"the rollback failed: {type(failure).__name__}: {failure}"
+        return "the transaction was rolled back"
+
+    def calls(self) -> tuple[Call, ...]:
+        """Give all calls of the contract: the coordinator's up to the begin call, the tasks', the coordinator's that finish."""
+        log = self.transaction.log.calls
+        ending = [i for i, call in enumerate(log) if call.method.startswith("finish_") or call.method in {"commit", "rollback"}]
+        split = ending[0] if ending else len(log)
+        calls = (*log[:split], *(self.account.calls if self.account is not None else ()), *log[split:])
+        return tuple(replace(call, order=number) for number, call in enumerate(calls, 1))
+
+    def notice_records(self, *of: Notice) -> tuple[NoticeRecord, ...]:
+        """Give notices as plain data."""
+        return tuple(
+            NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
+            for notice in (*of, *self.notices)
+        )
+
+
+def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:
+    """Give an error as plain data."""
+    step = getattr(error, "step", "")
+    return ErrorRecord(error.code, error.message, error.line, error.column, error.length, error.hint, step, consequences)
