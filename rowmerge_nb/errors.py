@@ -154,6 +154,9 @@ class ExecutionError(RowMergeError):
     Args:
         step: where it happened, in the words of the plan or the contract, for instance ``"store_merged_rows"``.
 
+    Attributes:
+        clause: number of the WHEN clause it came from, where that is known.
+
     >>> ExecutionError("Division by zero", code="DIVISION_BY_ZERO", step="Project").step
     'Project'
     """
@@ -163,6 +166,7 @@ class ExecutionError(RowMergeError):
     def __init__(self, message: str, *, step: str = "", **place: Any) -> None:
         super().__init__(message, **place)
         self.step = step
+        self.clause: int | None = None
 
 
 class DuplicateMatchError(ExecutionError):

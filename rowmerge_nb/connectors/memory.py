@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.memory_changes import apply_changes
 from rowmerge_nb.connectors.memory_io import (
@@ -24,7 +23,8 @@ from rowmerge_nb.connectors.memory_io import (
     RowIdColumn,
     SplitStore,
 )
-from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError
+from rowmerge_nb.connectors.memory_tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
+from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
@@ -36,7 +36,7 @@ from rowmerge_nb.spi.handles import (
     SchemaTableName,
 )
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
@@ -50,14 +50,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["MemoryConnector", "MemoryTableHandle"]
-
-TABLE_PROPERTIES: Final = {
-    "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
-    "partitioned_by": "columns whose value decides the partition, ARRAY['...']",
-    "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
-    "bucket_count": "how many buckets there are",
-    "primary_key": "columns that identify a row; NULL and repeated keys are refused, ARRAY['...']",
-}
 
 
 @dataclass(frozen=True)
@@ -128,9 +120,10 @@ class _Table:
 
 @dataclass
 class _Transaction:
-    """What a transaction will make visible: per table its next state, None for a dropped one."""
+    """What a transaction has read, and what it will make visible: per table its next state, None for a dropped one."""
 
     read: dict[SchemaTableName, int] = field(default_factory=dict)
+    pinned: dict[tuple[SchemaTableName, int], pa.Table] = field(default_factory=dict)
     tables: dict[SchemaTableName, _Table | None] = field(default_factory=dict)
 
 
@@ -153,6 +146,7 @@ class MemoryConnector(Connector):
         self._tables: dict[SchemaTableName, _Table] = {}
         self._transactions: dict[int, _Transaction] = {}
         self._numbers = itertools.count(1)
+        self._versions = itertools.count(1)
         self._splits = SplitStore()
 
     # -- contract -------------------------------------------------------------------------------------------------
@@ -183,11 +177,14 @@ class MemoryConnector(Connector):
                     for old in sorted(table.versions)[: -self.keep_versions - 1]:
                         del table.versions[old]
                     self._tables[name] = table
-                self._splits.forget(name, set(table.versions) if table else set())
+                self._splits.forget(name, set(table.versions) if table else set(), set(self._transactions))
+            self._splits.sweep(set(self._transactions))
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
-        self._transactions.pop(_number(transaction_handle), None)
+        with self._lock:
+            self._transactions.pop(_number(transaction_handle), None)
+            self._splits.sweep(set(self._transactions))
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
         """Give the metadata of a transaction."""
@@ -226,14 +223,14 @@ class MemoryConnector(Connector):
             metadata: its name, columns and properties.
             data: its rows; column types are cast to those of the metadata.
         """
-        checked = _checked(metadata)
-        data = data.cast(_schema(checked.columns))
-        _check_key(checked, data)
+        checked = checked_metadata(metadata)
+        data = data.cast(schema_of(checked.columns))
+        check_content(checked, data)
         with self._lock:
-            old = self._tables.get(checked.name)
-            version = old.current + 1 if old else 1
+            version = self.next_version()
             self._tables[checked.name] = _Table(checked, {version: data.combine_chunks()})
-            self._splits.forget(checked.name, {version})
+            self._splits.forget(checked.name, {version}, set(self._transactions))
+            self._splits.sweep(set(self._transactions))
 
     def read(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
         """Give the rows of a table's version; by default of the current one.
@@ -270,11 +267,17 @@ class MemoryConnector(Connector):
     def splits_of(self, handle: MemoryTableHandle) -> Sequence[ConnectorSplit]:
         """Cut a table's version into splits."""
         with self._lock:
-            data = self._find(handle)
-        return self._splits.splits(handle.name, handle.version, data)
+            return self._splits.splits(handle.name, handle.version, self._find(handle))
+
+    def next_version(self) -> int:
+        """Give a version number that no table has had: a table that is dropped and made again is another one."""
+        return next(self._versions)
 
     def _find(self, handle: MemoryTableHandle) -> pa.Table:
         pending = [t.tables.get(handle.name) for t in self._transactions.values()]
+        for transaction in self._transactions.values():
+            if (handle.name, handle.version) in transaction.pinned:
+                return transaction.pinned[handle.name, handle.version]
         for table in [self._tables.get(handle.name), *pending]:
             if table is not None and handle.version in table.versions:
                 return table.versions[handle.version]
@@ -295,6 +298,7 @@ class MemoryMetadata(ConnectorMetadata):
         if table is None:
             return None
         self._transaction.read.setdefault(name, table.current)
+        self._transaction.pinned[name, table.current] = table.versions[table.current]
         return MemoryTableHandle(name, table.current, table.metadata)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
@@ -313,9 +317,11 @@ class MemoryMetadata(ConnectorMetadata):
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make an empty table, visible with the commit."""
-        checked = _checked(metadata)
+        checked = checked_metadata(metadata)
         self._transaction.read.setdefault(checked.name, 0)
-        self._transaction.tables[checked.name] = _Table(checked, {1: _schema(checked.columns).empty_table()})
+        self._transaction.tables[checked.name] = _Table(
+            checked, {self._connector.next_version(): schema_of(checked.columns).empty_table()}
+        )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table with the commit."""
@@ -385,8 +391,10 @@ class MemoryMetadata(ConnectorMetadata):
             msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
         changed = apply_changes(table.versions[handle.version], fragments)
-        _check_key(table.metadata, changed)
-        self._transaction.tables[handle.name] = _Table(table.metadata, {**table.versions, table.current + 1: changed})
+        check_content(table.metadata, changed)
+        self._transaction.tables[handle.name] = _Table(
+            table.metadata, {**table.versions, self._connector.next_version(): changed}
+        )
 
 
 class MemorySplitManager(ConnectorSplitManager):
@@ -436,53 +444,3 @@ def _handle(handle: ConnectorTableHandle) -> MemoryTableHandle:
         msg = f"{handle!r} is not a table of this connector"
         raise TypeError(msg)
     return handle
-
-
-def _schema(columns: Sequence[ColumnMetadata]) -> pa.Schema:
-    return pa.schema([pa.field(column.name, column.type.arrow) for column in columns])
-
-
-def _checked(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:
-    """Check a table's properties and complete them; INVALID_TABLE_PROPERTY says what is wrong."""
-    properties = dict(metadata.properties)
-    for name in properties:
-        if name not in TABLE_PROPERTIES:
-            msg = f"Catalog 'memory' table property '{name}' does not exist"
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
-    paradigm = str(properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
-    if paradigm not in RowChangeParadigm.__members__:
-        msg = f"'{paradigm}' is not a row change paradigm"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.")
-    properties["paradigm"] = paradigm
-    written = {column.name.lower(): column.name for column in metadata.columns}
-    for name in ("partitioned_by", "bucketed_by", "primary_key"):
-        value = properties.get(name) or ()
-        listed = (value,) if isinstance(value, str) else tuple(value)
-        missing = [column for column in listed if str(column).lower() not in written]
-        if missing:
-            msg = f"Table property '{name}' names column '{missing[0]}', which the table does not have"
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"Its columns are: {', '.join(written.values())}.")
-        properties[name] = tuple(written[str(column).lower()] for column in listed)
-    count = properties.setdefault("bucket_count", None)
-    if (count is None) != (not properties["bucketed_by"]) or (count is not None and (not isinstance(count, int) or count < 1)):
-        msg = f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint="Give both, with a bucket_count of at least 1, or neither.")
-    return replace(metadata, properties=properties)
-
-
-def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
-    """Refuse content that breaks the primary key."""
-    key = metadata.properties.get("primary_key")
-    if not key:
-        return
-    for name in key:
-        if data.column(name).null_count:
-            msg = f"NULL value not allowed for primary key column: {name}"
-            raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")
-    counts = data.select(list(key)).group_by(list(key)).aggregate([([], "count_all")])
-    repeated = counts.filter(pc.greater(counts.column("count_all"), 1))
-    if repeated.num_rows:
-        first: dict[str, Any] = repeated.select(list(key)).slice(0, 1).to_pylist()[0]
-        shown = ", ".join(f"{name} = {value!r}" for name, value in first.items())
-        msg = f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} keys in all)"
-        raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")

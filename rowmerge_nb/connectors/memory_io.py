@@ -70,6 +70,7 @@ class SplitStore:
 
     def __init__(self) -> None:
         self._made: dict[tuple[SchemaTableName, int], list[MemorySplit]] = {}
+        self._dropped: list[tuple[str, set[int]]] = []
         self._folder: Path | None = None
 
     def splits(self, name: SchemaTableName, version: int, data: pa.Table) -> Sequence[MemorySplit]:
@@ -79,12 +80,27 @@ class SplitStore:
             self._made[key] = make_splits(data, self._file) if data.nbytes > INLINE_BYTES else make_splits(data)
         return self._made[key]
 
-    def forget(self, name: SchemaTableName, kept: set[int]) -> None:
-        """Drop the splits of versions that are kept no longer."""
+    def forget(self, name: SchemaTableName, kept: set[int], readers: set[int]) -> None:
+        """Drop the splits of versions that are kept no longer; their files go when those who may read them are done.
+
+        Args:
+            name: the table.
+            kept: numbers of the versions that are kept.
+            readers: numbers of the transactions that are open now.
+        """
         for key in [key for key in self._made if key[0] == name and key[1] not in kept]:
-            for split in self._made.pop(key):
-                if split.path:
-                    Path(split.path).unlink(missing_ok=True)
+            paths = {split.path for split in self._made.pop(key) if split.path}
+            self._dropped.extend((path, set(readers)) for path in paths)
+
+    def sweep(self, readers: set[int]) -> None:
+        """Remove dropped files whose possible readers have all ended; ``readers`` are those that are open now."""
+        waiting = []
+        for path, before in self._dropped:
+            if before & readers:
+                waiting.append((path, before & readers))
+            else:
+                Path(path).unlink(missing_ok=True)
+        self._dropped = waiting
 
     def close(self) -> None:
         """Remove all files."""

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["cancel", "collect", "fragments_and_records"]
 
 
-def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
+def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.Table:
     """Run a DataFrame and give its rows; interrupting the caller cancels the Spark work.
+
+    Args:
+        spark: the session.
+        rows: the DataFrame.
+        tag: names the Spark work.
+        cancelled: when it is set, the work is cancelled.
 
     The action runs in a thread of its own, so that a keyboard interrupt reaches the waiting caller at once.
 
@@ -43,14 +49,17 @@ def collect(spark: Any, rows: Any, tag: str) -> pa.Table:
     thread.start()
     try:
         while thread.is_alive():
-            thread.join(0.5)
+            thread.join(0.1)
+            if cancelled.is_set():
+                # Again and again, since a job that is about to start cannot be cancelled yet.
+                cancel(spark, tag)
     except KeyboardInterrupt as interrupt:
         cancel(spark, tag)
         thread.join()
         msg = "The statement was interrupted; its Spark work is cancelled"
         raise StatementInterrupted(msg, step="run") from interrupt
     if "error" in answer:
-        if _cancelled(answer["error"]):
+        if cancelled.is_set() or _cancelled(answer["error"]):
             msg = "The statement was cancelled"
             raise StatementInterrupted(msg, step="run") from answer["error"]
         raise answer["error"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.edge import from_spark_schema
@@ -34,6 +35,7 @@ class StatementTables:
         default: the default catalog and schema.
         namespace: DataFrames by name; a table of the same name wins.
         spark: gives the Spark session.
+        registered: per table the identity of the DataFrame that it was made from: of that one no notice is needed.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class StatementTables:
         default: tuple[str, str],
         namespace: Mapping[str, Any],
         spark: Callable[[], Any],
+        registered: Mapping[str, int],
     ) -> None:
+        self._registered = registered
         self.notices: list[Notice] = []
         self._transaction = transaction
         self._connectors = connectors
@@ -66,14 +70,14 @@ class StatementTables:
         frame_name = self._frame_name(written[0]) if len(written) == 1 else None
         if handle is None:
             return self._frame(frame_name) if frame_name is not None else None
-        if frame_name is not None:
-            qualified = f"{catalog}.{schema}.{table}"
+        qualified = f"{catalog}.{schema}.{table}"
+        if frame_name is not None and self._registered.get(qualified) != id(self._namespace[frame_name]):
             self.notices.append(Notice(f"'{written[0]}' is the table {qualified}; the DataFrame of that name is not read"))
         known = metadata.get_table_metadata(session, handle)
         return TableBinding(
             display=".".join(written),
             catalog=catalog,
-            qualified=f"{catalog}.{schema}.{table}",
+            qualified=qualified,
             columns=known.columns,
             view=f"rowmerge_{next(_views)}_view",
             handle=handle,
@@ -83,7 +87,7 @@ class StatementTables:
 
     def _frame_name(self, written: str) -> str | None:
         """Find a DataFrame by its name, if need be without regard to case."""
-        names = [name for name, value in self._namespace.items() if is_frame(value)]
+        names = [name for name, value in self._namespace.items() if isinstance(name, str) and is_frame(value)]
         if written in names:
             return written
         return next((name for name in names if name.lower() == written.lower()), None)
@@ -116,7 +120,11 @@ class StatementTables:
         """Give all names that could have been meant: short where the default catalog and schema complete them."""
         found = [name for name, value in self._namespace.items() if is_frame(value)]
         for catalog in self._connectors:
-            for name in self._transaction.metadata(catalog).list_tables(self._transaction.session):
+            listed: Sequence[SchemaTableName] = ()
+            # Names are for hints only: a catalog that does not answer offers none.
+            with suppress(Exception):
+                listed = self._transaction.metadata(catalog).list_tables(self._transaction.session)
+            for name in listed:
                 if (catalog, name.schema) == self._default:
                     found.append(name.table)
                 else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, OPERATION
+from rowmerge_nb.spi.page import MERGE_ROW
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import Trace
@@ -23,17 +23,20 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     pages = trace.pages
     if pages is None:
         return []
-    rows = pages.before.column(MERGE_ROW).to_pylist()
-    witnesses: list[dict[str, Any]] = pages.witness.to_pylist() if pages.witness is not None else [{} for _ in rows]
+    row = pages.before.schema.get_field_index(MERGE_ROW)
+    fields = [pages.before.column(row).field(i).to_pylist() for i in range(pages.before.column(row).type.num_fields)]
+    names = [pages.before.column(row).type.field(i).name for i in range(len(fields) - 3)]
+    valid = pages.before.column(row).is_valid().to_pylist()
+    witnesses: list[dict[str, Any]] = pages.witness.to_pylist() if pages.witness is not None else [{} for _ in valid]
     changes = []
-    for row, witness in zip(rows, witnesses, strict=True):
-        if row is None or row[OPERATION] == Operation.NONE:
+    for index, witness in enumerate(witnesses):
+        number, case = fields[-2][index], fields[-1][index]
+        if not valid[index] or number == Operation.NONE:
             continue
-        names = list(row)[:-3]
-        operation, target = Operation(row[OPERATION]), witness.get("target") or {}
-        entry = {"operation": operation.name, "case_number": row[CASE_NUMBER], "source_row": witness.get("source_row")}
-        for name in names:
+        operation, target = Operation(number), witness.get("target") or {}
+        entry = {"operation": operation.name, "case_number": case, "source_row": witness.get("source_row")}
+        for name, values in zip(names, fields, strict=False):
             entry[f"old.{name}"] = target.get(name)
-            entry[f"new.{name}"] = None if operation is Operation.DELETE else row[name]
+            entry[f"new.{name}"] = None if operation is Operation.DELETE else values[index]
         changes.append(entry)
     return changes

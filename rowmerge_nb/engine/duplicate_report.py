@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["duplicate_error", "groups_of"]
 
 NAMED_GROUPS = 20
+NAMED_SOURCES = 20
+SINGLE_PARTITION = 1 << 33
+"""Positions from here on come of several partitions or splits, and are no row numbers for people."""
 MESSAGE = "One MERGE target table row matched more than one source row"
 
 
@@ -45,14 +48,15 @@ def _group(rows: list[dict[str, Any]], target_names: list[str]) -> DuplicateGrou
     sources.sort(key=lambda s: (s.source_row if s.source_row is not None else -1, s.case_number))
     numbers = {source.case_number for source in sources}
     target = dict(zip(target_names, witnesses[0][2].values(), strict=False))
-    return DuplicateGroup(rows[0]["row_id"], target, tuple(sources), numbers.pop() if len(numbers) == 1 else None)
+    number = numbers.pop() if len(numbers) == 1 else None
+    return DuplicateGroup(rows[0]["row_id"], target, tuple(sources[:NAMED_SOURCES]), number, len(sources))
 
 
 def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[str, Any], Mapping[str, Any]]:
     if witness is None:
         return None, {}, {}
     source_row, source, target = witness.values()
-    return source_row, source or {}, target or {}
+    return source_row if source_row < SINGLE_PARTITION else None, source or {}, target or {}
 
 
 def duplicate_error(account: Account, analysis: MergeAnalysis, rule: str) -> DuplicateMatchError:
@@ -65,9 +69,10 @@ def duplicate_error(account: Account, analysis: MergeAnalysis, rule: str) -> Dup
 
 
 def _named(group: DuplicateGroup, count: int, rule: str) -> str:
-    target = ", ".join(f"{name} = {value!r}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
+    target = ", ".join(f"{name} = {_shown(value)}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
     rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
-    where = f"source rows {', '.join(rows[:-1])} and {rows[-1]}" if len(rows) > 1 else f"{len(group.sources)} source rows"
+    few = 1 < len(rows) == group.total <= 5
+    where = f"source rows {', '.join(rows[:-1])} and {rows[-1]}" if few else f"{group.total} source rows"
     if group.case_number is None:
         clauses = f"by clauses {', '.join(str(n) for n in sorted({s.case_number for s in group.sources}))}"
         clauses += "" if rule == "standard" else ", and the result would depend on the order of rows"
@@ -77,6 +82,12 @@ def _named(group: DuplicateGroup, count: int, rule: str) -> str:
         clauses = f"by clause {group.case_number}"
     more = f" {count - 1} more target rows are affected." if count > 1 else ""
     return f"Target row ({target}) is matched by {where} {clauses}.{more}"
+
+
+def _shown(value: Any) -> str:
+    """Write a value as SQL would, cut where it is long."""
+    text = "NULL" if value is None else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _remedy(analysis: MergeAnalysis) -> str:

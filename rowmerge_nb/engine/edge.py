@@ -15,7 +15,7 @@ __all__ = ["conform", "for_spark", "from_spark_schema", "spark_schema", "spark_t
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Bring an array into a type, structs field by field in order, whatever their fields are called.
+    """Bring an array into a type, structs field by field in order, whatever their fields are called, at any depth.
 
     Raises:
         pyarrow.ArrowInvalid: a value does not fit.
@@ -25,12 +25,25 @@ def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """
     if array.type.equals(wanted):
         return array
+    if pa.types.is_null(wanted):
+        return pa.nulls(len(array))
+    if pa.types.is_list(wanted) and pa.types.is_list(array.type):
+        values = conform(array.values, wanted.value_type)
+        return pa.ListArray.from_arrays(_offsets(array), values, type=wanted, mask=array.is_null())
+    if pa.types.is_map(wanted) and pa.types.is_map(array.type):
+        keys, items = conform(array.keys, wanted.key_type), conform(array.items, wanted.item_type)
+        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=array.is_null())
     if pa.types.is_struct(wanted) and pa.types.is_struct(array.type):
         children = [conform(array.field(i), wanted.field(i).type) for i in range(wanted.num_fields)]
         return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
     if pa.types.is_dictionary(array.type):
         return conform(array.dictionary_decode(), wanted)
     return array.cast(wanted)
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Give the offsets of a list or map array, copied: those of a slice cannot be combined with a null mask."""
+    return pa.array(array.offsets.to_numpy().copy(), pa.int32())
 
 
 def for_spark(kind: pa.DataType) -> pa.DataType:

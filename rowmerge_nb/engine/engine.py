@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import getpass
 import os
+import sys
 import threading
 import uuid
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from rowmerge_nb.engine.statement_run import error_record
 from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
-from rowmerge_nb.errors import ConnectorError, ParseError, RowMergeError
+from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, ParseError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.explain import explain_text
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
@@ -37,7 +38,7 @@ from rowmerge_nb.sql.analysis import (
 from rowmerge_nb.sql.statements import Explain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     import pyarrow as pa
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.statements import Statement
 
 __all__ = ["Engine", "TableInfo"]
+
+RECURSION = 20_000
 
 
 class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
@@ -89,13 +92,18 @@ class Engine:
         self._future: Future[Any] | None = None
         self._adopted: Any = None
         self._lock = threading.Lock()
-        self._running: set[str] = set()
+        self._running: dict[str, threading.Event] = {}
+        self._registered: dict[str, int] = {}
+        self._closed = False
 
     # -- Spark ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start Spark in the background, if it is ours and does not run yet; statements wait for it when they need it."""
         with self._lock:
+            if self._closed:
+                msg = "The engine is closed"
+                raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
             if self._given is None and self._future is None:
                 from rowmerge_nb.engine.spark import start_in_background
 
@@ -114,11 +122,14 @@ class Engine:
 
     def cancel(self) -> None:
         """Cancel the statements that run now, from another thread; each rolls back and raises StatementInterrupted."""
-        for tag in list(self._running):
-            cancel(self.spark, tag)
+        for tag, cancelled in list(self._running.items()):
+            cancelled.set()
+            if self._given is not None or (self._future is not None and self._future.done()):
+                cancel(self.spark, tag)
 
     def close(self) -> None:
-        """Free what the engine holds; Spark is stopped if it is ours."""
+        """Free what the engine holds, its tables in memory included; Spark is stopped if it is ours."""
+        self._closed = True
         for connector in self._connectors.values():
             connector.close()
         if self._future is not None:
@@ -170,24 +181,30 @@ class Engine:
             primary_key: columns that identify a row.
             not_null: columns that refuse NULL.
         """
-        *schema, table = name.lower().split(".")
+        schema, table = self._split_name(name)
+        identity = id(frame)
         if is_spark_frame(frame):
             frame = frame.toArrow()
         data = as_arrow(name, frame)
-        required = {column.lower() for column in (*not_null, *primary_key)}
+        known = [column.lower() for column in data.column_names]
+        required = {column.lower() for column in (*_names(not_null), *_names(primary_key))}
+        if missing := sorted(required - set(known)):
+            msg = f"'{missing[0]}' is to be NOT NULL, and the table has no such column"
+            raise AnalysisError(msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(data.column_names)}.")
         properties = {
             "paradigm": getattr(paradigm, "name", paradigm),
-            "partitioned_by": tuple(partitioned_by),
-            "bucketed_by": tuple(bucketed_by),
+            "partitioned_by": _names(partitioned_by),
+            "bucketed_by": _names(bucketed_by),
             "bucket_count": bucket_count,
-            "primary_key": tuple(primary_key),
+            "primary_key": _names(primary_key),
         }
         metadata = ConnectorTableMetadata(
-            SchemaTableName(schema[-1] if schema else self._default[1], table),
+            SchemaTableName(schema, table),
             tuple(ColumnMetadata(column, kind, column.lower() not in required) for column, kind in columns_of(name, data)),
             properties,
         )
         self._memory.put(metadata, data)
+        self._registered[f"memory.{schema}.{table}"] = identity
 
     def table(self, name: str, version: int | None = None) -> pa.Table:
         """Give a table's rows: of memory tables without Spark, and former versions too; of others by a query.
@@ -196,7 +213,10 @@ class Engine:
             name: the table's name of one to three parts.
             version: number of a former version (memory tables); None for the current one.
         """
-        parts = name.lower().split(".")
+        parts = str(name).lower().split(".")
+        if len(parts) > 3:
+            msg = f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS")
         catalog, schema, table = (*self._default[: 3 - len(parts)], *parts)
         if catalog == "memory":
             return self._memory.read(SchemaTableName(schema, table), version)
@@ -208,8 +228,14 @@ class Engine:
 
     def tables(self) -> list[TableInfo]:
         """Give all tables of all catalogs."""
-        found = []
         transaction = self._transaction(self.options)
+        try:
+            return self._listed(transaction)
+        finally:
+            transaction.rollback()
+
+    def _listed(self, transaction: StatementTransaction) -> list[TableInfo]:
+        found = []
         for catalog, connector in sorted(self._connectors.items()):
             metadata = transaction.metadata(catalog)
             for name in metadata.list_tables(transaction.session):
@@ -224,7 +250,6 @@ class Engine:
                     paradigm = ""
                 rows = metadata.row_count(transaction.session, handle)
                 found.append(TableInfo((f"{catalog}.{name}", connector.name, columns, rows, paradigm)))
-        transaction.rollback()
         return found
 
     # -- statements -----------------------------------------------------------------------------------------------
@@ -244,7 +269,7 @@ class Engine:
         """
         from rowmerge_nb.sql.parser import split_statements
 
-        statements = split_statements(sql)
+        statements = split_statements(_text(sql))
         if len(statements) != 1:
             msg = f"run takes one statement; this text has {len(statements)}"
             raise ParseError(msg, line=1, column=1, hint="Use run_script for several." if statements else "Write a statement.")
@@ -259,7 +284,7 @@ class Engine:
         from rowmerge_nb.sql.parser import split_statements
 
         chosen = self.options.changed(**options)
-        statements = split_statements(sql)
+        statements = split_statements(_text(sql))
         results: list[Result] = []
         for number, (text, _) in enumerate(statements, 1):
             try:
@@ -281,6 +306,16 @@ class Engine:
         """
         return self.run(f"EXPLAIN (TYPE {kind}) {sql}", **options)
 
+    def _split_name(self, name: str) -> tuple[str, str]:
+        """Split the name of a table in memory into schema and table."""
+        parts = str(name).lower().split(".")
+        if len(parts) == 3 and parts[0] == "memory":
+            parts = parts[1:]
+        if len(parts) > 2 or not all(parts):
+            msg = f"'{name}' is not a name for a table in memory"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give 'table' or 'schema.table'.")
+        return (self._default[1], parts[0]) if len(parts) == 1 else (parts[0], parts[1])
+
     def _transaction(self, options: Options) -> StatementTransaction:
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
@@ -293,7 +328,8 @@ class Engine:
 
         try:
             options.step("parse")
-            statement = parse(text)
+            with _deep_nesting(), _interruptible("parse"):
+                statement = parse(text)
             if not options.dry_run and not isinstance(statement, Explain):
                 # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
                 self.start()
@@ -309,22 +345,26 @@ class Engine:
         from rowmerge_nb.sql.analyzer import analyze
 
         transaction = self._transaction(options)
-        tables = StatementTables(transaction, self._connectors, self._default, options.namespace, lambda: self.spark)
+        tables = StatementTables(
+            transaction, self._connectors, self._default, options.namespace, lambda: self.spark, self._registered
+        )
         tag = transaction.session.query_id
-        self._running.add(tag)
+        self._running[tag] = transaction.cancelled
         try:
             with self._adopt():
                 options.step("analyze")
                 try:
-                    analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
+                    with _deep_nesting(), _interruptible("analyze"):
+                        analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
                 except BaseException:
-                    transaction.rollback()
+                    with suppress(Exception):
+                        transaction.rollback()
                     raise
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 return self._dispatch(analysis, transaction, tables, options)
         finally:
-            self._running.discard(tag)
+            self._running.pop(tag, None)
 
     def _adopt(self) -> Any:
         if self._given is None:
@@ -347,7 +387,11 @@ class Engine:
             "row_count": lambda: self._row_count(name),
             "notices": tuple(tables.notices),
         }
-        run: Any = MergeRun(analysis=analysis, **common) if isinstance(analysis, MergeAnalysis) else TableRun(analysis=analysis, **common)
+        run: Any = (
+            MergeRun(analysis=analysis, **common)
+            if isinstance(analysis, MergeAnalysis)
+            else TableRun(analysis=analysis, **common)
+        )
         try:
             if isinstance(run, MergeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
@@ -380,6 +424,47 @@ class Engine:
         planned = replace(options, dry_run=True, rules_off=rules_off)
         trace = replace(self._dispatch(analysis.inner, transaction, tables, planned).trace, state="explained")
         return Result(trace, explained="true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan))
+
+
+@contextmanager
+def _deep_nesting() -> Iterator[None]:
+    """Give recursive readers more room than Python's default; what is nested deeper still is refused with a sentence."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION))
+    try:
+        yield
+    except RecursionError:
+        msg = "The statement is nested too deeply to be read"
+        raise ParseError(msg, line=1, column=1, hint="Split it, or use IN lists and subqueries instead of long chains.") from None
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@contextmanager
+def _interruptible(step: str) -> Iterator[None]:
+    """Turn an interrupt, and what a connector raises while a statement is analyzed, into errors of ours."""
+    try:
+        yield
+    except (RowMergeError, RecursionError):
+        raise
+    except KeyboardInterrupt as interrupt:
+        msg = "The statement was interrupted"
+        raise StatementInterrupted(msg, step=step) from interrupt
+    except Exception as error:
+        msg = f"The statement could not be looked at ({step}): {type(error).__name__}: {error}"
+        raise ExecutionError(msg, step=step) from error
+
+
+def _text(sql: object) -> str:
+    if not isinstance(sql, str):
+        msg = f"A statement is a text; this is of type {type(sql).__name__}"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS")
+    return sql
+
+
+def _names(value: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Take one name or several."""
+    return (value,) if isinstance(value, str) else tuple(value or ())
 
 
 def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:

@@ -9,7 +9,7 @@ from rowmerge_nb.errors import ExecutionError, RowMergeError
 
 __all__ = ["translate"]
 
-_MARKED: Final = re.compile(r"\[\[([A-Z_]+)\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
+_MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+))?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 _TYPE_NAMES: Final = {"INT": "integer", "STRING": "varchar", "FLOAT": "real", "BINARY": "varbinary"}
@@ -55,7 +55,9 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         return _with_cause(ExecutionError(message, step=step, hint="This is an error of rowmerge_nb; please report it."), error)
     marked = _MARKED.search(text)
     if marked:
-        return _with_cause(ExecutionError(marked[2], code=marked[1], step=step), error)
+        ours = ExecutionError(marked[3], code=marked[1], step=step)
+        ours.clause = int(marked[2]) if marked[2] else None
+        return _with_cause(ours, error)
     for condition in _CONDITION.findall(text):
         name = condition.split(".")[0]
         if name in _CODES:

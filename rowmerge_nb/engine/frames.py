@@ -57,17 +57,43 @@ def as_arrow(name: str, frame: Any) -> pa.Table:
             msg = f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)"
             raise AnalysisError(msg, code="DUPLICATE_COLUMN_NAME", hint="Rename one of them.")
         seen.add(column.lower())
-    arrays = []
-    for column, values in zip(names, table.columns, strict=True):
-        try:
-            kind = from_arrow(values.type)
-            wanted = pa.string() if kind.base == "unknown" else kind.arrow
-            # Nanoseconds are cut to the microseconds that SQL timestamps have here.
-            arrays.append(values.cast(wanted, safe=not pa.types.is_temporal(wanted)))
-        except (TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            msg = f"Column '{column}' of DataFrame '{name}' is of Arrow type {values.type}, which no SQL type holds: {error}"
-            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Cast or drop the column.") from error
+    if not names:
+        msg = f"DataFrame '{name}' has no columns"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+    arrays = [_column(name, column, values) for column, values in zip(names, table.columns, strict=True)]
     return pa.table(arrays, names=names)
+
+
+def _column(name: str, column: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bring a column into the Arrow type of its SQL type."""
+    try:
+        kind = from_arrow(values.type)
+        if _carries_unknown(values.type) or _repeats_names(values.type):
+            msg = "what is inside of it has no type, or two fields of one name"
+            raise TypeError(msg)  # noqa: TRY301 - told in the same words as the errors of Arrow
+        if pa.types.is_decimal(values.type) and values.type.scale < 0:
+            return values.cast(pa.decimal128(38, 0))
+        wanted = pa.string() if kind.base == "unknown" else kind.arrow
+        # Nanoseconds are cut to the microseconds that SQL timestamps have here; anything else that does not fit is refused.
+        nanoseconds = pa.types.is_temporal(values.type) and str(values.type).startswith(("timestamp[ns", "time64[ns"))
+        return values.cast(wanted, safe=not nanoseconds)
+    except (TypeError, ValueError, pa.ArrowNotImplementedError) as error:
+        msg = f"Column '{column}' of DataFrame '{name}' is of Arrow type {values.type}, which no SQL type holds: {error}"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Cast or drop the column.") from error
+
+
+def _carries_unknown(kind: pa.DataType) -> bool:
+    """Tell whether a nested type has values of no type inside of it."""
+    return any(pa.types.is_null(inner) or _carries_unknown(inner) for inner in _inside(kind))
+
+
+def _repeats_names(kind: pa.DataType) -> bool:
+    names = [field.name.lower() for field in kind] if pa.types.is_struct(kind) else []
+    return len(names) != len(set(names)) or any(_repeats_names(inner) for inner in _inside(kind))
+
+
+def _inside(kind: pa.DataType) -> list[pa.DataType]:
+    return [kind.field(i).type for i in range(kind.num_fields)]
 
 
 def _to_table(name: str, frame: Any) -> pa.Table:
@@ -81,9 +107,13 @@ def _to_table(name: str, frame: Any) -> pa.Table:
             renamed = frame.set_axis([str(column) for column in frame.columns], axis=1)
             return pa.Table.from_pandas(renamed, preserve_index=False)
         return pa.table(frame)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as error:
+    except (pa.ArrowNotImplementedError, TypeError, ValueError) as error:
         msg = f"DataFrame '{name}' cannot be read as a table: {' '.join(str(arg) for arg in error.args)}"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give every column values of one type.") from error
+        raise AnalysisError(
+            msg,
+            code="NOT_SUPPORTED",
+            hint="Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type each.",
+        ) from error
 
 
 def columns_of(name: str, frame: Any) -> list[tuple[str, Type]]:

@@ -153,15 +153,16 @@ def _(node: Join, context: Context) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     left, right = lower(node.left, context), lower(node.right, context)
+    if node.distribution == "SINGLE":
+        # Before rows are numbered: within one partition the numbers are those of the rows in the source.
+        right = right.coalesce(1)
     if context.witness and POSITION in right.columns:
         right = right.withColumnRenamed(POSITION, SOURCE_ROW)
     elif context.witness:
         right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
     else:
         right = right.drop(POSITION)
-    if node.distribution == "SINGLE":
-        right = right.coalesce(1)
-    elif node.distribution == "PARTITIONED":
+    if node.distribution == "PARTITIONED":
         right = right.repartition(context.partitions, *(F.expr(source) for _, source in node.equalities))
     return (F.broadcast(left) if node.replicate_target else left).join(right, F.expr(node.spark), "right")
 
@@ -257,19 +258,19 @@ def _(node: MergeProcessor, context: Context) -> Any:
 @lower.register
 def _(node: MergeWriter, context: Context) -> Any:
     sinks = context.tables.sinks()
-    if isinstance(node.source, MergeProcessor):
-        task = _merge_pass(node.source, context, placing=None, sinks=sinks)
-        return _input(node.source, context).mapInArrow(task, _OUTCOME_DDL)
-    exchange = node.source
-    if not isinstance(exchange, Exchange) or not isinstance(exchange.source, MergeProcessor):
-        msg = f"A MergeWriter cannot stand on {type(exchange).__name__}"
+    exchange = node.source if isinstance(node.source, Exchange) else None
+    processor = exchange.source if exchange is not None else node.source
+    if not isinstance(processor, MergeProcessor):
+        msg = f"A MergeWriter cannot stand on {type(processor).__name__}"
         raise TypeError(msg)
-    processor = exchange.source
-    layout = merge_layout(processor)
-    task = _merge_pass(processor, context, placing=_placing(exchange, processor, context), sinks=None)
+    if node.fused:
+        return _input(processor, context).mapInArrow(_merge_pass(processor, context, placing=None, sinks=sinks), _OUTCOME_DDL)
+    placing = _placing(exchange, processor, context) if exchange is not None else None
+    task = _merge_pass(processor, context, placing=placing, sinks=None)
     rows = _input(processor, context).mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
-    writer = WriterPass(layout, sinks, context.per_clause)
-    return _exchanged(rows, exchange, processor, context).mapInArrow(writer, _OUTCOME_DDL)
+    if exchange is not None:
+        rows = _exchanged(rows, exchange, processor, context)
+    return rows.mapInArrow(WriterPass(merge_layout(processor), sinks, context.per_clause), _OUTCOME_DDL)
 
 
 @lower.register
@@ -341,7 +342,8 @@ def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor, context: Co
 
     names = [column.name for column in processor.columns]
     row_id = len(names) + 1 + (node.era is Era.CURRENT)
-    columns = node.insert_layout.partition_columns if node.insert_layout else ()
+    # In table order, as the channel ``hash`` has them, so that the same values give the same number.
+    columns = processor.redistribution_columns if node.insert_layout else ()
     by_columns = f"xxhash64({', '.join(f'c{names.index(name)}' for name in columns)})" if columns else "0"
     by_row_id = f"xxhash64(c{row_id})" if node.update_layout is not None else by_columns
     inserts = f"c{len(names)} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"

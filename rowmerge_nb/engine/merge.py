@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.action import collect, fragments_and_records
+from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import blame
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
 from rowmerge_nb.engine.edge import conform
@@ -15,12 +15,12 @@ from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
-from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, RowMergeError
+from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode, Project
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, spark_text
-from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.operations import Era, Operation
 
 if TYPE_CHECKING:
@@ -69,13 +69,14 @@ class MergeRun(StatementRun):
             step = "run"
             with self.timed("run"):
                 context = self._context(settings)
-                table = collect(context.spark, self._lowered(context), self.transaction.session.query_id)
+                table = self.collect(context.spark, self._lowered(context))
                 fragments, records = fragments_and_records(table)
             self.account = sum_up(records)
             self._check(self.account, context)
             step = "finish_merge"
             self._finish(fragments)
             step = "commit"
+            self.begin_step("commit")
             with self.timed("commit"):
                 self.transaction.commit()
         except BaseException as failure:
@@ -118,18 +119,21 @@ class MergeRun(StatementRun):
         return TargetFacts(row_id, paradigm, insert, update, self.analysis.target.row_count)
 
     def _planned(self, facts: TargetFacts) -> Output:
-        self.options.step("plan")
+        self.begin_step("plan")
         with self.timed("plan"):
             return plan_merge(self.analysis, facts, era=self.options.era, rule=self.options.duplicates)
 
     def _begin(self, facts: TargetFacts) -> None:
         """Begin the merge: from here on the target is scanned by the handle that the connector gives."""
-        self.options.step("begin_merge")
+        self.begin_step("begin_merge")
         session, metadata, handle = self.transaction.session, self._metadata(), self._target_handle()
-        updated = self._updated_columns() if self.options.era is Era.CURRENT else None
-        arguments = (session, handle) if updated is None else (session, handle, updated)
+        more: dict[str, Any] = {"updated_columns": self._updated_columns()} if self.options.era is Era.CURRENT else {}
         with self.timed("begin_merge"):
-            self.transaction.merge_handle = self.transaction.log.call("begin_merge", lambda: metadata.begin_merge(*arguments))
+            given: Any = self.transaction.log.call("begin_merge", lambda: metadata.begin_merge(session, handle, **more))
+        if not isinstance(given, ConnectorMergeTableHandle):
+            msg = f"{type(metadata).__name__}.begin_merge gave {type(given).__name__}; it gives a ConnectorMergeTableHandle"
+            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+        self.transaction.merge_handle = given
 
     def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
         columns = [ColumnHandle(column.name, column.type) for column in self.analysis.target.columns]
@@ -140,7 +144,7 @@ class MergeRun(StatementRun):
         }
 
     def _context(self, settings: RuleSettings) -> Context:
-        self.options.step("start Spark")
+        self.begin_step("start Spark")
         spark = self.spark()
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
         rows = estimated_rows(_join(self._plan()).right)
@@ -160,7 +164,7 @@ class MergeRun(StatementRun):
         )
 
     def _lowered(self, context: Context) -> Any:
-        self.options.step("run")
+        self.begin_step("run")
         plan = self._plan()
         self.transaction.make_views(self.analysis.bindings, spark_text(plan))
         return lower(plan, context)
@@ -176,7 +180,7 @@ class MergeRun(StatementRun):
 
     def _diagnose(self, account: Account, context: Context) -> list[pa.RecordBatch]:
         """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
-        self.options.step("fetch the rows matched more than once")
+        self.begin_step("fetch the rows matched more than once")
         from pyspark.sql import functions as F  # noqa: N812
 
         node: PlanNode = self._plan()
@@ -185,7 +189,7 @@ class MergeRun(StatementRun):
         witnessed = replace(context, witness=True)
         wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
         rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
-        pages = collect(context.spark, rows, self.transaction.session.query_id).combine_chunks().to_batches()
+        pages = self.collect(context.spark, rows).combine_chunks().to_batches()
         names = ["unique_id", "case_number", "row_id", "witness"]
         return [
             pa.RecordBatch.from_arrays([*page.columns[:3], conform(page.column(3), witnessed.witness_type)], names=names)
@@ -193,7 +197,7 @@ class MergeRun(StatementRun):
         ]
 
     def _finish(self, fragments: list[bytes]) -> None:
-        self.options.step("finish_merge")
+        self.begin_step("finish_merge")
         session, metadata, handle = self.transaction.session, self._metadata(), self.transaction.merge_handle
         if handle is None:
             return
@@ -218,6 +222,8 @@ class MergeRun(StatementRun):
             numbers = {source.case_number for source in error.groups[0].sources}
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
             span = clauses[-1].span if clauses else self.analysis.on.span
+        elif isinstance(error, ExecutionError) and error.clause is not None:
+            span = next(clause.span for clause in self.analysis.clauses if clause.number == error.clause)
         else:
             case = next(node.case for node in _chain(self.plan) if isinstance(node, Project) and node.case is not None)
             found = blame(failure, case, self.analysis)
@@ -279,7 +285,8 @@ class MergeRun(StatementRun):
             writers=account.writers if account else (),
             calls=self.calls(),
             duplicate_groups=groups,
-            notices=self.notice_records(*analysis.notices) + (_two_versions(groups) if done and groups else ()),
+            notices=self.notice_records(*analysis.notices, *self.transaction.notices)
+            + (_two_versions(groups) if done and groups else ()),
             seconds=dict(self.seconds),
         )
 

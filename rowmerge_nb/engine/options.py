@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -85,6 +85,8 @@ def _checked(name: str, value: Any) -> Any:
             return RowChangeParadigm[str(value).upper()]
         _refuse(name, value, tuple(RowChangeParadigm.__members__))
     if name == "rules_off":
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            _refuse(name, value, tuple(RULES))
         for rule in value:
             if rule not in RULES:
                 _refuse(name, rule, tuple(RULES))

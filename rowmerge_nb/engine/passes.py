@@ -9,6 +9,7 @@ statement's trace survives.
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from rowmerge_nb.engine.duplicates import NO_CLAUSE, DuplicateRule, mark_distinc
 from rowmerge_nb.engine.edge import conform, for_spark
 from rowmerge_nb.engine.processors import MergeLayout, create_processor
 from rowmerge_nb.engine.recorder import Recorder, TaskRecord, operation_text
-from rowmerge_nb.errors import ConnectorError, ExecutionError
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
@@ -77,18 +78,32 @@ class ScanPass:
                 yield from self._read(number)
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
-        source = self.provider.create_page_source(
-            self.transaction, self.session, self.splits[number], self.table, list(self.columns)
-        )
+        step = "create_page_source"
+        source = None
         position = number << 40
         try:
+            source = self.provider.create_page_source(
+                self.transaction, self.session, self.splits[number], self.table, list(self.columns)
+            )
+            step = "get_next_page"
             while (page := source.get_next_page()) is not None:
+                if page.num_columns != len(self.columns):
+                    msg = f"the page has {page.num_columns} channels; {len(self.columns)} columns were asked for"
+                    raise ValueError(msg)  # noqa: TRY301 - told like any other fault of the source
                 arrays = [conform(page.column(i), field.type) for i, field in enumerate(list(self.schema)[:-1])]
                 arrays.append(pa.array(np.arange(position, position + page.num_rows)))
                 position += page.num_rows
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        except Exception as error:
+            # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
+            code, text = "GENERIC_INTERNAL_ERROR", f"{type(error).__name__}: {error}"
+            if isinstance(error, RowMergeError):
+                code, text = error.code, error.message
+            msg = f"[[{code}]] {step} failed: {' '.join(text.split())}"
+            raise RuntimeError(msg) from error
         finally:
-            source.close()
+            if source is not None:
+                source.close()
 
 
 @dataclass(frozen=True)
@@ -210,14 +225,14 @@ class MergePass:
         unique_id = pa.chunked_array([batch.column(channels) for batch in batches]).combine_chunks()
         cases = pa.chunked_array([batch.column(channels - 1) for batch in batches]).combine_chunks()
         recorder.record.matched += len(unique_id) - unique_id.null_count
+        numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
+        recorder.record.clause_rows = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
         found = self.rule.check(unique_id, cases)
         recorder.record.failing, recorder.record.warning = found.failing.tolist(), found.warning.tolist()[:WITNESSED_ROWS]
         if found.failing.size or found.warning.size:
             wanted = found.failing if found.failing.size else found.warning
             recorder.record.witnesses = self._witnesses(batches, wanted[:WITNESSED_ROWS])
         if found.failing.size:
-            numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
-            recorder.record.clause_rows = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
             return iter(())
         return self._input_pages(batches, mark_distinct(unique_id, cases, self.layout.era))
 
@@ -260,8 +275,10 @@ class MergePass:
                 yield after
 
     def _exchange_batch(self, page: Page, spread: int) -> pa.RecordBatch:
-        placing = self.placing or _impossible("exchange")
-        buckets = placing.buckets(page, len(self.layout.columns), spread)
+        if self.placing is None:
+            buckets = pa.nulls(page.num_rows, pa.int32())
+        else:
+            buckets = self.placing.buckets(page, len(self.layout.columns), spread)
         schema = self.exchanged
         data = [conform(page.column(i), schema.field(i).type) for i in range(page.num_columns)]
         return pa.RecordBatch.from_arrays([*data, buckets, pa.nulls(page.num_rows, pa.binary())], schema=schema)
@@ -285,7 +302,10 @@ class WriterPass:
         """Work on the rows of one writer."""
         recorder = Recorder(_partition(), self.per_clause)
         passed: list[bytes] = []
-        yield from _Writer(self.layout, self.sinks, recorder).run(self._pages(batches, passed))
+        pages = self._pages(batches, passed)
+        yield from _Writer(self.layout, self.sinks, recorder).run(pages)
+        # A writer that failed has stopped taking pages; the records among the rest must still reach the driver.
+        deque(pages, maxlen=0)
         for record in passed:
             yield _outcome([(RECORD_ROW, -1, record)])
 
@@ -426,7 +446,11 @@ class InsertPass:
 
 def _fragments(given: Collection[bytes] | Future[Collection[bytes]], sink: str) -> list[bytes]:
     """Wait for a sink's fragments and check that they are bytes."""
-    fragments = list(given.result() if isinstance(given, Future) else given)
+    collection: Any = given.result() if isinstance(given, Future) else given
+    if not isinstance(collection, Collection):
+        msg = f"{sink}.finish() gave {type(collection).__name__}; it gives a collection of bytes, or a future of one"
+        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    fragments = list(collection)
     for fragment in fragments:
         if type(fragment) is not bytes:
             msg = f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are bytes"
@@ -446,11 +470,6 @@ def _partition() -> int:
 
     context = TaskContext.get()
     return context.partitionId() if context is not None else 0
-
-
-def _impossible(what: str) -> Any:
-    msg = f"This pass was made without {what}"
-    raise AssertionError(msg)
 
 
 _INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())

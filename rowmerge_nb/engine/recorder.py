@@ -119,10 +119,7 @@ class Recorder:
         record = self.record
         record.before += before.num_rows
         record.after += after.num_rows
-        numbers, counts = np.unique(cases, return_counts=True)
-        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            record.clause_rows[number] = record.clause_rows.get(number, 0) + count
-        chosen = self._choose(cases, numbers)
+        chosen = self._choose(cases, np.unique(cases))
         if chosen.size:
             ends = np.cumsum(produced)
             rows = [np.arange(end - size, end) for end, size in zip(ends[chosen], produced[chosen], strict=True)]

@@ -80,7 +80,7 @@ class Result:
         import pandas as pd
 
         if self.table is not None:
-            rows: pd.DataFrame = self.table.to_pandas()
+            rows: pd.DataFrame = self.table.to_pandas(types_mapper=_exact(self.table, pd))
             return rows
         return pd.DataFrame({"rows": [self.count]})
 
@@ -88,7 +88,7 @@ class Result:
         if self.explained is not None:
             return self.explained
         if self.table is not None:
-            return str(self.to_pandas())
+            return _sql_null(self.to_pandas()).to_string()
         from rowmerge_nb.report.bundle import mime_bundle
 
         return mime_bundle(self.trace)["text/plain"]
@@ -97,14 +97,30 @@ class Result:
         if self.explained is not None:
             return {"text/plain": self.explained, "text/html": f"<pre>{escape(self.explained)}</pre>"}
         if self.table is not None:
-            frame = self.to_pandas()
-            return {"text/plain": str(frame), "text/html": frame.to_html(max_rows=60)}
+            frame = _sql_null(self.to_pandas())
+            return {"text/plain": frame.to_string(), "text/html": frame.to_html(max_rows=60)}
         from rowmerge_nb.report.bundle import mime_bundle
 
         return mime_bundle(self.trace)
 
     def __repr__(self) -> str:
         return f"<Result of {self.trace.kind}: {self.trace.state}, {self.count} rows>"
+
+
+def _sql_null(frame: pd.DataFrame) -> pd.DataFrame:
+    """Show NULL as NULL, whatever pandas has for it."""
+    return frame.astype(object).where(frame.notna(), "NULL")
+
+
+def _exact(table: pa.Table, pd: Any) -> Any:
+    """Give pandas types that hold integers and NULL together: as floats, large numbers would be others."""
+    if not any(column.null_count for column in table.columns):
+        return None
+    import pyarrow as pa
+
+    exact = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
+    exact[pa.bool_()] = pd.BooleanDtype()
+    return exact.get
 
 
 def _plain(call: Call) -> dict[str, Any]:

@@ -36,6 +36,7 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.timeType.enabled": "true",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }

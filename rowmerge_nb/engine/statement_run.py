@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.recorder import Account
     from rowmerge_nb.engine.transaction import StatementTransaction
@@ -52,6 +55,17 @@ class StatementRun:
     account: Account | None = None
     failure: Trace | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def begin_step(self, name: str) -> None:
+        """Tell that a step begins; a statement that was cancelled meanwhile goes no further."""
+        self.options.step(name)
+        if self.transaction.cancelled.is_set():
+            msg = "The statement was cancelled"
+            raise StatementInterrupted(msg, step=name)
+
+    def collect(self, spark: Any, rows: Any) -> pa.Table:
+        """Run the statement's action."""
+        return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.engine.action import collect, fragments_and_records
+from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import sum_up
@@ -39,9 +39,13 @@ class TableRun(StatementRun):
 
     Args:
         analysis: the statement, resolved.
+
+    Attributes:
+        skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
     """
 
     analysis: Analysis
+    skipped: bool = False
 
     def run(self) -> tuple[Trace, pa.Table | None]:
         """Run the statement; give its trace and, of a query, its rows.
@@ -55,6 +59,7 @@ class TableRun(StatementRun):
             if self.options.dry_run:
                 self.transaction.rollback()
                 return self._trace("planned"), None
+            self.begin_step("commit")
             self.transaction.commit()
         except BaseException as failure:
             error = self.error_of(failure, "run")
@@ -93,12 +98,13 @@ class TableRun(StatementRun):
         return pa.Table.from_arrays(columns, names=names)
 
     def _collect(self, plan: Output) -> pa.Table:
-        self.options.step("run")
+        self.begin_step("start Spark")
         spark = self.spark()
+        self.begin_step("run")
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
         self.transaction.make_views(self.analysis.bindings, spark_text(plan))
         context = Context(spark=spark, tables=self.transaction, partitions=partitions, writers=partitions)
-        return collect(spark, lower(plan, context), self.transaction.session.query_id)
+        return self.collect(spark, lower(plan, context))
 
     def _insert(self, target: TableBinding, spark: str) -> None:
         self.transaction.target = target
@@ -117,12 +123,13 @@ class TableRun(StatementRun):
         self.account = sum_up(records)
         if self.account.errors:
             raise self.account.errors[0]
-        self.options.step("finish_insert")
+        self.begin_step("finish_insert")
         text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
         log.call("finish_insert", lambda: metadata.finish_insert(session, insert, fragments), lambda _: text)
 
     def _create(self, analysis: CreateTableAnalysis) -> None:
         if analysis.exists or self.options.dry_run:
+            self.skipped = analysis.exists
             return
         catalog, schema, table = analysis.name
         session, metadata = self.transaction.session, self.transaction.metadata(catalog)
@@ -139,6 +146,7 @@ class TableRun(StatementRun):
     def _drop(self, analysis: DropTableAnalysis) -> None:
         target = analysis.target
         if target is None or self.options.dry_run:
+            self.skipped = target is None
             return
         handle = target.handle
         if handle is None:
@@ -173,6 +181,7 @@ class TableRun(StatementRun):
             statement=self.analysis.text,
             kind=self._kind(),
             state=state,
+            skipped=self.skipped,
             target=display,
             qualified=qualified,
             connector=self.connector,
@@ -186,6 +195,6 @@ class TableRun(StatementRun):
             rows_after=self.row_count() if done and writes else None,
             writers=account.writers if account else (),
             calls=self.calls(),
-            notices=self.notice_records(*self.analysis.notices),
+            notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
             seconds=dict(self.seconds),
         )

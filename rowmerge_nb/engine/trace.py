@@ -142,7 +142,8 @@ class DuplicateGroup:
     Args:
         row_id: the target row's id as plain Python data.
         target: the target row's values by column; empty where they could not be fetched.
-        sources: the source rows that matched it.
+        sources: the source rows that matched it, the first ones of many.
+        total: how many source rows matched it.
         case_number: the clause that fired more than once, or None where it is about several clauses.
     """
 
@@ -150,6 +151,7 @@ class DuplicateGroup:
     target: Mapping[str, Any]
     sources: tuple[MatchedRow, ...]
     case_number: int | None
+    total: int = 0
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,7 @@ class Trace:
         statement: its text.
         kind: ``MERGE``, ``INSERT``, ``CREATE TABLE``, ``CREATE TABLE AS``, ``DROP TABLE``, ``SELECT``.
         state: ``finished``, ``failed``, ``planned`` (dry run: planned, not begun) or ``explained``.
+        skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
         target: the target's name as written, and ``qualified`` its full name.
         connector: the kind of store, and ``catalog`` its name.
         paradigm: name of the row change paradigm; ``""`` for statements without one.
@@ -202,7 +205,7 @@ class Trace:
         stored: what the sinks got.
         writers: one record per sink.
         calls: the calls of the contract, in order.
-        duplicates: target rows that were matched more than once (of a failed check, or of a warning).
+        duplicate_groups: target rows that were matched more than once (of a failed check, or of a warning).
         notices: what the user should know.
         error: the error, if it failed.
         seconds: per step how long it took.
@@ -211,6 +214,7 @@ class Trace:
     statement: str
     kind: str
     state: str
+    skipped: bool = False
     target: str = ""
     qualified: str = ""
     connector: str = ""

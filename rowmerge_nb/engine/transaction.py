@@ -5,6 +5,7 @@ What went wrong before the commit is undone here: `StatementTransaction.rollback
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,10 +19,12 @@ from rowmerge_nb.engine.edge import for_spark, spark_schema
 from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
 from rowmerge_nb.engine.passes import POSITION, ScanPass, SinkFactory
 from rowmerge_nb.engine.trace import Call
+from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.plan.planner import quote
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.sql.analysis import Notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +61,10 @@ class CallLog:
             given = function()
         except BaseException as failure:
             note("", f"{type(failure).__name__}: {failure}")
-            raise
+            if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
+                raise
+            msg = f"{method} failed: {type(failure).__name__}: {failure}"
+            raise ExecutionError(msg, step=method) from failure
         note(carries(given), None)
         return given
 
@@ -82,6 +88,8 @@ class StatementTransaction:
     def __init__(self, connectors: Mapping[str, Connector], session: ConnectorSession, spark: Callable[[], Any]) -> None:
         self.session = session
         self.log = CallLog()
+        self.cancelled = threading.Event()
+        self.notices: list[Notice] = []
         self.merge_handle: ConnectorMergeTableHandle | None = None
         self.insert_handle: ConnectorInsertTableHandle | None = None
         self.target: TableBinding | None = None
@@ -98,7 +106,11 @@ class StatementTransaction:
         if catalog not in self._open:
             connector = self._connectors[catalog]
             handle = connector.begin_transaction()
-            self._open[catalog] = _Open(connector, handle, connector.get_metadata(handle))
+            try:
+                self._open[catalog] = _Open(connector, handle, connector.get_metadata(handle))
+            except BaseException:
+                connector.rollback(handle)
+                raise
         return self._open[catalog].metadata
 
     def handle(self, catalog: str) -> ConnectorTransactionHandle:
@@ -107,16 +119,24 @@ class StatementTransaction:
         return self._open[catalog].handle
 
     def commit(self) -> None:
-        """Commit what the statement changed first, then what it only read."""
-        target = self.target.catalog if self.target is not None else ""
-        for name in sorted(self._open, key=lambda name: name != target):
-            opened = self._open[name]
-            if name == target:
-                self.log.call("commit", partial(opened.connector.commit, opened.handle))
-            else:
+        """Commit what the statement changed, then end what it only read.
+
+        Once the change is committed nothing can undo it; what goes wrong after that is told in ``notices``.
+        """
+        target = self._open.get(self.target.catalog) if self.target is not None else None
+        if target is not None and self.target is not None:
+            self.log.call("commit", partial(target.connector.commit, target.handle))
+            del self._open[self.target.catalog]
+        for name, opened in self._open.items():
+            try:
                 opened.connector.commit(opened.handle)
-            del self._open[name]
-        self._clean_up()
+            except Exception as error:  # noqa: BLE001 - told as a notice
+                self.notices.append(Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error}"))
+        self._open.clear()
+        try:
+            self._clean_up()
+        except Exception as error:  # noqa: BLE001 - told as a notice
+            self.notices.append(Notice(f"Something that the statement needed for a while could not be removed: {error}"))
 
     def rollback(self) -> None:
         """Roll every connector's transaction back; all of them are tried, whatever one of them raises."""
@@ -180,9 +200,8 @@ class StatementTransaction:
         task = self._frame_scan(binding, columns, schema) if binding.dataframe is not None else None
         if task is None:
             opened = self._open[binding.catalog]
-            get_splits = opened.connector.get_split_manager().get_splits
-            splits = get_splits(opened.handle, self.session, handle, Constraint())
             provider = opened.connector.get_page_source_provider()
+            splits = _splits(opened, self.session, handle)
             task = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema)
         count = max(len(task.splits), 1)
         numbers = self._spark().range(0, len(task.splits), 1, count)
@@ -226,6 +245,17 @@ class StatementTransaction:
             raise ValueError(msg)
         self.metadata(self.target.catalog)
         return self._open[self.target.catalog]
+
+
+def _splits(opened: _Open, session: ConnectorSession, handle: Any) -> Sequence[Any]:
+    """Ask for a table's splits; what a connector raises is told as its own."""
+    try:
+        return opened.connector.get_split_manager().get_splits(opened.handle, session, handle, Constraint())
+    except RowMergeError:
+        raise
+    except Exception as error:
+        msg = f"get_splits failed: {type(error).__name__}: {error}"
+        raise ExecutionError(msg, step="get_splits") from error
 
 
 def names_of(columns: Sequence[str]) -> list[Any]:

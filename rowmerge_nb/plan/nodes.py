@@ -152,10 +152,11 @@ class CaseBranch:
 
 @dataclass(frozen=True)
 class SearchedCase:
-    """The CASE that builds the merge row: its branches in order, the last one ELSE."""
+    """The CASE that builds the merge row: its branches in order, the last one ELSE; whether a subquery is in one of them."""
 
     symbol: Symbol
     branches: tuple[CaseBranch, ...]
+    subquery: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,6 +210,7 @@ class Join(PlanNode):
         distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its equality keys, so all
             matches of one target row meet in one task), ``SINGLE`` (the source is one partition).
         replicate_target: the target is small, and every task gets all of it.
+        subquery: the ON condition has a subquery.
     """
 
     meaning: ClassVar[str] = "Pairs every source row with the target rows it matches; a source row without one stays, with NULLs."
@@ -219,6 +221,7 @@ class Join(PlanNode):
     equalities: tuple[tuple[str, str], ...] = ()
     distribution: str = "AUTOMATIC"
     replicate_target: bool = False
+    subquery: bool = False
 
     @property
     def name(self) -> str:

@@ -6,9 +6,11 @@ The planner asks nobody: what the connector has to say about the target comes in
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.nodes import (
     Assignment,
     AssignUniqueId,
@@ -32,7 +34,7 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
-from rowmerge_nb.sql.expressions import fail, text_literal
+from rowmerge_nb.sql.expressions import Subquery, fail, text_literal, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import PlanNode
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import RowChangeParadigm
-    from rowmerge_nb.sql.analysis import ClauseAnalysis, MergeAnalysis, QueryAnalysis, TableBinding
+    from rowmerge_nb.sql.analysis import ClauseAnalysis, MergeAnalysis, QueryAnalysis, TableBinding, TypedExpression
 
 __all__ = ["TargetFacts", "plan_insert", "plan_merge", "plan_query", "quote"]
 
@@ -129,12 +131,27 @@ class _MergePlanner:
         self.fields = analysis.target_fields
         self.row_id = Symbol(ROW_ID, facts.row_id.type)
         self.unique_id = Symbol(UNIQUE_ID, BIGINT)
-        named = set(facts.insert_layout.partition_columns) if facts.insert_layout else set()
-        self.redistribution = tuple(i for i, column in enumerate(self.columns) if column.name in named)
+        self.redistribution = self._redistribution()
         control = [(PRESENT, BOOLEAN), (OPERATION, TINYINT), (CASE_NUMBER, INTEGER)]
         self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
 
+    def _redistribution(self) -> tuple[int, ...]:
+        """Find the columns of the insert layout, in table order."""
+        named = self.facts.insert_layout.partition_columns if self.facts.insert_layout else ()
+        names = [column.name for column in self.columns]
+        for name in named:
+            if name not in names:
+                msg = f"The insert layout of '{self.analysis.target.qualified}' names column '{name}', which the table does not have"
+                hint = f"The connector names columns as in its metadata: {', '.join(names)}."
+                raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint)
+        return tuple(i for i, name in enumerate(names) if name in named)
+
     def plan(self) -> Output:
+        if not self.analysis.on.deterministic and not _has_subquery(self.analysis.on):
+            span = self.analysis.on.span
+            msg = "The ON condition may not give another value each time it is evaluated"
+            hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
+            raise ConnectorError(msg, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
         source = self._source()
         join = Join(
             id=next(self.ids),
@@ -144,6 +161,7 @@ class _MergePlanner:
             spark=self.analysis.on.spark,
             text=self.analysis.on.text,
             equalities=self.analysis.equalities,
+            subquery=_has_subquery(self.analysis.on),
         )
         marked = self._mark(self._number(self._case(join)))
         checked = DuplicateCheck(id=next(self.ids), outputs=marked.outputs, source=marked, rule=self.rule)
@@ -202,19 +220,25 @@ class _MergePlanner:
             ),
             source=join,
             assignments=tuple(hashed) if layout else (),
-            case=SearchedCase(self.merge_row, (*(self._branch(clause) for clause in self.analysis.clauses), self._else())),
+            case=SearchedCase(
+                self.merge_row,
+                (*(self._branch(clause) for clause in self.analysis.clauses), self._else()),
+                subquery=any(_has_subquery(e) for c in self.analysis.clauses for e in (c.condition, *c.values) if e is not None),
+            ),
         )
 
     def _branch(self, clause: ClauseAnalysis) -> CaseBranch:
         present, spark = (PRESENT, f"{PRESENT} IS NOT NULL") if clause.matched else (f"{PRESENT} IS NULL",) * 2
-        condition = f"{present} AND {clause.condition.text}" if clause.condition else present
+        condition = f"{present} AND {_within_and(clause.condition.text)}" if clause.condition else present
         pairs = [self._value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(
             number=clause.number,
             operation=clause.operation,
             matched=clause.matched,
             condition=condition,
-            spark_condition=f"({spark}) AND ({clause.condition.spark})" if clause.condition else spark,
+            spark_condition=_told_apart(
+                f"({spark}) AND ({clause.condition.spark})" if clause.condition else spark, clause.number
+            ),
             values=tuple(text for text, _ in pairs),
             spark_values=tuple(spark for _, spark in pairs),
             clause=clause.text,
@@ -237,7 +261,7 @@ class _MergePlanner:
         if not column.nullable:
             message = f"NULL value not allowed for NOT NULL column: {column.name}"
             spark = f"coalesce({spark}, {fail('CONSTRAINT_VIOLATION', text_literal(message))})"
-        return text, spark
+        return text, _told_apart(spark, clause.number)
 
     def _else(self) -> CaseBranch:
         """Give the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
@@ -307,6 +331,20 @@ def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str]) -> Output
     rows = (Symbol("rows", BIGINT),)
     finish = TableFinish(id=next(ids), outputs=rows, source=writer, table=table.display)
     return Output(id=next(ids), outputs=rows, source=finish)
+
+
+def _has_subquery(expression: TypedExpression) -> bool:
+    return any(isinstance(part, Subquery) for part in walk(expression.tree))
+
+
+def _within_and(text: str) -> str:
+    """Put parentheses around a condition that means something else beside AND."""
+    return f"({text})" if re.search(r"\bOR\b", text, re.IGNORECASE) else text
+
+
+def _told_apart(spark: str, clause: int) -> str:
+    """Put the clause's number into the errors that Spark text raises, so that the engine can say where one came from."""
+    return re.sub(r"raise_error\((concat\()?'\[\[([A-Z_]+)\]\] ", rf"raise_error(\g<1>'[[\g<2>@{clause}]] ", spark)
 
 
 def _layout_text(layout: ConnectorTableLayout | None) -> str:

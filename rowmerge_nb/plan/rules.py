@@ -55,16 +55,19 @@ def apply_rules(plan: Output, settings: RuleSettings) -> Output:
 def estimated_rows(node: PlanNode) -> int | None:
     """Give an upper bound of a node's rows where one is known.
 
-    Of a query the bound is the product of its tables' sizes, which no combination of joins exceeds.
+    Of a query the bound is the product of its tables' sizes, each time that it names them, which no combination of joins and unions
+    exceeds; where it makes rows out of values, nothing is known.
     """
     if isinstance(node, TableScan):
         return node.row_count
     if isinstance(node, Source):
-        bound = 1
+        if any(word in node.spark.lower() for word in _ROW_MAKERS):
+            return None
+        bound = max(node.spark.count("), ("), 1)
         for table in node.tables:
             if table.row_count is None:
                 return None
-            bound *= max(table.row_count, 1)
+            bound *= max(table.row_count, 2) ** node.spark.count(table.view)
         return bound
     return estimated_rows(node.sources[0]) if node.sources else None
 
@@ -139,7 +142,9 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
                 return replace(node, distribution="SINGLE")
             return replace(node, distribution="PARTITIONED") if node.equalities else node
         if isinstance(node, MarkDistinct):
-            return replace(node, exchange=_join_below(node).distribution == "AUTOMATIC")
+            # Spark plans a subquery of a condition or value as a join of its own, which may send the rows anywhere.
+            scattered = _join_below(node).distribution == "AUTOMATIC" or has_subquery(node)
+            return replace(node, exchange=scattered)
         return node
 
     return _rewrite(plan, choose)
@@ -153,6 +158,9 @@ def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
 
     return _rewrite(plan, fuse)
 
+
+_ROW_MAKERS: Final = ("explode", "inline(", "sequence(", "stack(", "range(", "generate")
+"""What in Spark text makes several rows out of one."""
 
 Node = TypeVar("Node", bound=PlanNode)
 
@@ -190,6 +198,17 @@ def _repeatable(node: PlanNode) -> bool:
     if isinstance(node, TableScan):
         return node.table.deterministic
     return isinstance(node, Source) and node.deterministic and all(table.deterministic for table in node.tables)
+
+
+def has_subquery(node: PlanNode) -> bool:
+    """Tell whether an expression of a MERGE (not of its source) has a subquery: in ON, a condition, or a value."""
+    if isinstance(node, Source):
+        return False
+    if isinstance(node, Join) and node.subquery:
+        return True
+    if isinstance(node, Project) and node.case is not None and node.case.subquery:
+        return True
+    return any(has_subquery(source) for source in node.sources)
 
 
 def spark_text(plan: PlanNode) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 from pyspark import cloudpickle
 
 from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata
-from rowmerge_nb.connectors.memory_io import MemoryMergeSink, MemoryPageSinkProvider
+from rowmerge_nb.connectors.memory_io import MemoryMergeSink, MemoryPageSinkProvider, MemoryPageSourceProvider
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi import ConnectorTableLayout
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -43,11 +45,18 @@ class FaultySink(MemoryMergeSink):
             raise OSError("the network is gone")
         if self.fault == "fragment":
             return ["text"]  # type: ignore[list-item]
+        if self.fault == "nothing":
+            return None  # type: ignore[return-value]
         return super().finish()
 
     def abort(self) -> None:
         self.note("abort")
         super().abort()
+
+
+class FaultyReader(MemoryPageSourceProvider):
+    def create_page_source(self, *arguments: Any) -> Any:
+        raise ConnectorError("The ORC file is cut short", code="HIVE_BAD_DATA")
 
 
 class FaultyProvider(MemoryPageSinkProvider):
@@ -64,10 +73,20 @@ class FaultyProvider(MemoryPageSinkProvider):
 class FaultyMetadata(MemoryMetadata):
     fault = ""
 
-    def begin_merge(self, *arguments: Any) -> Any:
+    def begin_merge(self, *arguments: Any, **more: Any) -> Any:
         if self.fault == "begin_merge":
             raise RuntimeError("the metastore does not answer")
-        return super().begin_merge(*arguments)
+        return None if self.fault == "no handle" else super().begin_merge(*arguments, **more)
+
+    def row_count(self, session: Any, table_handle: Any) -> int | None:
+        if self.fault == "row_count" and table_handle.version > 1:
+            raise OSError("the statistics are gone")
+        return super().row_count(session, table_handle)
+
+    def get_insert_layout(self, session: Any, table_handle: Any) -> Any:
+        if self.fault == "get_insert_layout":
+            raise KeyError("address")
+        return ConnectorTableLayout(("nope",)) if self.fault == "layout" else super().get_insert_layout(session, table_handle)
 
     def finish_merge(self, *arguments: Any) -> None:
         super().finish_merge(*arguments)
@@ -89,6 +108,9 @@ class FaultyConnector(MemoryConnector):
         metadata = FaultyMetadata(self, self._transactions[transaction_handle.number])
         metadata.fault = self.fault
         return metadata
+
+    def get_page_source_provider(self) -> MemoryPageSourceProvider:
+        return FaultyReader() if self.fault == "create_page_source" else super().get_page_source_provider()
 
     def get_page_sink_provider(self) -> FaultyProvider:
         return FaultyProvider(self.fault, str(self.diary))

@@ -88,4 +88,34 @@ def test_many_matches_of_one_skewed_target_row_are_one_group(spark: Any) -> None
         broken.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v < 2 THEN UPDATE SET v = s.v")
     (group,) = caught.value.groups  # type: ignore[attr-defined]
     assert group.target["id"] == 3
-    assert len(group.sources) == 5000
+    assert group.total == 5000
+    assert len(group.sources) == 20, "the first ones are named, all are counted"
+
+
+SUBQUERIES = [
+    "ON t.id = s.id WHEN MATCHED AND s.k IN (SELECT k FROM big) THEN UPDATE SET v = s.k",
+    "ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = (SELECT max(b.k) FROM big b WHERE b.k = s.k)",
+    "ON t.id = s.id AND s.k IN (SELECT k FROM big) WHEN MATCHED THEN UPDATE SET v = s.k",
+    "ON t.id = s.id WHEN MATCHED AND EXISTS (SELECT 1 FROM big b WHERE b.k = s.k) THEN DELETE",
+]
+
+
+@pytest.mark.parametrize("settings", [RuleSettings(), TINY], ids=["small", "large"])
+@pytest.mark.parametrize("rest", SUBQUERIES)
+def test_a_subquery_that_spark_joins_by_an_exchange_of_its_own_hides_no_duplicate(
+    spark: Any, rest: str, settings: RuleSettings
+) -> None:
+    big = spark.range(50_000).withColumnRenamed("id", "k")
+    before = spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        # Different k send the two rows of one target row different ways; several pairs, so that some must part.
+        ids = [1, 1, 2, 2, 3, 3, 4, 5]
+        made = engine(spark, settings, pa.table({"id": ids, "k": list(range(5, 13))}))
+        with pytest.raises(RowMergeError) as caught:
+            made.run(f"MERGE INTO t USING s {rest}", namespace={"big": big})
+        assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+        assert {group.target["id"] for group in caught.value.groups} == {1, 2, 3}  # type: ignore[attr-defined]
+        assert made.table("t").column("v").to_pylist() == [0] * 1000
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", before)

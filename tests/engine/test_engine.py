@@ -36,8 +36,19 @@ BAD = [
     ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1, v = 2", "DUPLICATE_COLUMN_NAME", (1, 1)),
     ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, id) VALUES (1, 2)", "DUPLICATE_COLUMN_NAME", (1, 1)),
     ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET w = 1", "COLUMN_NOT_FOUND", (1, 1)),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (name, v) VALUES ('x', 1)", "CONSTRAINT_VIOLATION", None),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", None),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (name, v) VALUES ('x', 1)",
+        "CONSTRAINT_VIOLATION",
+        (1, 37),
+    ),
+    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", (1, 37)),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = CAST(s.name AS BIGINT)",
+        "INVALID_CAST_ARGUMENT",
+        (1, 37),
+    ),
+    ("MERGE INTO t USING s ON t.id = s.id AND random() < 2 WHEN MATCHED THEN DELETE", "NOT_SUPPORTED", (1, 25)),
+    ("MERGE INTO t USING s ON " + "(" * 3000 + "true" + ")" * 3000 + " WHEN MATCHED THEN DELETE", "SYNTAX_ERROR", None),
     ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 10 / s.n", "DIVISION_BY_ZERO", (1, 70)),
     ("MERGE INTO t USING s ON t.id = s.id\nWHEN MATCHED AND 1 / s.n > 0 THEN DELETE", "DIVISION_BY_ZERO", (2, 18)),
     ("MERGE INTO t USING s ON t.id = 1 / s.n WHEN MATCHED THEN DELETE", "DIVISION_BY_ZERO", (1, 25)),
@@ -242,6 +253,21 @@ def test_duplicates_standard_lets_idle_rows_pass_and_refuses_two_clauses(engine:
     result = engine.run(crossing, namespace={"w": twice})
     assert "more than one clause" in result.trace.notices[0].message
     assert engine.table("t").num_rows == 4, "Trino keeps a version per clause, and says so here"
+
+
+def test_deep_nesting_that_can_be_read_is_run(engine: Engine) -> None:
+    sum_of_many = " + ".join(["s.n"] * 300)
+    result = engine.run(
+        f"MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND {'(' * 200}true{')' * 200} THEN UPDATE SET v = {sum_of_many}"
+    )
+    assert result.counts["UPDATE"] == 2
+
+
+def test_a_closed_engine_says_so() -> None:
+    closed = Engine()
+    closed.close()
+    with pytest.raises(RowMergeError, match="The engine is closed"):
+        closed.run("SELECT 1")
 
 
 def test_unknown_options_name_the_nearest(engine: Engine) -> None:

@@ -46,6 +46,11 @@ def failed(engine: Engine, sql: str, **options: Any) -> RowMergeError:
         ("store_merged_rows", "the disk is full"),
         ("finish", "the network is gone"),
         ("fragment", "fragment of type str"),
+        ("nothing", "finish() gave NoneType"),
+        ("no handle", "begin_merge gave NoneType"),
+        ("get_insert_layout", "get_insert_layout failed: KeyError"),
+        ("layout", "names column 'nope'"),
+        ("create_page_source", "The ORC file is cut short"),
         ("finish_merge", "the metastore does not answer"),
         ("commit", "the journal is gone"),
     ],
@@ -54,7 +59,7 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, tmp_path: Pa
     engine, connector = shop(spark, fault, tmp_path)
     error = failed(engine, MERGE)
     assert text in error.message
-    if fault != "fragment":
+    if fault not in {"fragment", "nothing", "no handle", "layout"}:
         assert fault in error.message or getattr(error, "step", "") == fault
     assert connector.read(TARGET).equals(ROWS)
     trace = error.result.trace
@@ -62,6 +67,8 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, tmp_path: Pa
     assert trace.error.consequences[-1] == "the transaction was rolled back"
     assert trace.calls[-1].method == "rollback"
     assert not connector._transactions, "no transaction is left open"
+    if fault == "create_page_source":
+        assert error.code == "HIVE_BAD_DATA"
     if fault in {"store_merged_rows", "finish"}:
         assert list(tmp_path.glob("abort-*")), "the sink was told to drop what it had"
         assert any(call.method == fault and call.error for call in trace.calls)
@@ -126,6 +133,78 @@ def test_an_interrupt_cancels_the_work_and_rolls_back(spark: Any, tmp_path: Path
     assert connector.read(TARGET).equals(ROWS)
     assert not connector._transactions
     assert caught.value.result.trace.calls[-1].method == "rollback"
+
+
+def test_what_goes_wrong_after_the_commit_does_not_turn_it_into_a_failure(spark: Any, tmp_path: Path) -> None:
+    engine, connector = shop(spark, "row_count", tmp_path)
+    result = engine.run(MERGE, namespace={"s": SOURCE})
+    assert result.trace.state == "finished"
+    assert result.count == 3
+    assert result.trace.rows_after is None
+    assert connector.read(TARGET).num_rows == 4
+
+
+def test_a_catalog_that_was_only_read_and_fails_to_end_is_told_in_a_notice(spark: Any, tmp_path: Path) -> None:
+    engine, _ = shop(spark, "", tmp_path)
+    reader = FaultyConnector("", tmp_path)
+    columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in SOURCE.column_names)
+    reader.put(ConnectorTableMetadata(SchemaTableName("default", "s"), columns), SOURCE)
+    reader.commit = lambda handle: (_ for _ in ()).throw(OSError("gone"))  # type: ignore[method-assign]
+    engine.add_catalog("elsewhere", reader)
+    result = engine.run(MERGE.replace("USING s", "USING elsewhere.default.s s"))
+    assert result.trace.state == "finished"
+    assert "'elsewhere', which was only read" in result.trace.notices[0].message
+
+
+def test_a_table_that_was_dropped_and_made_again_meanwhile_is_another_table(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.register("t", ROWS)
+
+    def meanwhile(step: str) -> None:
+        if step == "finish_merge":
+            engine.register("t", pa.table({"id": [7], "v": [7]}))
+
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(MERGE.replace("shop.default.t", "t"), namespace={"s": SOURCE}, progress=meanwhile)
+    assert caught.value.code == "TRANSACTION_CONFLICT"
+    assert engine.table("t").to_pydict() == {"id": [7], "v": [7]}
+
+
+@pytest.mark.parametrize("step", ["analyze", "plan", "begin_merge", "run", "finish_merge", "commit"])
+def test_a_statement_can_be_cancelled_at_every_step(spark: Any, tmp_path: Path, step: str) -> None:
+    engine, connector = shop(spark, "", tmp_path)
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(MERGE, namespace={"s": SOURCE}, progress=lambda name: engine.cancel() if name == step else None)
+    assert caught.value.code == "USER_CANCELED"
+    assert connector.read(TARGET).equals(ROWS)
+    assert not connector._transactions
+
+
+def test_a_reader_of_a_large_table_is_not_disturbed_by_its_replacement(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.register("big", pa.table({"id": list(range(300_000))}))
+
+    def meanwhile(step: str) -> None:
+        if step == "run":
+            engine.register("big", pa.table({"id": [1]}))
+
+    assert engine.run("SELECT count(*) AS n FROM big", progress=meanwhile).table.to_pydict() == {"n": [300_000]}
+
+
+def test_records_behind_an_exchange_survive_a_failing_sink(spark: Any, tmp_path: Path) -> None:
+    engine, connector = shop(spark, "store_merged_rows", tmp_path)
+    columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in ROWS.column_names)
+    connector.put(ConnectorTableMetadata(TARGET, columns, {"partitioned_by": ("v",)}), ROWS)
+    many = pa.table({"id": list(range(300_000)), "v": list(range(300_000))})
+    trace = failed_with(engine, MERGE, many).result.trace
+    assert (trace.joined, trace.matched) == (300_000, 3)
+    assert [clause.rows for clause in trace.clauses] == [3, 299_997, 0]
+
+
+def failed_with(engine: Engine, sql: str, source: pa.Table) -> RowMergeError:
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(sql, namespace={"s": source})
+    return caught.value
 
 
 def test_a_duplicate_in_one_task_stops_the_statement_though_others_have_stored(spark: Any, tmp_path: Path) -> None:
