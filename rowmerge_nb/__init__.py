@@ -68,7 +68,7 @@ _HOMES = {
     "save_trace": "engine.trace_io",
 }
 
-__all__ = sorted([*_HOMES, "load_ipython_extension"])  # noqa: PLE0605 - one list of names, not two
+__all__ = sorted([*_HOMES, "load_ipython_extension", "unload_ipython_extension"])  # noqa: PLE0605 - one list of names, not two
 
 
 def __getattr__(name: str) -> Any:
@@ -90,3 +90,10 @@ def load_ipython_extension(ipython: InteractiveShell) -> None:
     from rowmerge_nb.notebook.magics import register
 
     register(ipython)
+
+
+def unload_ipython_extension(ipython: InteractiveShell) -> None:
+    """Take the magics away: ``%unload_ext rowmerge_nb``."""
+    from rowmerge_nb.notebook.magics import unregister
+
+    unregister(ipython)

@@ -16,12 +16,15 @@ _engines: list[Engine] = []
 
 
 def default_engine() -> Engine:
-    """Give the process's default engine; made at the first call, on a local Spark session that starts when it is needed."""
+    """Give the process's default engine, on a local Spark session that starts when it is needed.
+
+    It is made at the first call, and anew where it has been closed: a notebook has no other way to get one that works.
+    """
     with _lock:
-        if not _engines:
+        if not _engines or getattr(_engines[0], "_closed", False):
             from rowmerge_nb.engine.engine import Engine
 
-            _engines.append(Engine())
+            _engines[:] = [Engine()]
         return _engines[0]
 
 

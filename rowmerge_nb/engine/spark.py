@@ -170,6 +170,7 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
         "spark.local.dir": str(private / "spark"),
         "spark.log.level": "WARN",
         "spark.pyspark.python": sys.executable,
+        "spark.python.daemon.module": "rowmerge_nb.engine.daemon",  # workers are forked with their libraries loaded
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.warehouse.dir": str(private / "warehouse"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = ["candidates", "register"]
+__all__ = ["candidates", "register", "unregister"]
 
 _TABLE_FOLLOWS: Final = re.compile(r"(?i)\b(?:into|using|from|join|table|update)\s+(?:if\s+(?:not\s+)?exists\s+)?[\w.\"]*$")
 
@@ -72,5 +72,13 @@ def register(shell: InteractiveShell, tables: Callable[[], Iterable[str]]) -> No
         found = candidates(before, tables)
         return {"completions": [SimpleCompletion(text=text, type="merge") for text in found], "suppress": bool(found)}
 
-    kept = [matcher for matcher in completer.custom_matchers if getattr(matcher, "__name__", "") != "rowmerge_matcher"]
-    completer.custom_matchers = [*kept, rowmerge_matcher]
+    unregister(shell)
+    completer.custom_matchers = [*completer.custom_matchers, rowmerge_matcher]
+
+
+def unregister(shell: InteractiveShell) -> None:
+    """Take the completion out of a shell."""
+    completer = getattr(shell, "Completer", None)
+    known = getattr(completer, "custom_matchers", [])
+    if completer is not None and known:
+        completer.custom_matchers = [m for m in known if getattr(m, "__name__", "") != "rowmerge_matcher"]

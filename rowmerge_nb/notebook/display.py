@@ -8,8 +8,11 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.report.layout import pad, width_of
+from rowmerge_nb.report.values import Cell, visible
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.trace import Trace
@@ -73,32 +76,65 @@ def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows:
 
 
 def _rows_bundle(table: Any, max_rows: int) -> Bundle:
-    names = list(table.column_names)
-    rows = [["NULL" if value is None else str(value) for value in row.values()] for row in table.slice(0, max_rows).to_pylist()]
-    more = table.num_rows - len(rows)
-    counted = f"{table.num_rows} row{'' if table.num_rows == 1 else 's'}"
-    return grid_bundle(names, rows, f"{counted}, the first {max_rows} shown" if more else counted)
+    from rowmerge_nb.notebook.rows import number_columns, row_cells
+
+    rows = row_cells(table, max_rows)
+    counted = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
+    caption = f"{counted}, the first {max_rows:,} shown" if table.num_rows > len(rows) else counted
+    return grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
 
 
-def grid_bundle(names: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> Bundle:
+def grid_bundle(
+    names: Sequence[str], rows: Sequence[Sequence[str | Cell]], caption: str = "", *, right: Container[int] = ()
+) -> Bundle:
     """Make the bundle of a table of texts.
 
-    >>> print(grid_bundle(["a", "b"], [["1", "x"], ["10", "yy"]], "2 rows")["text/plain"])
-    a   b
+    Args:
+        names: the heads of the columns.
+        rows: texts, or cells that know whether they are NULL.
+        caption: a sentence below.
+        right: numbers of the columns that stand at the right.
+
+    >>> print(grid_bundle(["a", "b"], [["1", "x"], ["10", "yy"]], "2 rows", right={0})["text/plain"])
+     a  b
     --  --
-    1   x
+     1  x
     10  yy
     2 rows
     """
-    shown = [[" ".join(cell.split("\n")) for cell in row] for row in rows]
-    widths = [max([len(name), *(len(row[index]) for row in shown)]) for index, name in enumerate(names)]
-    lines = [list(names), ["-" * width for width in widths], *shown]
-    text = "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in lines)
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    foot = f"<p>{escape(caption)}</p>" if caption else ""
-    html = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
-    return {"text/plain": f"{text}\n{caption}" if caption else text, "text/html": html}
+    cells = [[value if isinstance(value, Cell) else Cell(value) for value in row] for row in rows]
+    heads = [visible(name) for name in names]
+    shown = [[_text(cell) for cell in row] for row in cells]
+    widths = [max([width_of(name), *(width_of(row[index]) for row in shown)]) for index, name in enumerate(heads)]
+    lines = [heads, ["-" * width for width in widths], *shown]
+    text = "\n".join(
+        "  ".join(pad(cell, width, right=i in right) for i, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in lines
+    )
+    return {"text/plain": f"{text}\n{caption}" if caption else text, "text/html": _grid_html(heads, cells, caption, right)}
+
+
+def _text(cell: Cell) -> str:
+    """Write a cell in plain text, where only quotes tell the text NULL from no value."""
+    return "'NULL'" if cell.text == "NULL" and not cell.null else " ".join(cell.text.split("\n"))
+
+
+def _grid_html(names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str, right: Container[int]) -> str:
+    from rowmerge_nb.report.html import style_sheet
+
+    place = [' class="rm-r"' if index in right else "" for index in range(len(names))]
+    head = "".join(f'<th scope="col"{at}>{escape(name)}</th>' for name, at in zip(names, place, strict=True))
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{at}>{'<i>NULL</i>' if cell.null else escape(cell.text)}</td>" for cell, at in zip(row, place, strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    foot = f'<p class="rm-meta">{escape(caption)}</p>' if caption else ""
+    table = f'<table class="rm-t"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="rm"><style>{style_sheet()}</style><div class="rm-scroll">{table}</div>{foot}</div>'
 
 
 def plan_bundle(result: Result, form: str) -> Bundle:
@@ -148,7 +184,9 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     >>> without_traceback(ParseError("mismatched input 'BY'", line=1, column=9), 3)._render_traceback_()
     ["ParseError: SYNTAX_ERROR: cell line 3, column 9: mismatched input 'BY'"]
     """
-    place = f"cell line {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
+    # A statement that begins on line 1 has no lines of the magic's cell above it.
+    where = "line" if first_line == 1 else "cell line"
+    place = f"{where} {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
     line = f"{type(error).__name__}: {error.code}: {place}{error.message}"
     error.__dict__["_render_traceback_"] = partial(list, [line])
     return error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import tomllib
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from traitlets import Bool, Enum, Int, Unicode
 
 from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted
-from rowmerge_nb.notebook import completion
+from rowmerge_nb.notebook import completion, transformer
 from rowmerge_nb.notebook.display import (
     Bundle,
     error_bundle,
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
 
-__all__ = ["MergeMagic", "project_defaults", "register"]
+__all__ = ["MergeMagic", "project_defaults", "register", "unregister"]
 
 _ENGINE_OPTIONS: Final = ("paradigm", "duplicates", "era", "dialect", "trace")
 
@@ -67,17 +70,20 @@ class MergeMagic(Magics):
         first_line = 1 if cell is None else 2
         try:
             use = parse_line(line)
-            if use.has("help") or (cell is None and use.rest in {"", "help"}):
+            command = _command_of(use.rest) if cell is None else ""
+            if command:
+                use = _with_more_options(use)
+            if use.has("help") or command == "help" or (cell is None and not use.rest):
                 show(text_bundle(help_text()))
-            elif cell is None and use.rest in COMMANDS:
-                self._command(use.rest, use)
+            elif command:
+                self._command(command, use)
             else:
                 self._run(use.rest if cell is None else cell, use, first_line, shown)
         except RowMergeError as error:
             if error.result is not None:
                 self.shell.user_ns["_merge"] = error.result
             at = getattr(error, "cell_line", first_line)
-            show(error_bundle(error, at, parts=None, timings=self.timings))
+            show(error_bundle(error, at, parts=getattr(error, "cell_parts", None), timings=self.timings))
             # `from None`: what lies below is the engine's own business; it stays in the exception's __context__.
             raise without_traceback(error, at) from None
 
@@ -99,17 +105,19 @@ class MergeMagic(Magics):
             raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge")
         for number, (text, offset) in enumerate(statements, 1):
             try:
-                with Progress(self.shell, lambda: show_all(shown)) as progress:
+                with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1) as progress:
                     result = self._statement(engine, text, use, {**options, "progress": progress.step})
             except RowMergeError as error:
-                _place(error, rendered, offset, first_line)
-                error.hint = " ".join(filter(None, [error.hint, _what_ran(number, len(statements))])) or None
+                _place(error, rendered, offset, len(text), first_line)
+                error.__dict__["cell_parts"] = parts
+                told = "" if use.has("explain") or use.has("dry-run") else _what_ran(number, len(statements))
+                error.hint = " ".join(filter(None, [_ended(error.hint, told), told])) or None
                 raise
             self.shell.user_ns["_merge"] = result
             for name in filter(None, (use.values.get("output"), use.quiet_name)):
                 self.shell.user_ns[name] = result
             if not use.quiet_name:
-                at = rendered.source_line(offset) + first_line - 1
+                at = 1 if rendered.inserted(offset, offset + len(text)) else rendered.source_line(offset) + first_line - 1
                 shown.append(self._bundle(result, use, parts, at))
                 show(shown[-1])
 
@@ -191,6 +199,67 @@ class MergeMagic(Magics):
         return [*qualified, *(name.rpartition(".")[2] for name in qualified), *frames]
 
 
+_SQL_BEGINS: Final = re.compile(r"""(?i)[^a-z]|(?:select|with|values|table)\b""")
+_WORDS: Final = (
+    "merge",
+    "select",
+    "with",
+    "values",
+    "insert",
+    "update",
+    "delete",
+    "create",
+    "drop",
+    "explain",
+    "show",
+    "describe",
+)
+
+
+def _command_of(rest: str) -> str:
+    """Give the command that a line names, or ``""`` for a statement or nothing.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS, for a word that is neither.
+
+    >>> _command_of("tables --help"), _command_of("SELECT 1")
+    ('tables', '')
+    >>> _command_of("tabels")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: There is no command 'tabels'. Did you mean `%merge tables`?
+    """
+    word, _, more = rest.partition(" ")
+    if word.lower() in COMMANDS:
+        return word.lower()
+    if word.lower() == "table" and not more.strip():
+        near = ["tables"]
+    elif not word or _SQL_BEGINS.match(word) or word.lower() in {*_WORDS, "desc"}:
+        return ""
+    else:
+        near = difflib.get_close_matches(word.lower(), [*COMMANDS, *_WORDS], 1, 0.7)
+        # A misspelled statement: its own error says where.
+        if near and near[0] not in COMMANDS:
+            return ""
+    msg = f"There is no command '{word}'"
+    known = f"The commands are {', '.join(f'`%merge {name}`' for name in COMMANDS)}; everything else is a statement."
+    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Did you mean `%merge {near[0]}`?" if near else known)
+
+
+def _with_more_options(use: MagicUse) -> MagicUse:
+    """Read the options behind a command."""
+    command, _, more = use.rest.partition(" ")
+    behind = parse_line(more)
+    if behind.rest or behind.quiet_name:
+        msg = f"'{more.strip()}' stands behind %merge {command}, which takes options only"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options.")
+    return MagicUse({**use.values, **behind.values}, use.quiet_name, use.rest)
+
+
+def _ended(hint: str | None, follows: str) -> str | None:
+    """Close a hint's sentence where another one follows."""
+    return hint + "." if hint and follows and not hint.endswith((".", "?", "!")) else hint
+
+
 def _check_parts(parts: str | None) -> None:
     """Refuse an unknown name in ``--show`` before anything runs."""
     if parts is None:
@@ -203,11 +272,15 @@ def _check_parts(parts: str | None) -> None:
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"The parts are: {', '.join(PARTS)}")
 
 
-def _place(error: RowMergeError, rendered: Rendered, offset: int, first_line: int) -> None:
+def _place(error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int) -> None:
     """Note the number of the cell's line that is the first of the statement.
 
     It is counted back from the line of the error, so that the error's own line is right where an inserted value has several.
     """
+    if rendered.inserted(offset, offset + length):
+        # The statement is a value's text, of which the cell has no lines.
+        error.__dict__["cell_line"] = 1
+        return
     line = error.line or 1
     at = offset
     for _ in range(line - 1):
@@ -250,41 +323,57 @@ def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
     """Give the table ``[tool.rowmerge_nb]`` of the nearest pyproject.toml, and the file; nothing if there is none.
 
     Raises:
-        SetupError: the file is not TOML.
+        SetupError: the file cannot be read.
     """
     for folder in (directory, *directory.parents):
         file = folder / "pyproject.toml"
         if file.is_file():
             try:
                 return dict(tomllib.loads(file.read_text("utf-8")).get("tool", {}).get("rowmerge_nb", {})), file
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            except (OSError, ValueError, AttributeError, TypeError) as error:
                 msg = f"{file} cannot be read: {error}"
                 raise SetupError(msg) from error
     return {}, None
 
 
 def register(shell: InteractiveShell) -> MergeMagic:
-    """Register the magics with a shell.
-
-    Raises:
-        SetupError: ``[tool.rowmerge_nb]`` has a name or a value that does not exist.
-    """
+    """Register the magics with a shell; what is wrong in ``[tool.rowmerge_nb]`` is told in a warning, and left out."""
     magic = MergeMagic(shell=shell)
-    defaults, file = project_defaults(Path.cwd())
+    problems = _apply_project_defaults(magic)
+    shell.register_magics(magic)
+    completion.register(shell, magic.table_names)
+    transformer.register(shell)
+    for problem in problems:
+        warnings.warn(problem, stacklevel=2)
+    return magic
+
+
+def _apply_project_defaults(magic: MergeMagic) -> list[str]:
+    """Set the defaults of the project; gives a sentence for each that is not possible."""
+    try:
+        defaults, file = project_defaults(Path.cwd())
+    except SetupError as error:
+        return [f"{error.message}; its [tool.rowmerge_nb] is not used."]
+    problems = []
     known = magic.traits(config=True)
     for name, value in defaults.items():
         key = name.replace("-", "_")
         if key not in known:
-            msg = f"[tool.rowmerge_nb] in {file} has no option '{name}'"
-            raise SetupError(msg, hint=f"There are: {', '.join(sorted(known))}")
+            problems.append(f"[tool.rowmerge_nb] in {file} has no option '{name}'. There are: {', '.join(sorted(known))}.")
+            continue
         # What IPython's own configuration says is nearer to the user.
         if key in magic.config.get("MergeMagic", {}):
             continue
         try:
             magic.set_trait(key, value)
-        except Exception as error:
-            msg = f"[tool.rowmerge_nb] in {file}: {name} = {value!r} is not possible: {error}"
-            raise SetupError(msg) from error
-    shell.register_magics(magic)
-    completion.register(shell, magic.table_names)
-    return magic
+        except Exception as error:  # noqa: BLE001 - whatever a trait says of a value
+            problems.append(f"[tool.rowmerge_nb] in {file}: {name} = {value!r} is not possible, and is left out: {error}")
+    return problems
+
+
+def unregister(shell: InteractiveShell) -> None:
+    """Take the magics, their completion and their reading of cells out of a shell."""
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("merge", None)
+    completion.unregister(shell)
+    transformer.unregister(shell)

@@ -72,14 +72,16 @@ OPTIONS: Final = (
 COMMANDS: Final[Mapping[str, str]] = {
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
-    "options": "the options, their values now, and where these come from",
+    "options": "the options, their values now, and their defaults",
     "help": "this page",
 }
 """What ``%merge`` does, by its first word."""
 
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
-_STATEMENT: Final = re.compile(r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|describe)\b")
+_STATEMENT: Final = re.compile(
+    r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table)\b"
+)
 
 
 @dataclass(frozen=True)

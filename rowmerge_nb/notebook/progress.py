@@ -33,14 +33,16 @@ class Progress:
 
     In a notebook the line is an output of its own, and outputs can only be cleared together. So what the cell had shown before is
     shown again when the line goes: ``again`` does that for reports, and what was printed meanwhile is recorded and printed again.
+    Where the cell has other code than the magic, its outputs are not ours to clear, and there is no line.
 
     Args:
         shell: the shell to show it in.
         again: shows the reports once more that the cell has shown already.
+        whole_cell: the statement is in the body of a cell magic.
     """
 
-    def __init__(self, shell: InteractiveShell, again: Callable[[], None]) -> None:
-        self._painter = _painter(shell, again)
+    def __init__(self, shell: InteractiveShell, again: Callable[[], None], *, whole_cell: bool = True) -> None:
+        self._painter = _painter(shell, again, whole_cell)
         self._step = ""
         self._began = time.monotonic()
         self._changed = threading.Condition()
@@ -167,7 +169,15 @@ class _Recorder:
         return getattr(self.stream, name)
 
 
-def _painter(shell: InteractiveShell, again: Callable[[], None]) -> _Painter:
+def _painter(shell: InteractiveShell, again: Callable[[], None], whole_cell: bool) -> _Painter:
     if hasattr(shell, "kernel"):
-        return _NotebookPainter(shell, again)
+        return _NotebookPainter(shell, again) if whole_cell and _is_magic_cell(shell) else _Painter()
     return _TerminalPainter() if sys.stderr is not None and sys.stderr.isatty() else _Painter()
+
+
+def _is_magic_cell(shell: Any) -> bool:
+    """Tell whether the running cell is one of ``%%merge``, and not code that calls the magic."""
+    try:
+        return str(shell.get_parent()["content"]["code"]).lstrip().startswith("%%merge")
+    except (AttributeError, LookupError, TypeError):
+        return False

@@ -23,7 +23,7 @@ class Rendered:
 
     Args:
         text: the SQL.
-        pieces: (offset in ``text``, offset in the cell, length in the cell) of every replaced expression and what follows it.
+        pieces: (offset in ``text``, offset in the cell) of every replaced expression and what follows it.
     """
 
     text: str
@@ -44,6 +44,19 @@ class Rendered:
             # Everything that an expression has put in belongs to the place of the expression.
             at = origin + (offset - start if self.source[origin : origin + 2] != "{{" else 0)
         return self.source.count("\n", 0, at) + 1
+
+    def inserted(self, start: int, end: int) -> bool:
+        """Tell whether a range of the text is within one inserted value.
+
+        >>> rendered = render("{{ a }}; {{ b }} 2", {"a": "SELECT 1", "b": "SELECT"})
+        >>> rendered.inserted(0, 8), rendered.inserted(10, 18)
+        (True, False)
+        """
+        ends = [*(begin for begin, _ in self.pieces[1:]), len(self.text)]
+        return any(
+            begin <= start and end <= stop and self.source[origin : origin + 2] == "{{"
+            for (begin, origin), stop in zip(self.pieces, ends, strict=True)
+        )
 
 
 def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
@@ -87,7 +100,11 @@ def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
         elif found["open"]:
             end, value = _evaluate(source, found.start(), namespace)
             pieces.append((length, found.start()))
-            put(str(value).replace(quote, quote * 2) if quote else sql_text(value))
+            try:
+                text = _quoted_text(value).replace(quote, quote * 2) if quote else sql_text(value)
+            except _NotSqlError as failure:
+                raise _error(source, found.start(), end - found.start(), str(failure)) from None
+            put(text)
             pieces.append((length, end))
             at = end
         else:
@@ -131,6 +148,27 @@ def _error(source: str, start: int, length: int, message: str) -> RowMergeError:
     return error
 
 
+class _NotSqlError(Exception):
+    """A value that cannot be written as SQL; the message is a sentence for the user."""
+
+
+def _quoted_text(value: Any) -> str:
+    """Write a value inside of quotes."""
+    if _is_frame(value):
+        raise _NotSqlError(_FRAME)
+    return str(value)
+
+
+def _is_frame(value: Any) -> bool:
+    # Loaded here: a notebook that loads the magics need not wait for Arrow.
+    from rowmerge_nb.engine.frames import is_frame
+
+    return is_frame(value)
+
+
+_FRAME: Final = "A DataFrame is not inserted with braces: name it in the statement without them, as in USING frame s"
+
+
 def sql_text(value: Any) -> str:
     """Write a Python value as SQL.
 
@@ -141,16 +179,31 @@ def sql_text(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
+    if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, list | tuple | set | frozenset):
+        if not value:
+            msg = f"An empty {type(value).__name__} has no values to insert, and SQL has no empty list"
+            raise _NotSqlError(msg)
         return ", ".join(_literal(item) for item in value)
     return _literal(value)
 
 
 def _literal(value: Any) -> str:
+    if _is_frame(value):
+        raise _NotSqlError(_FRAME)
+    if isinstance(value, Mapping):
+        msg = f"A {type(value).__name__} cannot be written as SQL; insert its values one by one, as in {{{{ name['key'] }}}}"
+        raise _NotSqlError(msg)
+    if isinstance(value, list | tuple):
+        # A row within a list of rows.
+        return f"({sql_text(value)})"
+    if type(value).__name__ in {"NAType", "NaTType"}:
+        return "NULL"
     # NumPy's numbers and times, and pandas' as well, say what they are in Python.
     if hasattr(value, "to_pydatetime"):
         value = value.to_pydatetime()
-    elif hasattr(value, "item") and not isinstance(value, str | bytes):
+    elif hasattr(value, "item") and not isinstance(value, str | bytes) and getattr(value, "size", 1) == 1:
         value = value.item()
     match value:
         case None:
@@ -175,7 +228,11 @@ def _literal(value: Any) -> str:
         case str():
             return "'" + value.replace("'", "''") + "'"
         case _:
-            return str(value)
+            text = str(value)
+            if text.startswith("<"):
+                msg = f"A value of type {type(value).__name__} cannot be written as SQL"
+                raise _NotSqlError(msg)
+            return text
 
 
 def _double(value: float) -> str:

@@ -224,9 +224,10 @@ def _group(group: DuplicateGroup, columns: tuple[str, ...], trace: Trace | None)
         clause, style, letter = _clause(source.case_number, trace)
         name = _row_name("row", source.source_row) if source.source_row is not None else Cell("")
         rows.append(DuplicateRow("source", name, _cells(source.values, columns), clause, style, letter))
-    more = len(group.sources) - MOST_SOURCES
+    more = max(group.total, len(group.sources)) - min(len(group.sources), MOST_SOURCES)
     if more > 0:
-        rows.append(DuplicateRow("source", Cell(f"{number(more)} more"), (None,) * len(columns), "", "", ""))
+        said = Cell(f"and {plural(more, 'more source row')}")
+        rows.append(DuplicateRow("source", said, (None,) * len(columns), "", "", ""))
     return tuple(rows)
 
 

@@ -129,7 +129,7 @@ def _calls(calls: tuple[Call, ...]) -> Calls | None:
         for call in sorted(calls, key=lambda call: call.order)
     )
     writers = len({row.where for row in rows if row.where != "coordinator"})
-    stored = sum(row.rows or 0 for row in rows)
+    stored = sum(row.rows or 0 for row in rows if not row.error)
     parts = [plural(len(rows), "call"), *([plural(writers, "writer")] if writers else [])]
     parts += [f"{plural(stored, 'row')} stored"] if stored else []
     span = max(row.at_ms + row.took_ms for row in rows)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Balance", "Outcome", "build_outcome"]
 
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
+MOST_GROUPS: Final = 20
+"""So many duplicate groups a trace has at most, see `rowmerge_nb.engine.duplicate_report.NAMED_GROUPS`."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Balance:
 
     Args:
         sum: ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
-        holds: the connector counts as many rows as the sum gives; None where it does not count them.
+        holds: the connector counts as many rows as the sum gives; None where it does not count them, or where rows that two
+            clauses have deleted explain the difference.
         remark: the sentence's end: whether and how it was checked.
     """
 
@@ -85,12 +88,16 @@ def _finished(trace: Trace) -> Phrase:
     if trace.kind == "MERGE":
         return (*_changes(trace), *_sizes(trace))
     name = Run(visible(trace.target), "code")
+    if trace.kind.startswith("CREATE TABLE") and trace.skipped:
+        return (Run("Table "), name, Run(" exists already; it was left as it is."))
     if trace.kind == "CREATE TABLE":
         return (Run("Table "), name, Run(" created."))
     if trace.kind == "CREATE TABLE AS":
         with_rows = f" created with {plural(trace.count, 'row')}." if trace.count is not None else " created."
         return (Run("Table "), name, Run(with_rows))
     if trace.kind == "DROP TABLE":
+        if trace.skipped or not trace.target:
+            return (Run("There is no such table; nothing was dropped."),)
         return (Run("Table "), name, Run(" dropped."))
     if trace.kind == "SELECT":
         return (Run("The query ran." if trace.count is None else f"{plural(trace.count, 'row')} selected."),)
@@ -174,4 +181,23 @@ def _balance(trace: Trace) -> Balance | None:
         return Balance(total, None, "; the connector does not count its rows.")
     if trace.rows_after == result:
         return Balance(total, True, ", the same as the connector counts.")
+    again = trace.rows_after - result
+    if 0 < again <= _deletable_again(trace):
+        rows_were = "1 row was" if again == 1 else f"{number(again)} rows were"
+        counted = f", and the connector counts {plural(trace.rows_after, 'row')}"
+        said = "deleted more than once because two clauses changed the same target row"
+        excess = f"so the stored deletes exceed the rows that are gone by {number(again)}"
+        return Balance(total, None, f"{counted}: {rows_were} {said}, {excess}.")
     return Balance(total, False, f", but the connector counts {plural(trace.rows_after, 'row')}.")
+
+
+def _deletable_again(trace: Trace) -> int:
+    """How many stored deletes at most were of rows that another clause had deleted already.
+
+    Groups are recorded up to a limit; where it is reached there may be any number of them.
+    """
+    groups = trace.duplicate_groups
+    noticed = any("by more than one clause" in notice.message for notice in trace.notices)
+    if len(groups) >= MOST_GROUPS or (noticed and not groups):
+        return sum(sum(writer.rows.values()) for writer in trace.writers)
+    return sum(max(group.total, len(group.sources)) - 1 for group in groups)

@@ -71,9 +71,11 @@ class ExpressionAnalyzer(CallAnalyzer):
             if parts[0] in self.variables:
                 return self._fields(self.variables[parts[0]], node, 1)
             near = self.scope.like(parts)
-            self.context.error(
-                "COLUMN_NOT_FOUND", f"Column '{shown}' cannot be resolved", node.span, near and f"Did you mean '{near}'?"
-            )
+            hint = f"Did you mean '{near}'?" if near else None
+            if len(parts) == 1 and (near is None or node.span.of(self.context.text).startswith('"')):
+                text = f"Text stands in single quotes: '{node.parts[0].text}'."
+                hint = f"{hint} {text}" if hint else text
+            self.context.error("COLUMN_NOT_FOUND", f"Column '{shown}' cannot be resolved", node.span, hint)
         if self.scope.blocked(found.depth):
             said = f"Reference to column '{shown}' from outer scope not allowed in this context"
             self.context.error("NOT_SUPPORTED", said, node.span)

@@ -14,6 +14,7 @@ from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.grammar.queries import QueryReader
+from rowmerge_nb.sql.grammar.reader import PRIMARY_KEY
 from rowmerge_nb.sql.tokens import Kind, tokenize
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ class _StatementReader(QueryReader):
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
         if word in _STATEMENTS and self.token.kind is Kind.WORD:
-            self._refuse_statement(f"The statement {word} is not supported by this engine")
+            hint = "Use %merge tables in a notebook, or engine.tables()." if word in {"SHOW", "DESC", "DESCRIBE"} else None
+            self._refuse_statement(f"The statement {word} is not supported by this engine", hint)
         self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
         self.fail()
 
@@ -279,7 +281,13 @@ class _StatementReader(QueryReader):
                 "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
             )
         name = self.identifier()
-        kind = read_type(self.type_name())
+        written = self.type_name()
+        try:
+            kind = read_type(written)
+        except AnalysisError as error:
+            if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY"):
+                error.hint = PRIMARY_KEY
+            raise
         nullable = True
         if self.accept("NOT"):
             self.expect("NULL")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.types import Type
 
@@ -115,18 +115,27 @@ class Scope:
         return depth > 0 and scope is not None and scope.barrier
 
     def like(self, parts: Sequence[str]) -> str | None:
-        """Give the visible name most like this one, qualified where the parts are; None if none is near."""
-        names: dict[str, str] = {}
+        """Give the visible name most like this one, qualified where the parts are; None if none is near.
+
+        Of a qualified name the column is compared with those of the same table; a column of just this name in another table
+        comes after them.
+        """
+        fields: list[ScopeField] = []
         scope: Scope | None = self
         while scope is not None:
-            for field in scope.fields:
-                if field.name is not None:
-                    names.setdefault(field.name.lower(), field.name)
-                    if field.qualifier:
-                        names.setdefault(f"{field.qualifier[-1]}.{field.name}".lower(), f"{field.qualifier[-1]}.{field.name}")
+            fields += [field for field in scope.fields if field.name is not None]
             scope = scope.parent
-        wanted = [name for name in names if ("." in name) == (len(parts) > 1)]
-        near = difflib.get_close_matches(".".join(parts), wanted, n=1, cutoff=0.5)
-        if not near and len(parts) > 1:
-            near = [name for name in wanted if name.split(".")[-1] == parts[-1]][:1]
-        return names[near[0]] if near else None
+        if len(parts) == 1:
+            return _nearest(parts[0], {str(field.name).lower(): str(field.name) for field in reversed(fields)})
+        qualified = [field for field in fields if field.qualifier]
+        mine = [field for field in qualified if field.qualifier[-1] == parts[-2]]
+        near = _nearest(parts[-1], {str(f.name).lower(): f"{f.qualifier[-1]}.{f.name}" for f in reversed(mine)}, 0.6)
+        if near is not None:
+            return near
+        same = [f"{field.qualifier[-1]}.{field.name}" for field in qualified if str(field.name).lower() == parts[-1]]
+        return same[0] if same else None
+
+
+def _nearest(wanted: str, names: Mapping[str, str], cutoff: float = 0.5) -> str | None:
+    near = difflib.get_close_matches(wanted, names, n=1, cutoff=cutoff)
+    return names[near[0]] if near else None

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import datetime as dt
+
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted
+from rowmerge_nb.errors import RowMergeError, StatementInterrupted
 from rowmerge_nb.notebook.magics import project_defaults, register
+from rowmerge_nb.notebook.transformer import line_for_empty_cell
 
 
 def test_a_cell_runs_its_statement_and_shows_the_report(notebook):
@@ -176,12 +179,150 @@ def test_defaults_come_from_the_nearest_project_file(shell, tmp_path, monkeypatc
         ("[tool.rowmerge_nb\n", "cannot be read"),
     ],
 )
-def test_a_wrong_project_file_is_named(shell, tmp_path, text, message):
+def test_a_wrong_project_file_is_named_and_left_out(shell, tmp_path, text, message):
     (tmp_path / "pyproject.toml").write_text(text)
-    with pytest.raises(SetupError, match=message):
-        register(shell)
+    with pytest.warns(UserWarning, match=message):
+        magic = register(shell)
+    assert magic.era == "documents"
+    assert shell.find_line_magic("merge") is not None
+
+
+def test_a_wrong_value_leaves_the_others(shell, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.rowmerge_nb]\nera = "trino"\nmax-rows = 5\n')
+    with pytest.warns(UserWarning, match="is left out"):
+        assert register(shell).max_rows == 5
 
 
 def test_errors_can_be_caught_by_their_class(notebook):
     with pytest.raises(RowMergeError, match="COLUMN_NOT_FOUND"):
         notebook.shell.run_cell_magic("merge", "", "SELECT FAIL")
+
+
+@pytest.mark.parametrize("cell", ["%%merge --help", "%%merge --help\n", "%%merge\n\n  \n", "\n%%merge -h\n"])
+def test_a_cell_of_nothing_but_its_first_line_shows_the_help(notebook, cell):
+    notebook.shell.run_line_magic("reload_ext", "rowmerge_nb")
+    shown = notebook.run(cell)
+    assert shown.error is None
+    assert shown.text.count("%merge doctor") == 1
+
+
+def test_unloading_takes_everything_away(notebook):
+    transformers = notebook.shell.input_transformers_cleanup
+    assert transformers.count(line_for_empty_cell) == 1
+    notebook.shell.run_line_magic("unload_ext", "rowmerge_nb")
+    assert line_for_empty_cell not in transformers
+    assert notebook.shell.find_cell_magic("merge") is None
+    assert notebook.shell.find_line_magic("merge") is None
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--explain"])
+def test_an_error_of_a_plan_says_nothing_of_statements_that_ran(notebook, option):
+    cell = notebook.run(f"%%merge {option}\nDROP TABLE a; SELECT FAIL")
+    if option == "--dry-run":
+        assert "cannot be resolved" in cell.text
+    assert "ran and stay" not in cell.text
+
+
+def test_show_holds_for_a_statement_that_fails(notebook, monkeypatch):
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.errors import DuplicateMatchError
+    from tests.report import traces
+
+    def fail(sql, **options):
+        trace = traces.duplicate_trace()
+        error = DuplicateMatchError(trace.error.message, groups=trace.duplicate_groups)
+        error.result = Result(trace)
+        raise error
+
+    monkeypatch.setattr(notebook.engine, "run", fail)
+    assert "Connector calls" in notebook.run("%%merge\nMERGE INTO t").text
+    shown = notebook.run("%%merge --show outcome\nMERGE INTO t").text
+    assert "MERGE_TARGET_ROW_MULTIPLE_MATCHES" in shown
+    assert "Connector calls" not in shown
+
+
+def test_an_unknown_word_of_the_line_magic_names_the_nearest_command(notebook):
+    for line in ("%merge tabels", "%merge table"):
+        assert "Did you mean `%merge tables`?" in notebook.run(line).text
+    assert "The commands are `%merge tables`" in notebook.run("%merge frobnicate").text
+    assert notebook.engine.asked == []
+
+
+def test_a_misspelt_statement_is_the_parsers(notebook):
+    notebook.run("%merge SELEC 1")
+    assert notebook.engine.asked[0][0] == "SELEC 1"
+
+
+def test_a_command_takes_options_behind_it(notebook):
+    assert "--paradigm CHANGE_ONLY" in notebook.run("%merge tables --help").text
+    assert "memory.default.accounts" in notebook.run("%merge tables --engine fake").text
+    assert "takes options only" in notebook.run("%merge tables accounts").text
+
+
+def test_lines_of_an_inserted_statement_are_its_own(notebook):
+    notebook.run("statement = 'SELECT\\n FAIL'")
+    cell = notebook.run("%%merge\n\n\n{{ statement }}")
+    assert "Line 2, column 2." in cell.text
+    assert "line 2, column 2" in cell.stdout
+    assert "ell line" not in cell.text + cell.stdout
+
+
+def rows(notebook, table):
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.trace import Trace
+
+    notebook.engine.run = lambda sql, **options: Result(Trace(statement=sql, kind="SELECT", state="finished"), table)
+    return notebook.run("%%merge\nSELECT")
+
+
+def test_columns_of_one_name_are_shown_by_position(notebook):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    assert rows(notebook, table).text == "a  a\n-  -\n1  2\n1 row"
+
+
+def test_values_are_written_as_sql_does(notebook):
+    table = pa.table(
+        {
+            "n": pa.array([1.5, None]),
+            "t": pa.array(["NULL", None]),
+            "b": pa.array([True, False]),
+            "x": pa.array([b"\x0f", b""]),
+            "a": pa.array([["it's", None], []]),
+            "m": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())),
+            "long": pa.array([1, 1000]),
+        }
+    )
+    cell = rows(notebook, table)
+    assert cell.text.split("\n") == [
+        "   n  t       b      x      a                     m                          long",
+        "----  ------  -----  -----  --------------------  -------------------------  ----",
+        " 1.5  'NULL'  true   X'0F'  ARRAY['it''s', NULL]  MAP(ARRAY['k'], ARRAY[1])     1",
+        "NULL  NULL    false  X''    ARRAY[]               NULL                       1000",
+        "2 rows",
+    ]
+    html = cell.outputs[0]["text/html"]
+    assert "<td>NULL</td><td>true</td>" in html
+    assert '<td class="rm-r"><i>NULL</i></td><td><i>NULL</i></td>' in html
+    assert html.startswith('<div class="rm"><style>')
+
+
+def test_a_query_without_rows_shows_its_columns(notebook):
+    assert rows(notebook, pa.table({"a": pa.array([], pa.int64())})).text == "a\n-\n0 rows"
+
+
+def test_times_and_their_zones_are_written_as_sql_does(notebook):
+    at = dt.datetime(2020, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+    assert "2020-01-02 03:04:05 UTC\n" in rows(notebook, pa.table({"z": [at]})).text
+    assert "ARRAY[DATE '2020-01-02']" in rows(notebook, pa.table({"d": [[at.date()]]})).text
+
+
+def test_a_default_engine_that_was_closed_is_replaced(monkeypatch):
+    from rowmerge_nb import default
+
+    class Closed:
+        _closed = True
+
+    monkeypatch.setattr(default, "_engines", [Closed()])
+    engine = default.default_engine()
+    assert not isinstance(engine, Closed)
+    assert default.default_engine() is engine

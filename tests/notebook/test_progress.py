@@ -51,6 +51,17 @@ def test_a_failed_cell_stops_the_notebook_and_shows_the_report_and_one_line(tmp_
     assert after[0]["data"]["text/plain"] == "2"
 
 
+@pytest.mark.slow
+def test_what_others_have_shown_stays(tmp_path):
+    lines = "print('before')\n%merge DROP TABLE a\n%merge DROP TABLE PAUSE\nprint('after')"
+    called = "print('before')\nget_ipython().run_cell_magic('merge', '', 'DROP TABLE PAUSE')"
+    first, second = execute(tmp_path, lines, called)
+    assert [output.get("text") or output["data"]["text/plain"] for output in first] == [
+        "before\n", "Table a dropped.", "Table PAUSE dropped.", "after\n",
+    ]  # fmt: skip
+    assert [output.get("text") or output["data"]["text/plain"] for output in second] == ["before\n", "Table PAUSE dropped."]
+
+
 def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
     from rowmerge_nb.notebook.progress import Progress
 

@@ -74,3 +74,25 @@ def test_a_wrong_expression_has_its_place(source, message, line, column, length)
         render(source, {})
     assert (caught.value.line, caught.value.column, caught.value.length) == (line, column, length)
     assert caught.value.statement == source
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("frame", "A DataFrame is not inserted with braces: name it in the statement without them"),
+        ("{'a': 1}", "A dict cannot be written as SQL"),
+        ("[]", "An empty list has no values to insert"),
+        ("len", "A value of type builtin_function_or_method cannot be written as SQL"),
+    ],
+)
+def test_a_value_that_is_no_sql_is_refused_at_its_braces(expression, message):
+    with pytest.raises(RowMergeError, match=message) as caught:
+        render(f"SELECT\n {{{{ {expression} }}}}", {"frame": pd.DataFrame({"a": [1]})})
+    assert caught.value.code == "INVALID_ARGUMENTS"
+    assert (caught.value.line, caught.value.column, caught.value.length) == (2, 2, len(expression) + 6)
+
+
+def test_rows_arrays_and_missing_values_are_inserted():
+    namespace = {"rows": [(1, "it's"), (2, None)], "array": np.array([1, 2]), "series": pd.Series(["a", pd.NA])}
+    assert render("VALUES {{ rows }}", namespace).text == "VALUES (1, 'it''s'), (2, NULL)"
+    assert render("{{ array }} {{ series }}", namespace).text == "1, 2 'a', NULL"

@@ -201,3 +201,28 @@ def test_a_report_needs_no_spark():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=building.ROOT)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("CREATE TABLE", "Table accounts exists already; it was left as it is."),
+        ("CREATE TABLE AS", "Table accounts exists already; it was left as it is."),
+        ("DROP TABLE", "There is no such table; nothing was dropped."),
+    ],
+)
+def test_a_statement_that_had_nothing_to_do_says_so(kind, sentence):
+    trace = traces.simple_trace(kind, skipped=True)
+    assert phrase_text(build_report(trace).outcome.sentence) == sentence
+
+
+def test_a_dropped_table_without_a_name_was_none():
+    trace = traces.simple_trace("DROP TABLE", target="")
+    assert phrase_text(build_report(trace).outcome.sentence) == "There is no such table; nothing was dropped."
+
+
+def test_source_rows_that_are_not_recorded_are_counted():
+    trace = traces.duplicate_trace()
+    group = replace(trace.duplicate_groups[0], total=30_000)
+    last = build_report(replace(trace, duplicate_groups=(group,))).failure.duplicates.groups[0][-1]
+    assert last.row.text == "and 29,998 more source rows"

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from rowmerge_nb.engine.trace import Call, ClauseRecord, DuplicateGroup, MatchedRow, Trace, WriterRecord
 from rowmerge_nb.report.model import build_report
 from rowmerge_nb.report.text import render_text
+from rowmerge_nb.spi.operations import Operation
 from tests.report import building, snapshot, traces
 from tests.report.building import Setup
 from tests.report.cases import CASES
@@ -64,6 +67,45 @@ def test_a_balance_that_does_not_hold_shouts():
         "THE BALANCE DOES NOT HOLD: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, but the connector counts 7 rows."
         in shown
     )
+
+
+def test_rows_that_two_clauses_deleted_do_not_shout():
+    sources = (MatchedRow(2, {"customer": "Carol"}, 1), MatchedRow(7, {"customer": "Carol"}, 2))
+    group = DuplicateGroup(2, {"customer": "Carol"}, sources, None)
+    shown = " ".join(text(replace(building.merge_trace(), rows_after=7, duplicate_groups=(group,))).split())
+    assert "NOT HOLD" not in shown
+    assert (
+        "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, and the connector counts 7 rows: 1 row was deleted more "
+        "than once because two clauses changed the same target row, so the stored deletes exceed the rows that are gone by 1."
+    ) in shown
+
+
+@pytest.mark.parametrize("rows_after", [5, 8])
+def test_a_difference_that_duplicates_do_not_explain_shouts_all_the_same(rows_after):
+    sources = (MatchedRow(2, {"customer": "Carol"}, 1), MatchedRow(7, {"customer": "Carol"}, 2))
+    group = DuplicateGroup(2, {"customer": "Carol"}, sources, None)
+    assert "NOT HOLD" in text(replace(building.merge_trace(), rows_after=rows_after, duplicate_groups=(group,)))
+
+
+def test_calls_that_failed_stored_nothing():
+    calls = (Call(1, "writer 0", "store_merged_rows", rows=3), Call(2, "writer 0", "store_merged_rows", rows=2, error="no"))
+    assert "2 calls, 1 writer, 3 rows stored" in text(building.merge_trace(calls=calls), show="calls")
+
+
+def test_the_sample_in_the_readme_is_what_is_printed():
+    clauses = (
+        ClauseRecord(0, Operation.DELETE, True, "WHEN MATCHED AND s.address = 'Berkeley' THEN\n    DELETE", 3, 1),
+        ClauseRecord(1, Operation.UPDATE, True, "WHEN MATCHED THEN\n    UPDATE SET address = s.address", 5, 1),
+        ClauseRecord(2, Operation.INSERT, False, "WHEN NOT MATCHED THEN\n    INSERT VALUES (s.address)", 7, 1),
+        ClauseRecord(-1, Operation.NONE, None, "", 0, 0),
+    )
+    trace = Trace(
+        statement="", kind="MERGE", state="finished", target="accounts", connector="memory", catalog="memory",
+        paradigm="DELETE_ROW_AND_INSERT_ROW", clauses=clauses, count=3, rows_before=3, rows_after=3, joined=3, source_rows=3,
+        writers=(WriterRecord(0, {1: 2, 2: 2}, 1, 2, 956, 3),),
+    )  # fmt: skip
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
+    assert f"```\n{text(trace, show='clauses', first_line=2)}\n```" in readme
 
 
 def test_a_balance_that_nobody_checked_says_so():

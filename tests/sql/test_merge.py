@@ -117,6 +117,23 @@ def test_near_names_are_offered():
     assert error.hint == "Did you mean 'address'?"
 
 
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ('t.address = "Berkeley"', "Text stands in single quotes: 'Berkeley'."),
+        ("t.address = Berkeley", "Text stands in single quotes: 'Berkeley'."),
+        ("t.address = adress", "Did you mean 'address'?"),
+        ('t.address = "adress"', "Did you mean 'address'? Text stands in single quotes: 'adress'."),
+        ("n.nope = 1", None),
+        ("n.customer = 'x'", "Did you mean 't.customer'?"),
+        ("t.purchase = 1", "Did you mean 't.purchases'?"),
+    ],
+)
+def test_a_name_that_is_no_column_has_a_fitting_hint(condition, hint):
+    error = refusal(f"MERGE INTO accounts t USING parts n ON true WHEN MATCHED AND {condition} THEN DELETE")
+    assert (error.code, error.hint) == ("COLUMN_NOT_FOUND", hint)
+
+
 def test_text_that_is_too_long_for_its_column_fails_when_it_is_stored():
     merge = _merge("MERGE INTO parts t USING numbers s ON true WHEN MATCHED THEN UPDATE SET code = s.s")
     code = merge.clauses[0].values[1]

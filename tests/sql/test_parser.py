@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowmerge_nb.errors import ParseError
+from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
@@ -154,3 +154,36 @@ def test_a_misspelt_keyword_is_recognised():
 def test_statements_of_trino_that_are_not_for_this_engine_are_named():
     error = _refused("SHOW TABLES")
     assert (error.code, error.message) == ("NOT_SUPPORTED", "The statement SHOW is not supported by this engine")
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("DROP TABLE a\nDROP TABLE b", "Is a semicolon missing before it?"),
+        ("SELECT 1\nSELECT 2", "Is a semicolon missing before it?"),
+        (MERGE + "WHEN MATCHED THEN DELETE\nINSERT INTO t VALUES 1", "Is a semicolon missing before it?"),
+        ("SELECT a FROM t\nMERGE INTO t", "Is a semicolon missing before MERGE?"),
+        ("SELECT 1 FROM t WHERE a == 1", "Use = for equality."),
+        (MERGE + "WHEN MATCHED THEN UPDATE SET t.a = 1", "Write the column without the table's name."),
+        (MERGE + "WHEN NOT MATCHED THEN INSERT (t.a) VALUES (1)", "Write the column without the table's name."),
+        (
+            MERGE + "WHEN MATCHED THEN INSERT VALUES (1)",
+            "WHEN MATCHED takes UPDATE or DELETE; INSERT belongs under WHEN NOT MATCHED.",
+        ),
+        (
+            MERGE + "WHEN NOT MATCHED THEN UPDATE SET a = 1",
+            "WHEN NOT MATCHED takes INSERT only; UPDATE belongs under WHEN MATCHED.",
+        ),
+        ("SHOW TABLES", "Use %merge tables in a notebook, or engine.tables()."),
+        ("DESCRIBE t", "Use %merge tables in a notebook, or engine.tables()."),
+    ],
+)
+def test_common_slips_have_a_hint(sql, hint):
+    assert _refused(sql).hint == hint
+
+
+@pytest.mark.parametrize("columns", ["id int PRIMARY KEY", "id int NOT NULL PRIMARY KEY, a int", "id int, PRIMARY KEY (id)"])
+def test_a_primary_key_has_a_hint(columns):
+    with pytest.raises((ParseError, AnalysisError)) as caught:
+        parse(f"CREATE TABLE t ({columns})")
+    assert "WITH (primary_key = ARRAY['...'])" in str(caught.value.hint)

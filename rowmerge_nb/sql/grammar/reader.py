@@ -11,6 +11,8 @@ from rowmerge_nb.sql.tokens import RESERVED, Kind, Token, tokenize
 
 __all__ = ["Reader"]
 
+PRIMARY_KEY = "Write the key as a property behind the columns: WITH (primary_key = ARRAY['...'])."
+_BEGINS = frozenset(["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"])
 _REFUSED = {
     ("BY", "THEN"): "Trino's MERGE has no WHEN NOT MATCHED BY SOURCE or BY TARGET; plain WHEN NOT MATCHED means BY TARGET.",
     ("DO", "UPDATE"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
@@ -29,6 +31,9 @@ _REFUSED = {
     ("UPDATE", "SELECT"): "Trino refuses WITH before UPDATE; write the WITH inside a subquery.",
     ("DELETE", "SELECT"): "Trino refuses WITH before DELETE; write the WITH inside a subquery.",
     ("INSERT", "SELECT"): "Trino refuses WITH before INSERT; write it after INSERT INTO table.",
+    ("INSERT", "UPDATE"): "WHEN MATCHED takes UPDATE or DELETE; INSERT belongs under WHEN NOT MATCHED.",
+    ("UPDATE", "INSERT"): "WHEN NOT MATCHED takes INSERT only; UPDATE belongs under WHEN MATCHED.",
+    ("DELETE", "INSERT"): "WHEN NOT MATCHED takes INSERT only; DELETE belongs under WHEN MATCHED.",
 }
 """(offending word, one of the expected ones): what to say about forms that other engines have and Trino refuses."""
 
@@ -186,6 +191,20 @@ class Reader:
         self.error(message, token.span, self._hint(token))
 
     def _hint(self, token: Token) -> str | None:
+        before = self.tokens[self._farthest - 1] if self._farthest else token
+        if token.text == before.text == "=" and before.span.end == token.span.start:
+            return "Use = for equality."
+        if token.text == "." and self._expected in ({"'='"}, {"','", "')'"}):
+            return "Write the column without the table's name."
+        following = self.tokens[min(self._farthest + 1, len(self.tokens) - 1)]
+        if (token.word, following.word) == ("PRIMARY", "KEY"):
+            return PRIMARY_KEY
+        if "<EOF>" in self._expected:
+            if token.word in _BEGINS:
+                return "Is a semicolon missing before it?"
+            # These words may be aliases, and were taken for one.
+            if before is not token and before.word in _BEGINS and before.word not in RESERVED:
+                return f"Is a semicolon missing before {before.text}?"
         words = sorted(label.strip("'") for label in self._expected)
         if "<query>" in words:
             words += ["SELECT", "TABLE", "VALUES"]

@@ -1,0 +1,105 @@
+"""The rows of a query, each value as SQL writes it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.report.values import NULL, Cell, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["number_columns", "row_cells", "sql_cell"]
+
+
+def row_cells(table: pa.Table, limit: int) -> list[Sequence[Cell]]:
+    """Give the first rows of a table; columns are read by their position, since two may have one name.
+
+    >>> [[cell.text for cell in row] for row in row_cells(pa.table([[1, None], [True, False]], names=["a", "a"]), 9)]
+    [['1', 'true'], ['NULL', 'false']]
+    """
+    columns = [[sql_cell(value) for value in column] for column in table.slice(0, limit).columns]
+    return list(zip(*columns, strict=True))
+
+
+def number_columns(table: pa.Table) -> frozenset[int]:
+    """Give the positions of the columns of numbers.
+
+    >>> number_columns(pa.table([["x"], [1]], names=["a", "a"]))
+    frozenset({1})
+    """
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return frozenset(i for i, field in enumerate(table.schema) if any(kind(field.type) for kind in kinds))
+
+
+def sql_cell(value: pa.Scalar) -> Cell:
+    r"""Make a cell of a value.
+
+    >>> sql_cell(pa.scalar([1, None])).text, sql_cell(pa.scalar({"a": 1, "b": "it's"})).text, sql_cell(pa.scalar(b"\xff")).text
+    ('ARRAY[1, NULL]', "ROW(1, 'it''s')", "X'FF'")
+    """
+    if not value.is_valid:
+        return NULL
+    if pa.types.is_string(value.type) or pa.types.is_large_string(value.type):
+        return Cell(visible(value.as_py()))
+    return Cell(visible(_sql(value, inside=False)))
+
+
+def _sql(value: pa.Scalar, *, inside: bool) -> str:
+    """Write a value; inside of another one texts and times are written as literals."""
+    kind = value.type
+    if not value.is_valid:
+        return "NULL"
+    if pa.types.is_map(kind):
+        entries = value.values
+        return f"MAP({_array(entries.field(0))}, {_array(entries.field(1))})"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _array(value.values)
+    if pa.types.is_struct(kind):
+        return f"ROW({', '.join(_sql(value[i], inside=True) for i in range(kind.num_fields))})"
+    if pa.types.is_float32(kind):
+        import numpy as np
+
+        return _number(str(np.float32(value.as_py())))
+    return _plain(value.as_py(), inside=inside)
+
+
+def _array(values: pa.Array) -> str:
+    return f"ARRAY[{', '.join(_sql(value, inside=True) for value in values)}]"
+
+
+def _plain(value: Any, *, inside: bool) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _number(repr(value))
+        case decimal.Decimal():
+            return f"{value:f}"
+        case bytes():
+            return f"X'{value.hex().upper()}'"
+        case dt.datetime():
+            zone = f" {value.isoformat()[-6:]}" if value.tzinfo else ""
+            text, word = value.replace(tzinfo=None).isoformat(sep=" ") + zone.replace("+00:00", "UTC"), "TIMESTAMP"
+        case dt.date():
+            text, word = value.isoformat(), "DATE"
+        case dt.time():
+            text, word = value.isoformat(), "TIME"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case _:
+            return str(value)
+    return f"{word} '{text}'" if inside else text
+
+
+def _number(text: str) -> str:
+    """Spell a float as SQL does.
+
+    >>> _number("1e+300"), _number("nan"), _number("-inf")
+    ('1E300', 'NaN', '-Infinity')
+    """
+    return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(text, text.replace("e+", "E").replace("e", "E"))
