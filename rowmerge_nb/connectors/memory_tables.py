@@ -91,5 +91,5 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
     if repeated.num_rows:
         first: dict[str, Any] = repeated.select(list(key)).slice(0, 1).to_pylist()[0]
         shown = ", ".join(f"{name} = {value!r}" for name, value in first.items())
-        msg = f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} key{'s' if repeated.num_rows != 1 else ''} in all)"
+        msg = f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} in all)"
         raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")

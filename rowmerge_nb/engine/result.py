@@ -61,7 +61,7 @@ class Result:
         """The calls of the connector's contract, in order."""
         import pandas as pd
 
-        return pd.DataFrame([_plain(call) for call in self.trace.calls])
+        return pd.DataFrame([_plain(call) for call in self.trace.calls], dtype=object)
 
     def diff(self) -> pd.DataFrame:
         """The changed rows: operation, case number, source row, and per column the old and the new value.
@@ -73,7 +73,8 @@ class Result:
 
         from rowmerge_nb.engine.changes import changed_rows
 
-        return pd.DataFrame(changed_rows(self.trace))
+        # As objects: integers beside NULL would become floats.
+        return pd.DataFrame(changed_rows(self.trace), dtype=object)
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows of a query as a pandas DataFrame; of other statements the one row that Trino answers: ``rows``."""
