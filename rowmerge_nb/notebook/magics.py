@@ -57,6 +57,9 @@ class MergeMagic(Magics):
     trace = Enum(_choices("trace"), "auto", help="How many rows the report keeps.").tag(config=True)
     show = Unicode("", help="Parts of the report to show, with commas; empty for the usual ones.").tag(config=True)
     timings = Bool(default_value=False, help="Show times, which differ from run to run.").tag(config=True)
+    progress = Bool(default_value=True, help="Show a line of progress while a cell takes longer than half a second.").tag(
+        config=True
+    )
     max_rows = Int(60, min=0, help="How many rows of a query are shown.").tag(config=True)
     engine = Unicode("", help="Variable that holds the Engine to use; empty for the default engine.").tag(config=True)
 
@@ -105,7 +108,7 @@ class MergeMagic(Magics):
             raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge")
         for number, (text, offset) in enumerate(statements, 1):
             try:
-                with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1) as progress:
+                with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1 and self.progress) as progress:
                     result = self._statement(engine, text, use, {**options, "progress": progress.step})
             except RowMergeError as error:
                 _place(error, rendered, offset, len(text), first_line)
