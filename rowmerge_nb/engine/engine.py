@@ -409,13 +409,14 @@ class Engine:
         if name is None:
             return None
         transaction = self._transaction(self.options)
+        count = None
         with suppress(Exception):
             metadata = transaction.metadata(name[0])
             handle = metadata.get_table_handle(transaction.session, SchemaTableName(name[1], name[2]))
             count = None if handle is None else metadata.row_count(transaction.session, handle)
+        with suppress(Exception):
             transaction.rollback()
-            return count
-        return None
+        return count
 
     def _explain(
         self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options

@@ -250,12 +250,6 @@ def _(node: DuplicateCheck, context: Context) -> Any:
 
 
 @lower.register
-def _(node: MergeProcessor, context: Context) -> Any:
-    task = _merge_pass(node, context, placing=None, sinks=None)
-    return lower(node.source, context).mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
-
-
-@lower.register
 def _(node: MergeWriter, context: Context) -> Any:
     sinks = context.tables.sinks()
     exchange = node.source if isinstance(node.source, Exchange) else None

@@ -142,6 +142,7 @@ def test_what_goes_wrong_after_the_commit_does_not_turn_it_into_a_failure(spark:
     assert result.count == 3
     assert result.trace.rows_after is None
     assert connector.read(TARGET).num_rows == 4
+    assert not connector._transactions, "the transaction that asked is ended too"
 
 
 def test_a_catalog_that_was_only_read_and_fails_to_end_is_told_in_a_notice(spark: Any, tmp_path: Path) -> None:
