@@ -10,6 +10,7 @@ import pytest
 
 from rowmerge_nb import Engine
 from rowmerge_nb.demo import SETUP, STATEMENT
+from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi import RowChangeParadigm
 
 if TYPE_CHECKING:
@@ -216,3 +217,12 @@ def test_the_whole_statement_is_one_spark_action(spark: Any) -> None:
         engine.run(STATEMENT)
     assert len(actions) == 1
     assert set(tracker.getJobIdsForGroup(None)) - before, "it was a real job"
+
+
+def test_without_any_rule_the_plan_of_the_document_gives_the_same_table(spark: Any) -> None:
+    for setup in (SETUP, SETUP.replace("WITH (partitioned_by = ARRAY['address'])", "")):
+        engine = Engine(spark=spark)
+        engine.run_script(setup)
+        result = engine.run(STATEMENT, rules_off=list(RULES))
+        assert result.count == 6
+        assert content(engine) == AFTER
