@@ -15,6 +15,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowmerge_nb.connectors.memory_changes import apply_changes
+from rowmerge_nb.connectors.memory_handles import (
+    MemoryInsertTableHandle,
+    MemoryMergeTableHandle,
+    MemoryPartitioningHandle,
+    MemoryTableHandle,
+    MemoryTransactionHandle,
+    table_handle_of,
+    transaction_number,
+)
 from rowmerge_nb.connectors.memory_io import (
     MemoryBucketFunction,
     MemoryPageSinkProvider,
@@ -26,15 +35,7 @@ from rowmerge_nb.connectors.memory_io import (
 from rowmerge_nb.connectors.memory_tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
-from rowmerge_nb.spi.handles import (
-    ColumnHandle,
-    ConnectorInsertTableHandle,
-    ConnectorMergeTableHandle,
-    ConnectorPartitioningHandle,
-    ConnectorTableHandle,
-    ConnectorTransactionHandle,
-    SchemaTableName,
-)
+from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -44,68 +45,23 @@ from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorSplit
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorPartitioningHandle,
+        ConnectorSession,
+        ConnectorSplit,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
     from rowmerge_nb.spi.layout import BucketFunction
     from rowmerge_nb.spi.page_source import Constraint
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["MemoryConnector", "MemoryTableHandle"]
 
-
-@dataclass(frozen=True)
-class MemoryTableHandle(ConnectorTableHandle):
-    """One version of a table.
-
-    Args:
-        name: the table.
-        version: the version that is read.
-        metadata: columns and properties.
-    """
-
-    name: SchemaTableName
-    version: int
-    metadata: ConnectorTableMetadata
-
-    def columns_of(self, name: str) -> tuple[str, ...]:
-        """Give a property that lists columns."""
-        return tuple(self.metadata.properties.get(name, ()))
-
-    @property
-    def bucket_count(self) -> int | None:
-        """How many buckets the table has; None if it is not bucketed."""
-        return self.metadata.properties.get("bucket_count")
-
-
-@dataclass(frozen=True)
-class MemoryTransactionHandle(ConnectorTransactionHandle):
-    """A transaction, by number."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class MemoryInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are appended to."""
-
-    table_handle: MemoryTableHandle
-
-
-@dataclass(frozen=True)
-class MemoryMergeTableHandle(ConnectorMergeTableHandle):
-    """A table that is merged into; tasks need no more than the handle."""
-
-
-@dataclass(frozen=True)
-class MemoryPartitioningHandle(ConnectorPartitioningHandle):
-    """Buckets: of inserted rows by the hash of their bucket columns, of changed rows by their row id.
-
-    Args:
-        bucket_count: how many buckets.
-        arguments: positions of the bucket columns among the layout's columns; None for the layout of row ids.
-    """
-
-    bucket_count: int
-    arguments: tuple[int, ...] | None
+PARTITION_PLACES = 1 << 16
+"""Partition values are hashed to this many places: far more than there are writers, so that these stay evenly loaded."""
 
 
 @dataclass
@@ -164,7 +120,7 @@ class MemoryConnector(Connector):
             ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read.
         """
         with self._lock:
-            transaction = self._transactions.pop(_number(transaction_handle))
+            transaction = self._transactions.pop(transaction_number(transaction_handle))
             for name, version in transaction.read.items():
                 current = self._tables[name].current if name in self._tables else 0
                 if name in transaction.tables and current != version:
@@ -183,12 +139,12 @@ class MemoryConnector(Connector):
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
         with self._lock:
-            self._transactions.pop(_number(transaction_handle), None)
+            self._transactions.pop(transaction_number(transaction_handle), None)
             self._splits.sweep(set(self._transactions))
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
         """Give the metadata of a transaction."""
-        return MemoryMetadata(self, self._transactions[_number(transaction_handle)])
+        return MemoryMetadata(self, self._transactions[transaction_number(transaction_handle)])
 
     def get_split_manager(self) -> MemorySplitManager:
         """Give the split manager."""
@@ -249,6 +205,22 @@ class MemoryConnector(Connector):
                 raise ConnectorError(msg, code="NOT_FOUND")
             return table.versions[wanted]
 
+    def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
+        """Give the partitions of a table's version: their values, a column per transform, and how many rows each has.
+
+        Raises:
+            ConnectorError: as `read` does; NOT_FOUND for a table without partitions.
+        """
+        data = self.read(name, version)
+        with self._lock:
+            transforms = MemoryTableHandle(name, 0, self._tables[name].metadata).transforms
+        if not transforms:
+            msg = f"Table '{name}' has no partitions"
+            raise ConnectorError(msg, code="NOT_FOUND", hint="CREATE TABLE ... WITH (partitioned_by = ARRAY['...']) makes some.")
+        values = {str(t): t.apply(data.column(t.column).combine_chunks()) for t in transforms}
+        counted = pa.table(values).group_by(list(values)).aggregate([([], "count_all")])
+        return counted.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
+
     def versions(self, name: SchemaTableName) -> tuple[int, ...]:
         """Give the numbers of the versions that are kept, oldest first."""
         with self._lock:
@@ -303,7 +275,7 @@ class MemoryMetadata(ConnectorMetadata):
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
-        return _handle(table_handle).metadata
+        return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Give the names of all tables."""
@@ -311,7 +283,7 @@ class MemoryMetadata(ConnectorMetadata):
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
         """Give the number of rows, which is always known."""
-        handle = _handle(table_handle)
+        handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
 
@@ -325,13 +297,13 @@ class MemoryMetadata(ConnectorMetadata):
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table with the commit."""
-        self._transaction.tables[_handle(table_handle).name] = None
+        self._transaction.tables[table_handle_of(table_handle).name] = None
 
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> MemoryInsertTableHandle:
         """Begin an INSERT."""
-        return MemoryInsertTableHandle(_handle(table_handle))
+        return MemoryInsertTableHandle(table_handle_of(table_handle))
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
@@ -344,30 +316,36 @@ class MemoryMetadata(ConnectorMetadata):
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
         """Give the paradigm of the statement if it asks for one, else the table's; this connector has both."""
-        chosen = session.properties.get("row_change_paradigm") or _handle(table_handle).metadata.properties["paradigm"]
+        chosen = session.properties.get("row_change_paradigm") or table_handle_of(table_handle).metadata.properties["paradigm"]
         return RowChangeParadigm[chosen]
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
         """Give the row id: a position, or bucket and position."""
-        bucketed = _handle(table_handle).bucket_count is not None
+        bucketed = table_handle_of(table_handle).bucket_count is not None
         return RowIdColumn("$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the partition and bucket columns in table order; bucketed tables place rows by their own function."""
-        handle = _handle(table_handle)
-        bucketed_by = handle.columns_of("bucketed_by")
-        placing = {*handle.columns_of("partitioned_by"), *bucketed_by}
+        """Give the partition and bucket columns in table order.
+
+        Bucketed tables, and those whose partitions are made by transforms, place rows by a function of their own.
+        """
+        handle = table_handle_of(table_handle)
+        bucketed_by, transforms = handle.columns_of("bucketed_by"), handle.transforms
+        placing = {*(transform.column for transform in transforms), *bucketed_by}
         names = tuple(column.name for column in handle.metadata.columns if column.name in placing)
         if not names:
             return None
-        if handle.bucket_count is None:
+        if handle.bucket_count is None and all(transform.name == "identity" for transform in transforms):
             return ConnectorTableLayout(names)
+        if handle.bucket_count is None:
+            arguments = tuple(names.index(transform.column) for transform in transforms)
+            return ConnectorTableLayout(names, MemoryPartitioningHandle(PARTITION_PLACES, arguments, transforms))
         arguments = tuple(names.index(name) for name in bucketed_by)
         return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
         """Give the bucket of the row id for bucketed tables; others have none."""
-        count = _handle(table_handle).bucket_count
+        count = table_handle_of(table_handle).bucket_count
         return None if count is None else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
 
     def begin_merge(
@@ -377,13 +355,13 @@ class MemoryMetadata(ConnectorMetadata):
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> MemoryMergeTableHandle:
         """Begin a MERGE on the version that the handle names."""
-        return MemoryMergeTableHandle(_handle(table_handle))
+        return MemoryMergeTableHandle(table_handle_of(table_handle))
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> None:
         """Make the next version out of the fragments; it becomes visible with the commit."""
-        self._apply(_handle(merge_handle.get_table_handle()), fragments)
+        self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
     def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> None:
         table = self._connector.table_of(self._transaction, handle.name)
@@ -411,11 +389,11 @@ class MemorySplitManager(ConnectorSplitManager):
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
         """Give the splits of a table's version; one at least, if only to say that there are no rows."""
-        return self._connector.splits_of(_handle(table_handle))
+        return self._connector.splits_of(table_handle_of(table_handle))
 
 
 class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
-    """Bucket functions of bucketed tables."""
+    """Bucket functions of bucketed and partitioned tables."""
 
     def get_bucket_function(
         self,
@@ -424,23 +402,10 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Give the function of the bucket columns, or that of the row id."""
+        """Give the function of bucket columns or partition values, or that of the row id."""
         if not isinstance(partitioning_handle, MemoryPartitioningHandle):
             return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
-        if partitioning_handle.arguments is None:
-            return MemoryRowIdBucketFunction(partitioning_handle.bucket_count)
-        return MemoryBucketFunction(partitioning_handle.bucket_count, partitioning_handle.arguments)
-
-
-def _number(handle: ConnectorTransactionHandle) -> int:
-    if not isinstance(handle, MemoryTransactionHandle):
-        msg = f"{handle!r} is not a transaction of this connector"
-        raise TypeError(msg)
-    return handle.number
-
-
-def _handle(handle: ConnectorTableHandle) -> MemoryTableHandle:
-    if not isinstance(handle, MemoryTableHandle):
-        msg = f"{handle!r} is not a table of this connector"
-        raise TypeError(msg)
-    return handle
+        count, arguments = partitioning_handle.bucket_count, partitioning_handle.arguments
+        if arguments is None:
+            return MemoryRowIdBucketFunction(count)
+        return MemoryBucketFunction(count, arguments, partitioning_handle.transforms)
