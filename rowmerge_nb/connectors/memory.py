@@ -37,13 +37,13 @@ from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rowmerge_nb.spi.handles import (
         ConnectorInsertTableHandle,
@@ -76,11 +76,16 @@ class _Table:
 
 @dataclass
 class _Transaction:
-    """What a transaction has read, and what it will make visible: per table its next state, None for a dropped one."""
+    """What a transaction has read, and what it will make visible: per table its next state, None for a dropped one.
+
+    Views likewise; of schemas whether they are there.
+    """
 
     read: dict[SchemaTableName, int] = field(default_factory=dict)
     pinned: dict[tuple[SchemaTableName, int], pa.Table] = field(default_factory=dict)
     tables: dict[SchemaTableName, _Table | None] = field(default_factory=dict)
+    views: dict[SchemaTableName, ConnectorViewDefinition | None] = field(default_factory=dict)
+    schemas: dict[str, bool] = field(default_factory=dict)
 
 
 class MemoryConnector(Connector):
@@ -88,6 +93,7 @@ class MemoryConnector(Connector):
 
     Args:
         keep_versions: how many former versions of each table are kept for looking back.
+        schemas: the schemas that are there from the beginning.
 
     >>> connector = MemoryConnector()
     >>> connector.name, sorted(connector.get_table_properties())[0]
@@ -96,8 +102,10 @@ class MemoryConnector(Connector):
 
     name = "memory"
 
-    def __init__(self, keep_versions: int = 5) -> None:
+    def __init__(self, keep_versions: int = 5, schemas: Iterable[str] = ("default",)) -> None:
         self.keep_versions = keep_versions
+        self._schemas = set(schemas)
+        self._views: dict[SchemaTableName, ConnectorViewDefinition] = {}
         self._lock = threading.RLock()
         self._tables: dict[SchemaTableName, _Table] = {}
         self._transactions: dict[int, _Transaction] = {}
@@ -134,6 +142,7 @@ class MemoryConnector(Connector):
                         del table.versions[old]
                     self._tables[name] = table
                 self._splits.forget(name, set(table.versions) if table else set(), set(self._transactions))
+            self._views, self._schemas = self.views_of(transaction), self.schemas_of(transaction)
             self._splits.sweep(set(self._transactions))
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
@@ -184,6 +193,10 @@ class MemoryConnector(Connector):
         check_content(checked, data)
         with self._lock:
             version = self.next_version()
+            if checked.name in self._views:
+                msg = f"View already exists: '{checked.name}'"
+                raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP VIEW before.")
+            self._schemas.add(checked.name.schema)
             self._tables[checked.name] = _Table(checked, {version: data.combine_chunks()})
             self._splits.forget(checked.name, {version}, set(self._transactions))
             self._splits.sweep(set(self._transactions))
@@ -230,6 +243,21 @@ class MemoryConnector(Connector):
         """Give a table as a transaction sees it."""
         with self._lock:
             return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
+
+    def has_table(self, name: SchemaTableName) -> bool:
+        """Tell whether there is a table of this name."""
+        with self._lock:
+            return name in self._tables
+
+    def views_of(self, transaction: _Transaction) -> dict[SchemaTableName, ConnectorViewDefinition]:
+        """Give all views as a transaction sees them."""
+        with self._lock:
+            return {name: view for name, view in {**self._views, **transaction.views}.items() if view is not None}
+
+    def schemas_of(self, transaction: _Transaction) -> set[str]:
+        """Give all schemas as a transaction sees them."""
+        with self._lock:
+            return {name for name, there in {**dict.fromkeys(self._schemas, True), **transaction.schemas}.items() if there}
 
     def names(self) -> tuple[SchemaTableName, ...]:
         """Give the names of all tables, sorted."""
@@ -299,6 +327,45 @@ class MemoryMetadata(ConnectorMetadata):
         """Remove a table with the commit."""
         self._transaction.tables[table_handle_of(table_handle).name] = None
 
+    def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Make an empty version of a table."""
+        handle = table_handle_of(table_handle)
+        self._replace(handle, schema_of(handle.metadata.columns).empty_table())
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        """Tell whether there is a schema of this name."""
+        return schema in self._connector.schemas_of(self._transaction)
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        """Give the names of all schemas."""
+        return sorted(self._connector.schemas_of(self._transaction))
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Make a schema, visible with the commit."""
+        self._transaction.schemas[schema] = True
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Remove a schema with the commit."""
+        self._transaction.schemas[schema] = False
+
+    stores_views = True
+
+    def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
+        """Give a view."""
+        return self._connector.views_of(self._transaction).get(name)
+
+    def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all views."""
+        return sorted(self._connector.views_of(self._transaction), key=str)
+
+    def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
+        """Store a view, visible with the commit."""
+        self._transaction.views[view.name] = view
+
+    def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
+        """Remove a view with the commit."""
+        self._transaction.views[name] = None
+
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> MemoryInsertTableHandle:
@@ -364,11 +431,15 @@ class MemoryMetadata(ConnectorMetadata):
         self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
     def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> None:
+        self._replace(handle, fragments=fragments)
+
+    def _replace(self, handle: MemoryTableHandle, data: pa.Table | None = None, fragments: Collection[bytes] = ()) -> None:
+        """Make the next version of a table: other data, or that of the handle's version with changes."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
             msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
-        changed = apply_changes(table.versions[handle.version], fragments)
+        changed = apply_changes(table.versions[handle.version], fragments) if data is None else data
         check_content(table.metadata, changed)
         self._transaction.tables[handle.name] = _Table(
             table.metadata, {**table.versions, self._connector.next_version(): changed}

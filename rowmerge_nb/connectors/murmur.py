@@ -75,9 +75,9 @@ def _hashed(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.
     padded = np.concatenate([data, np.zeros(4, np.uint8)]).astype(np.uint32)
     for block in range(int(lengths.max(initial=0)) // 4):
         rows = np.flatnonzero(lengths >= 4 * (block + 1))
-        hashes[rows] = _rotated(hashes[rows] ^ _scrambled(_word(padded, starts[rows] + 4 * block)), 13) * np.uint32(5) + np.uint32(
-            0xE6546B64
-        )
+        hashes[rows] = _rotated(hashes[rows] ^ _scrambled(_word(padded, starts[rows] + 4 * block)), 13) * np.uint32(
+            5
+        ) + np.uint32(0xE6546B64)
     left = lengths % 4
     tails = _word(padded, starts + lengths - left) & ((np.uint32(1) << (8 * left).astype(np.uint32)) - np.uint32(1))
     hashes ^= np.where(left > 0, _scrambled(tails), np.uint32(0)) ^ lengths.astype(np.uint32)
