@@ -174,8 +174,6 @@ def test_statements_of_trino_that_are_not_for_this_engine_are_named():
             MERGE + "WHEN NOT MATCHED THEN UPDATE SET a = 1",
             "WHEN NOT MATCHED takes INSERT only; UPDATE belongs under WHEN MATCHED.",
         ),
-        ("SHOW TABLES", "Use %merge tables in a notebook, or engine.tables()."),
-        ("DESCRIBE t", "Use %merge tables in a notebook, or engine.tables()."),
     ],
 )
 def test_common_slips_have_a_hint(sql, hint):
