@@ -15,6 +15,7 @@ from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
 from rowmerge_nb.sql.parser import parse_query
 from rowmerge_nb.sql.scope import Scope, ScopeField
 from rowmerge_nb.sql.spark import print_spark
+from rowmerge_nb.sql.table_functions import table_function
 from rowmerge_nb.sql.types import common_type
 
 if TYPE_CHECKING:
@@ -141,6 +142,9 @@ class RelationAnalyzer:
             return self._derived(self.query(node.query))
         if isinstance(node, s.Unnest):
             return self._unnest(node, left)
+        if isinstance(node, s.TableFunction):
+            field, text = table_function(self.context, node, self.expressions((), Place("table function argument")))
+            return RelationResult((field,), f"{text} AS {self._alias()}")
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
             return self._lateral(self.within(scope, self.named).query(node.query), has_left=left is not None)
