@@ -49,11 +49,15 @@ class Server:
 
     def __init__(self, spark: Any) -> None:
         self.connector = MemoryConnector()
-        self.engine = Engine(
-            spark=spark, catalog="iceberg", schema=SCHEMA, era="current", duplicates="trino", trace="off"
-        )
+        self.engine = Engine(spark=spark, catalog="iceberg", schema=SCHEMA, era="current", duplicates="trino", trace="off")
         self.engine.add_catalog("iceberg", self.connector)
         self.engine.run(f"CREATE SCHEMA {SCHEMA}")
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.engine.close()
 
     def answer(self, case: Mapping[str, Any]) -> Answer:
         """Make the case's tables and views, run its statement, and remove them again."""
