@@ -18,9 +18,10 @@ from rowmerge_nb.engine.catalog import StatementTables
 from rowmerge_nb.engine.definitions import DefinitionRun
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
 from rowmerge_nb.engine.listing import TableInfo, list_tables
-from rowmerge_nb.engine.merge import MergeRun
+from rowmerge_nb.engine.merge import MergeRun, RowChangeRun
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.row_changes import DeleteRun, UpdateRun
 from rowmerge_nb.engine.statement_run import error_record
 from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
@@ -35,11 +36,14 @@ from rowmerge_nb.sql.analysis import (
     Analysis,
     CreateTableAnalysis,
     DefinitionAnalysis,
+    DeleteAnalysis,
     DropTableAnalysis,
     ExplainAnalysis,
     InsertAnalysis,
     ListingAnalysis,
     MergeAnalysis,
+    RowChangeAnalysis,
+    UpdateAnalysis,
 )
 from rowmerge_nb.sql.statements import Explain
 
@@ -58,6 +62,8 @@ RECURSION = 20_000
 
 _RUNS: Final[Mapping[type[Analysis], Any]] = {
     MergeAnalysis: MergeRun,
+    UpdateAnalysis: UpdateRun,
+    DeleteAnalysis: DeleteRun,
     DefinitionAnalysis: DefinitionRun,
     ListingAnalysis: DefinitionRun,
 }
@@ -381,7 +387,7 @@ class Engine:
             common = {**common, "views": self._views}
         run: Any = _RUNS.get(type(analysis), TableRun)(analysis=analysis, **common)
         try:
-            if isinstance(run, MergeRun):
+            if isinstance(run, RowChangeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
                 return Result(run.run(settings))
             return Result(*run.run())
@@ -459,7 +465,7 @@ def _names(value: Sequence[str] | str | None) -> tuple[str, ...]:
 def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
     if isinstance(analysis, CreateTableAnalysis):
         return analysis.name
-    if isinstance(analysis, MergeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
+    if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
         catalog, _, rest = analysis.target.qualified.partition(".")
         schema, _, table = rest.partition(".")
         return catalog, schema, table

@@ -25,6 +25,7 @@ from rowmerge_nb.sql.definitions import (
 )
 from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.queries import QueryAnalyzer
+from rowmerge_nb.sql.row_changes import analyze_delete, analyze_update
 from rowmerge_nb.sql.types import common_type
 
 if TYPE_CHECKING:
@@ -83,12 +84,6 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
     span = st.Span.within(statement.text, start, start)
     error.column += span.column - 1 if error.line == 1 else 0
     error.line += span.line - 1
-
-
-def _later(context: Context, statement: st.Statement) -> a.Analysis:
-    word = type(statement).__name__.upper()
-    said = f"{word} statements come in a later version of this engine"
-    context.error("NOT_SUPPORTED", said, context.statement_span(), "A MERGE with a WHEN MATCHED clause does the same today.")
 
 
 # -- INSERT -----------------------------------------------------------------------------------------------------------
@@ -237,6 +232,6 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.Truncate: truncate,
     st.Show: show,
     st.Explain: _explain,
-    st.Update: _later,
-    st.Delete: _later,
+    st.Update: analyze_update,
+    st.Delete: analyze_delete,
 }
