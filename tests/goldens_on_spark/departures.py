@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.goldens_on_spark.support import recorded_cases
+from tests.plan.recorded import DIFFERENCES, STATEMENTS
 
 FILE = Path(__file__).parent / "departures.json"
 PAGE = Path(__file__).parents[2] / "docs" / "trino-differences.md"
@@ -44,6 +45,22 @@ Under `duplicates="trino"`, the default, the check for rows matched twice is exa
 target row and fired clause, and "no clause fired" counts as one of those. `duplicates="standard"` does the sensible thing instead.
 """
 
+_PLANS = f"""\
+## Plans
+
+`EXPLAIN (TYPE LOGICAL)` under `era="current"` was compared with what Trino printed for {len(STATEMENTS)} statements: the names of the nodes, their order, and the
+output columns from the writer down to the join (`tests/plan/test_recorded_plans.py`). Both are brought into one form before:
+
+- The exchanges of Trino's cluster are left out, but for the one that brings rows to the writers of their partitions. Where a MERGE has one, Spark's shuffles
+  are told at the node that needs them.
+- Operators that Trino prints as one (`ScanFilterProject`) are taken apart; a join that Trino turns round by statistics is turned back.
+- Columns of scans and joins are not compared: Trino drops those that nobody reads, here Spark does so when it plans.
+- Symbols: `field` is `row_id` here, a number behind `case_number` is dropped.
+- The text of expressions is the statement's own here (`t.val + s.v` for Trino's `$operator$add(val, v)`).
+
+These plans differ all the same:
+"""
+
 
 def page() -> str:
     """Write the page."""
@@ -66,7 +83,15 @@ def page() -> str:
             if name in KEPT
         ),
     ]
+    parts += [
+        _PLANS,
+        "| statement | why |\n| --- | --- |\n" + "".join(_plan_line(name, why) for name, why in DIFFERENCES.items()),
+    ]
     return "\n".join(parts)
+
+
+def _plan_line(name: str, why: str) -> str:
+    return f"| {_code(STATEMENTS[name]['sql'])} | {_cell(why)} |\n"
 
 
 def _table(cases: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> str:
