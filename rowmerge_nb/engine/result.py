@@ -22,7 +22,7 @@ class Result:
     Args:
         trace: what happened.
         table: the rows of a query; None for other statements.
-        explained: the text of an EXPLAIN; None for other statements.
+        explained: the text of an EXPLAIN or SHOW CREATE; None for other statements.
     """
 
     def __init__(self, trace: Trace, table: pa.Table | None = None, explained: str | None = None) -> None:

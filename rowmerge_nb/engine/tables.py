@@ -11,7 +11,7 @@ from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import sum_up
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import Trace
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.planner import plan_insert, plan_query
 from rowmerge_nb.plan.rules import spark_text
@@ -26,9 +26,12 @@ from rowmerge_nb.sql.analysis import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.sql.statements import Span
 
 __all__ = ["TableRun"]
 
@@ -136,7 +139,13 @@ class TableRun(StatementRun):
         name = analysis.metadata.name
         binding = TableBinding(table, catalog, f"{catalog}.{schema}.{table}", analysis.metadata.columns, "")
         self.transaction.target = binding
-        self.transaction.log.call("create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(name))
+        try:
+            self.transaction.log.call(
+                "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(name)
+            )
+        except RowMergeError as error:
+            _place_property(error, analysis.property_spans)
+            raise
         if analysis.spark is None:
             return
         handle = metadata.get_table_handle(session, name)
@@ -198,3 +207,11 @@ class TableRun(StatementRun):
             notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
             seconds=dict(self.seconds),
         )
+
+
+def _place_property(error: RowMergeError, spans: Mapping[str, Span]) -> None:
+    """Point at the property that an error speaks of: the connector, which raised it, does not know where it stands."""
+    if error.code == "INVALID_TABLE_PROPERTY" and error.line is None:
+        span = next((span for name, span in spans.items() if name in error.message), None)
+        if span is not None:
+            error.line, error.column, error.length = span.line, span.column, span.end - span.start

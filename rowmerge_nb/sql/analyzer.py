@@ -8,11 +8,21 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql import analysis as a
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql.context import Context
+from rowmerge_nb.sql.definitions import (
+    create_schema,
+    create_view,
+    drop_schema,
+    drop_view,
+    query_columns,
+    refuse_existing_view,
+    show,
+    truncate,
+)
 from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.queries import QueryAnalyzer
 from rowmerge_nb.sql.row_changes import analyze_delete, analyze_update
@@ -82,6 +92,7 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
 def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Insert)
     place = context.statement_span()
+    context.refuse_view(statement.target, "Inserting into views is not supported")
     target = context.table(statement.target, place)
     if target.dataframe is not None:
         context.error(
@@ -145,6 +156,7 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateTable)
     place = context.statement_span()
     name = context.qualified(statement.name, place)
+    refuse_existing_view(context, statement.name, "A table needs a name of its own.")
     there = context.lookup(statement.name)
     exists = there is not None and there.dataframe is None
     context.bindings.clear()
@@ -158,7 +170,8 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
     columns, spark = _created(context, statement)
     metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
     bindings = tuple(context.bindings.values())
-    return a.CreateTableAnalysis(statement.text, bindings, tuple(context.notices), name, metadata, exists, spark)
+    notices, spans = tuple(context.notices), statement.property_spans
+    return a.CreateTableAnalysis(statement.text, bindings, notices, name, metadata, exists, spark, spans)
 
 
 def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None]:
@@ -172,35 +185,11 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
             names.add(column.name.value)
         return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None
     result = QueryAnalyzer(context).query(statement.query.tree)
-    columns = _query_columns(context, statement, result)
+    given = query_columns(context, statement.column_aliases, result)
+    columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
     items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
     text = f"SELECT {items} FROM ({result.spark})"
     return columns, text if statement.with_data else f"{text} LIMIT 0"
-
-
-def _query_columns(context: Context, statement: st.CreateTable, result: QueryResult) -> tuple[ColumnMetadata, ...]:
-    place = context.statement_span()
-    aliases = statement.column_aliases
-    if aliases and len(aliases) != len(result.fields):
-        said = f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns"
-        context.error("MISMATCHED_COLUMN_ALIASES", said, place)
-    names: set[str] = set()
-    columns = []
-    for number, field in enumerate(result.fields):
-        name = aliases[number].text if aliases else field.name
-        if name is None:
-            context.error(
-                "MISSING_COLUMN_NAME", f"Column name not specified at position {number + 1}", place, "Write AS and a name."
-            )
-        if name.lower() in names:
-            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
-        if field.type == UNKNOWN:
-            context.error(
-                "COLUMN_TYPE_UNKNOWN", f"Column type is unknown at position {number + 1}", place, "Write CAST(NULL AS type)."
-            )
-        names.add(name.lower())
-        columns.append(ColumnMetadata(name, _stored(field.type)))
-    return tuple(columns)
 
 
 def _stored(kind: Type) -> Type:
@@ -217,6 +206,10 @@ def _stored(kind: Type) -> Type:
 def _drop(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.DropTable)
     place = context.statement_span()
+    view = context.view(statement.name, place)
+    if view is not None:
+        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", place)
     target = context.lookup(statement.name)
     if target is not None and target.dataframe is not None:
         target = None
@@ -232,6 +225,12 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.Insert: _insert,
     st.CreateTable: _create,
     st.DropTable: _drop,
+    st.CreateView: create_view,
+    st.DropView: drop_view,
+    st.CreateSchema: create_schema,
+    st.DropSchema: drop_schema,
+    st.Truncate: truncate,
+    st.Show: show,
     st.Explain: _explain,
     st.Update: analyze_update,
     st.Delete: analyze_delete,

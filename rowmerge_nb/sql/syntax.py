@@ -367,6 +367,14 @@ class Unnest(Relation):
 
 
 @dataclass(frozen=True)
+class TableFunction(Relation):
+    """``TABLE(name(a, parameter => b))``: each argument with the parameter it is for, None where it goes by position."""
+
+    name: TableName
+    arguments: tuple[tuple[Identifier | None, Expression], ...]
+
+
+@dataclass(frozen=True)
 class Join(Relation):
     """A join; ``kind`` is CROSS, INNER, LEFT, RIGHT or FULL."""
 

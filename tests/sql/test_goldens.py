@@ -29,7 +29,6 @@ NOT_YET = {
     "expr-json-value",
     "expr-time-zone",
     "expr-unicode",
-    "source-table-function",
 }
 """Statements that Trino runs and this engine refuses by name."""
 

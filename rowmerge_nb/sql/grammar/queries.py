@@ -10,7 +10,7 @@ from rowmerge_nb.sql.grammar.expressions import ExpressionReader
 from rowmerge_nb.sql.tokens import Kind
 
 if TYPE_CHECKING:
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.statements import Identifier, Span
 
 __all__ = ["QueryReader"]
 
@@ -265,8 +265,10 @@ class QueryReader(ExpressionReader):
             return s.Lateral(self.span_from(start), query)
         if self.accept("UNNEST"):
             return self._unnest(start)
-        if self.token.word in {"TABLE", "JSON_TABLE"} and self.ahead().word == "(":
-            self._refuse("JSON_TABLE" if self.token.word == "JSON_TABLE" else "A table function")
+        if self.token.word == "JSON_TABLE" and self.ahead().word == "(":
+            self._refuse("JSON_TABLE")
+        if self.token.word == "TABLE" and self.ahead().word == "(":
+            return self._table_function(start)
         if self.token.word == "(":
             return self._parenthesised_relation(start)
         if not self.at_identifier():
@@ -276,6 +278,26 @@ class QueryReader(ExpressionReader):
         if self.at("FOR"):
             self._refuse("FOR")
         return s.Table(name.span, name)
+
+    def _table_function(self, start: int) -> s.Relation:
+        self.take()
+        self.expect("(")
+        name = self.table_name()
+        self.expect("(")
+        arguments: list[tuple[Identifier | None, s.Expression]] = []
+        while not arguments or self.accept(","):
+            if not arguments and self.token.word == ")":
+                break
+            parameter = None
+            if self.at_identifier() and self.ahead().word == "=>":
+                parameter = self.identifier()
+                self.take()
+            if self.token.word in {"TABLE", "DESCRIPTOR"} and self.ahead().word == "(":
+                self._refuse(f"{self.token.word} as an argument of a table function")
+            arguments.append((parameter, self.expression()))
+        self.expect(")")
+        self.expect(")")
+        return s.TableFunction(self.span_from(start), name, tuple(arguments))
 
     def _unnest(self, start: int) -> s.Relation:
         self.expect("(")
