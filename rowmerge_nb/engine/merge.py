@@ -13,13 +13,14 @@ from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
+from rowmerge_nb.engine.returned import returned_table
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode, Project
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, spark_text
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, joined_rows, spark_text
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.operations import Era, Operation
 
@@ -46,9 +47,13 @@ class MergeRun(StatementRun):
 
     Args:
         analysis: the statement, resolved.
+
+    Attributes:
+        returned: the rows of RETURNING, once the statement is committed.
     """
 
     analysis: MergeAnalysis
+    returned: pa.Table | None = None
 
     def run(self, settings: RuleSettings) -> Trace:
         """Run the statement and give its trace.
@@ -75,6 +80,7 @@ class MergeRun(StatementRun):
             self._check(self.account, context)
             step = "finish_merge"
             self._finish(fragments)
+            returned = returned_table(self.account.returned, self.analysis.returning)
             step = "commit"
             self.begin_step("commit")
             with self.timed("commit"):
@@ -85,6 +91,7 @@ class MergeRun(StatementRun):
             self.failure = self._failed(error)
             raise error from failure
         # From here on the change is there, whatever happens while it is told.
+        self.returned = returned
         return self._trace("finished")
 
     # -- steps ----------------------------------------------------------------------------------------------------
@@ -147,11 +154,12 @@ class MergeRun(StatementRun):
         self.begin_step("start Spark")
         spark = self.spark()
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
-        rows = estimated_rows(_join(self._plan()).right)
+        join = _join(self._plan())
+        rows = joined_rows(join)
         small = rows is not None and rows <= settings.small_rows
         names = [column.name for column in self.analysis.target.columns]
-        join = _join(self._plan())
-        source = _named(join.right.outputs, {f.symbol: f.name for f in self.analysis.source.fields})
+        fields = {f.symbol: f.name for f in self.analysis.source.fields}
+        source = _named([symbol for symbol in join.right.outputs if symbol.name in fields], fields)
         return Context(
             spark=spark,
             tables=self.transaction,
@@ -275,7 +283,9 @@ class MergeRun(StatementRun):
             clauses=self._clauses(account if told else None),
             joined=account.joined if account and told else None,
             matched=account.matched if account and told else None,
-            unmatched=account.joined - account.matched if account and told else None,
+            unmatched=account.joined - account.matched - account.alone if account and told else None,
+            alone=account.alone if account and told and self._is_full() else None,
+            returned=None if self.returned is None else self.returned.num_rows,
             source_rows=analysis.source.binding.row_count if analysis.source.binding is not None else None,
             count=account.counted if account and done else None,
             rows_before=target.row_count,
@@ -289,6 +299,9 @@ class MergeRun(StatementRun):
             + (_two_versions(groups) if done and groups else ()),
             seconds=dict(self.seconds),
         )
+
+    def _is_full(self) -> bool:
+        return self.plan is not None and _join(self.plan).full
 
     def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
         clauses: list[tuple[int, Operation, bool | None, str, int]] = [
@@ -318,7 +331,8 @@ class MergeRun(StatementRun):
         left, right = estimated_rows(node.left), self.analysis.source.binding.row_count if self.analysis.source.binding else None
         pruned = any(type(inner).__name__ == "SemiJoin" for inner in _chain(node.left))
         rows[node.id] = ((None if pruned else left, right), account.joined)
-        rows[node.right.id] = ((), right)
+        for inner in _chain(node.right):
+            rows[inner.id] = ((right,) if inner.sources else (), right)
         for inner in _chain(node.left):
             scan = not inner.sources
             rows[inner.id] = (() if scan else (left if not pruned else None,), left if scan or not pruned else None)

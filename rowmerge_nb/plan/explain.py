@@ -28,7 +28,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.spi.page import HASH, MERGE_ROW, PRESENT
+from rowmerge_nb.spi.page import HASH, MERGE_ROW
 
 __all__ = ["NodeRecord", "describe", "explain_text"]
 
@@ -47,8 +47,8 @@ class NodeRecord:
         sources: ids of the nodes below.
         meaning: one sentence for people who see the node for the first time.
         branches: of the Project with the CASE: its branches, ELSE last; otherwise empty.
-        attributes: facts that drawings use, by name: of MarkDistinct ``exchange`` (``yes``/``no``), of Join ``distribution`` and
-            ``replicate_target``, of MergeProcessor ``paradigm``, ``redistribution`` (column names, comma separated), of Exchange
+        attributes: facts that drawings use, by name: of MarkDistinct ``exchange`` (``yes``/``no``), of Join ``distribution``,
+            ``replicate_target`` and ``full``, of MergeProcessor ``paradigm``, ``redistribution`` (column names, comma separated), of Exchange
             ``insert`` and ``update`` (layouts as text), of MergeWriter ``fused``, of TableScan ``role`` (``target``/``source``); of every
             node ``trino``: its arguments in the form that Trino prints.
     """
@@ -268,15 +268,14 @@ def _case_text(case: SearchedCase) -> str:
 
 
 def _row_text(branch: CaseBranch) -> str:
-    present = {True: "true", False: "false", None: f"{PRESENT} IS NOT NULL"}[branch.matched]
-    return ", ".join([*branch.values, present, str(int(branch.operation)), str(branch.number)])
+    return ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
 
 
 def _attributes(node: PlanNode) -> dict[str, str]:
     if isinstance(node, TableScan):
         return {"role": "target" if node.row_id is not None else "source"}
     if isinstance(node, Join):
-        return {"distribution": node.distribution, "replicate_target": _yes(node.replicate_target)}
+        return {"distribution": node.distribution, "replicate_target": _yes(node.replicate_target), "full": _yes(node.full)}
     if isinstance(node, MarkDistinct):
         return {"exchange": _yes(node.exchange)}
     if isinstance(node, MergeProcessor):

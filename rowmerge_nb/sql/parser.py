@@ -9,15 +9,16 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, ParseError
-from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.grammar.queries import QueryReader
+from rowmerge_nb.sql.grammar.merge import MergeReader
 from rowmerge_nb.sql.grammar.reader import PRIMARY_KEY
 from rowmerge_nb.sql.tokens import Kind, tokenize
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowmerge_nb.sql.tokens import Token
 
 __all__ = ["parse", "read_type", "split_statements"]
@@ -78,8 +79,12 @@ def split_statements(text: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def parse(text: str) -> st.Statement:
+def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     """Read one statement.
+
+    Args:
+        text: the statement.
+        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
 
     Raises:
         ParseError: SYNTAX_ERROR with Trino's message and position.
@@ -89,8 +94,10 @@ def parse(text: str) -> st.Statement:
     >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
     Traceback (most recent call last):
     rowmerge_nb.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'
+    >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
+    'NONE'
     """
-    reader = _StatementReader(text)
+    reader = _StatementReader(text, extended=dialect == "extended")
     statement = reader.statement()
     reader.expect_end()
     return statement
@@ -111,7 +118,7 @@ def read_type(name: s.TypeName) -> Type:
         raise AnalysisError(message, code="TYPE_MISMATCH", line=span.line, column=span.column, length=length) from None
 
 
-class _StatementReader(QueryReader):
+class _StatementReader(MergeReader):
     """Reads a whole statement."""
 
     def statement(self) -> st.Statement:
@@ -128,72 +135,21 @@ class _StatementReader(QueryReader):
         self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
         self.fail()
 
-    def _whole(self) -> tuple[str, st.Span]:
-        return self.text, st.Span.within(self.text, 0, len(self.text))
-
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
         span = self.token.span
         raise ParseError(
             message, code="NOT_SUPPORTED", line=span.line, column=span.column, length=len(self.token.text), hint=hint
         )
 
-    def _query_statement(self) -> st.Query:
-        tree = self.query()
-        return st.Query(*self._whole(), tree)
-
-    # -- MERGE ----------------------------------------------------------------------------------------------------
-
-    def _merge(self) -> st.Merge:
-        self.take()
-        self.expect("INTO")
-        target = self.table_name()
-        self.restart()
-        alias = self.identifier() if self.accept("AS") else self.accept_alias()
-        self.expect("USING")
-        source = self.relation()
-        self.expect("ON")
-        on = self.expression()
-        self.restart()
-        clauses = [self._clause(0)]
-        while self.token.word == "WHEN":
-            clauses.append(self._clause(len(clauses)))
-        self.note("'WHEN'")
-        return st.Merge(*self._whole(), target, alias, source, on, tuple(clauses))
-
-    def _clause(self, number: int) -> st.MergeClause:
+    def _query_statement(self) -> st.Statement:
         start = self.index
-        self.expect("WHEN")
-        matched = self.accept("NOT") is None
-        self.expect("MATCHED")
-        condition = self.expression() if self.accept("AND") else None
-        self.expect("THEN")
-        operation, columns, values = self._matched_action() if matched else self._insert_action()
-        return st.MergeClause(number, matched, operation, condition, columns, values, self.span_from(start))
-
-    def _matched_action(self) -> tuple[Operation, tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        if self.expect("DELETE", "UPDATE").word == "DELETE":
-            return Operation.DELETE, (), ()
-        self.expect("SET")
-        return Operation.UPDATE, *self._assignments()
-
-    def _assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        columns, values = [], []
-        while True:
-            columns.append(self.identifier())
-            self.expect("=")
-            values.append(self.expression())
-            if not self.accept(","):
-                return tuple(columns), tuple(values)
-
-    def _insert_action(self) -> tuple[Operation, tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        self.expect("INSERT")
-        columns = self.accept_columns()
-        self.expect("VALUES")
-        self.expect("(")
-        values = self.expressions()
-        self.expect(")")
-        self.restart()
-        return Operation.INSERT, columns, values
+        named, recursive = self.accept_with()
+        if named and self.extended and self.at("MERGE"):
+            if recursive:
+                self.index = start
+                self._refuse_statement("WITH RECURSIVE is not supported by this engine")
+            return self.merge(named)
+        return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
 
     # -- the other statements that change rows --------------------------------------------------------------------
 
@@ -201,16 +157,16 @@ class _StatementReader(QueryReader):
         self.take()
         target = self.table_name()
         self.expect("SET")
-        columns, values = self._assignments()
+        columns, values = self.assignments()
         where = self.expression() if self.accept("WHERE") else None
-        return st.Update(*self._whole(), target, columns, values, where)
+        return st.Update(*self.whole(), target, columns, values, where)
 
     def _delete(self) -> st.Delete:
         self.take()
         self.expect("FROM")
         target = self.table_name()
         where = self.expression() if self.accept("WHERE") else None
-        return st.Delete(*self._whole(), target, where)
+        return st.Delete(*self.whole(), target, where)
 
     def _insert(self) -> st.Insert:
         self.take()
@@ -222,7 +178,7 @@ class _StatementReader(QueryReader):
         else:
             self.note("'('")
         query = self.query()
-        return st.Insert(*self._whole(), target, columns, st.Query(*self._whole(), query))
+        return st.Insert(*self.whole(), target, columns, st.Query(*self.whole(), query))
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
@@ -246,7 +202,7 @@ class _StatementReader(QueryReader):
         if columns or not (aliases or self.at("AS")):
             if not columns:
                 self.fail()
-            return st.CreateTable(*self._whole(), name, columns, (), properties, if_not_exists, None)
+            return st.CreateTable(*self.whole(), name, columns, (), properties, if_not_exists, None)
         self.expect("AS")
         return self._create_as(name, aliases, properties, if_not_exists)
 
@@ -258,8 +214,8 @@ class _StatementReader(QueryReader):
         if self.accept("WITH"):
             with_data = self.accept("NO") is None
             self.expect("DATA")
-        query = st.Query(*self._whole(), tree)
-        return st.CreateTable(*self._whole(), name, (), aliases, properties, if_not_exists, query, with_data)
+        query = st.Query(*self.whole(), tree)
+        return st.CreateTable(*self.whole(), name, (), aliases, properties, if_not_exists, query, with_data)
 
     def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition, ...]]:
         """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
@@ -343,7 +299,7 @@ class _StatementReader(QueryReader):
         self.expect("TABLE")
         if_exists = self.accept_all("IF", "EXISTS")
         name = self.table_name()
-        return st.DropTable(*self._whole(), name, if_exists)
+        return st.DropTable(*self.whole(), name, if_exists)
 
     # -- EXPLAIN --------------------------------------------------------------------------------------------------
 
@@ -365,14 +321,16 @@ class _StatementReader(QueryReader):
                     break
             self.expect(")")
         inner = self._explained()
-        return st.Explain(*self._whole(), inner, kind, form)
+        return st.Explain(*self.whole(), inner, kind, form)
 
     def _explained(self) -> st.Statement:
         """The explained statement with the text and places of its own, as if it stood alone."""
         place = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
         self.statement()
-        return parse(self.text[place:end].rstrip()) if self.token.kind is Kind.END else self.fail()
+        if self.token.kind is not Kind.END:
+            self.fail()
+        return parse(self.text[place:end].rstrip(), dialect="extended" if self.extended else "trino")
 
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -383,8 +341,8 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "boolean": lambda text: text == "true",
 }
 
-_READERS: Final = {
-    "MERGE": _StatementReader._merge,
+_READERS: Final[dict[str, Callable[[_StatementReader], st.Statement]]] = {
+    "MERGE": _StatementReader.merge,
     "UPDATE": _StatementReader._update,
     "DELETE": _StatementReader._delete,
     "INSERT": _StatementReader._insert,
