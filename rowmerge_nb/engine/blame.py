@@ -10,18 +10,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rowmerge_nb.plan.nodes import SearchedCase
-    from rowmerge_nb.sql.analysis import MergeAnalysis, TypedExpression
+    from rowmerge_nb.sql.analysis import MergeAnalysis, Returning, TypedExpression
 
 __all__ = ["blame"]
 
 
-def blame(failure: BaseException, case: SearchedCase, analysis: MergeAnalysis) -> tuple[TypedExpression, str] | None:
+def blame(
+    failure: BaseException, case: SearchedCase, analysis: MergeAnalysis, returned: str | None = None
+) -> tuple[TypedExpression, str] | None:
     """Find the expression of a MERGE that an error of Spark comes from.
 
     Args:
         failure: what Spark raised, possibly wrapped.
         case: the CASE that Spark evaluated.
         analysis: the statement.
+        returned: the row of RETURNING as Spark evaluated it; None without one.
 
     Returns:
         The expression and, in words, where it stands; None where Spark's error does not tell.
@@ -35,6 +38,10 @@ def blame(failure: BaseException, case: SearchedCase, analysis: MergeAnalysis) -
         for first, end, expression, words in _pieces(text, case, analysis):
             if first <= start < end:
                 return expression, words
+    if returned is not None and analysis.returning is not None and returned.startswith(fragment, start):
+        for first, end, expression in _returned_pieces(returned, analysis.returning):
+            if first <= start < end:
+                return expression, "in RETURNING"
     if analysis.on.spark.startswith(fragment, start):
         return analysis.on, "in the ON condition"
     return None
@@ -48,6 +55,15 @@ def _context(failure: BaseException | None) -> tuple[int, str] | None:
             return contexts[0].startIndex(), contexts[0].fragment()
         failure = failure.__cause__
     return None
+
+
+def _returned_pieces(text: str, returning: Returning) -> Iterator[tuple[int, int, TypedExpression]]:
+    """Give the places of the expressions within the text of the row of RETURNING, in the order in which they were printed."""
+    end = 0
+    for column in returning.columns:
+        start = text.index(column.expression.spark, end)
+        end = start + len(column.expression.spark)
+        yield start, end, column.expression
 
 
 def _pieces(text: str, case: SearchedCase, analysis: MergeAnalysis) -> Iterator[tuple[int, int, TypedExpression, str]]:

@@ -18,6 +18,7 @@ from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.extended import returned_row
 from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode, Project
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, joined_rows, spark_text
@@ -234,7 +235,7 @@ class MergeRun(StatementRun):
             span = next(clause.span for clause in self.analysis.clauses if clause.number == error.clause)
         else:
             case = next(node.case for node in _chain(self.plan) if isinstance(node, Project) and node.case is not None)
-            found = blame(failure, case, self.analysis)
+            found = blame(failure, case, self.analysis, returned_row(self.plan))
             if found is not None:
                 expression, words = found
                 span = expression.span

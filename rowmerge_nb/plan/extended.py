@@ -24,6 +24,7 @@ __all__ = [
     "mark_source",
     "passed_for",
     "plan_returning",
+    "returned_row",
     "returned_symbols",
     "which_rows",
 ]
@@ -117,6 +118,13 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
         subquery=any(has_subquery_in(column.expression) for column in returning.columns),
     )
     return Project(id=next(ids), outputs=(*kept, symbol), source=known, assignments=(row,))
+
+
+def returned_row(plan: PlanNode) -> str | None:
+    """Give the Spark text of the row that RETURNING gives; None if the plan has none."""
+    here = getattr(plan, "assignments", ())
+    found = next((assignment.spark for assignment in here if assignment.symbol.name == RETURNING), None)
+    return found or next((text for source in plan.sources if (text := returned_row(source))), None)
 
 
 def _read(returning: Returning) -> frozenset[str]:

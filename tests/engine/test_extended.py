@@ -20,7 +20,8 @@ TINY = RuleSettings(small_rows=0, key_rows=0)
 """Everything counts as large."""
 MERGE = "MERGE INTO t USING s ON t.id = s.id "
 ALL = (
-    MERGE + "WHEN NOT MATCHED BY SOURCE AND t.v > 20 THEN UPDATE SET v = v + 1, p = 'kept' WHEN NOT MATCHED BY SOURCE THEN DELETE "
+    MERGE
+    + "WHEN NOT MATCHED BY SOURCE AND t.v > 20 THEN UPDATE SET v = v + 1, p = 'kept' WHEN NOT MATCHED BY SOURCE THEN DELETE "
     "WHEN MATCHED AND s.id = 4 THEN DO NOTHING WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED BY TARGET THEN INSERT * "
     "RETURNING merge_action(), merge_clause() AS clause, t.id, t.v, t.p, old.p AS old_p, s.v AS sv"
 )
@@ -68,17 +69,21 @@ def test_a_statement_does_and_returns_what_it_does_in_postgresql(spark: Any, cas
     assert result.trace.returned == result.count == len(case["expect"]["returned"])
 
 
-LAYOUTS = [
-    {},
-    {"partitioned_by": ["p"]},
-    {"bucketed_by": ["id"], "bucket_count": 3},
-    {"partitioned_by": ["p"], "bucketed_by": ["id"], "bucket_count": 2},
+DELETE_AND_INSERT, ONLY_CHANGED = "DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"
+PARTITIONED, BUCKETED = {"partitioned_by": ["p"]}, {"bucketed_by": ["id"], "bucket_count": 3}
+STORES = [
+    ("documents", ONLY_CHANGED, {}),
+    ("current", DELETE_AND_INSERT, {}),
+    ("documents", DELETE_AND_INSERT, PARTITIONED),
+    ("current", DELETE_AND_INSERT, PARTITIONED),
+    ("current", ONLY_CHANGED, PARTITIONED),
+    ("documents", DELETE_AND_INSERT, BUCKETED),
+    ("documents", ONLY_CHANGED, {**PARTITIONED, **BUCKETED}),
+    ("current", DELETE_AND_INSERT, {**PARTITIONED, **BUCKETED}),
 ]
 
 
-@pytest.mark.parametrize("era", ["documents", "current"])
-@pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
-@pytest.mark.parametrize("layout", LAYOUTS, ids=["plain", "partitioned", "bucketed", "both"])
+@pytest.mark.parametrize(("era", "paradigm", "layout"), STORES, ids=[f"{e}-{p}-{'+'.join(x)}" for e, p, x in STORES])
 def test_every_layout_paradigm_and_era_gives_the_same_rows(spark: Any, era: str, paradigm: str, layout: dict[str, Any]) -> None:
     made = engine(spark, paradigm=paradigm, **layout)
     result = made.run(ALL, era=era)
@@ -90,10 +95,21 @@ def test_every_layout_paradigm_and_era_gives_the_same_rows(spark: Any, era: str,
     assert (trace.joined, trace.matched, trace.unmatched, trace.alone) == (7, 3, 2, 2)
 
 
-@pytest.mark.parametrize("on", ["t.id = s.id", "t.id <= s.id AND t.id >= s.id", "t.id = s.id AND coalesce(s.v, 0) >= 0"])
-@pytest.mark.parametrize("settings", [RuleSettings(), TINY, RuleSettings(small_rows=4)], ids=["small", "large", "small source"])
+FORMS = [
+    ("t.id = s.id", RuleSettings(), "small"),
+    ("t.id = s.id", TINY, "large"),
+    ("t.id <= s.id AND t.id >= s.id", TINY, "large, no equal keys"),
+    ("t.id <= s.id AND t.id >= s.id", RuleSettings(small_rows=4), "small source, no equal keys"),
+]
+
+
+@pytest.mark.parametrize(("on", "settings", "form"), FORMS, ids=[form for _, _, form in FORMS])
 @pytest.mark.parametrize("off", [[], *([rule] for rule in RULES), list(RULES)], ids=lambda off: "+".join(off) or "all rules")
-def test_no_rule_changes_the_rows_under_a_full_join(spark: Any, on: str, settings: RuleSettings, off: list[str]) -> None:
+def test_no_rule_changes_the_rows_under_a_full_join(
+    spark: Any, on: str, settings: RuleSettings, form: str, off: list[str]
+) -> None:
+    if len(off) == 1 and "no equal keys" in form and off[0] in {"prune_target", "prune_source_columns"}:
+        pytest.skip("these rules have nothing to do with this form of the join")
     made = engine(spark, settings)
     result = made.run(ALL.replace("t.id = s.id", on, 1), rules_off=off)
     assert rows(made.table("t")) == sorted(AFTER, key=str)

@@ -29,10 +29,19 @@ CLAUSES = {
 RETURNING = "RETURNING merge_action(), t.id, t.v, t.p, s.id AS sid, old.v AS old_v, new.v AS new_v"
 ORDERS = [
     *itertools.permutations(["source-update", "source-delete", "matched-update"]),
-    *itertools.permutations(["source-delete", "nothing", "matched-update", "insert"]),
-    *itertools.permutations(["source-nothing", "source-update", "matched-delete"]),
+    *itertools.islice(itertools.permutations(["source-delete", "nothing", "matched-update", "insert"]), 0, None, 4),
+    *itertools.islice(itertools.permutations(["source-nothing", "source-update", "matched-delete"]), 0, None, 2),
     ("insert-nothing", "insert", "source-update"),
-    ("insert", "insert-nothing", "matched-delete", "matched-update", "nothing", "source-nothing", "source-update", "source-delete"),
+    (
+        "insert",
+        "insert-nothing",
+        "matched-delete",
+        "matched-update",
+        "nothing",
+        "source-nothing",
+        "source-update",
+        "source-delete",
+    ),
 ]
 MERGE = "MERGE INTO t USING s ON"
 OTHERS = {
@@ -63,7 +72,9 @@ OTHERS = {
 
 def cases() -> dict[str, str]:
     """Give all statements by name."""
-    ordered = {"+".join(order): " ".join([f"{MERGE} t.id = s.id", *(CLAUSES[name] for name in order), RETURNING]) for order in ORDERS}
+    ordered = {
+        "+".join(order): " ".join([f"{MERGE} t.id = s.id", *(CLAUSES[name] for name in order), RETURNING]) for order in ORDERS
+    }
     return {**ordered, **OTHERS}
 
 
@@ -96,12 +107,15 @@ def record(sql: str, arguments: list[str]) -> dict[str, Any]:
 def psql(script: str, arguments: list[str]) -> str:
     """Run a script; NULL is written as a word of its own."""
     command = ["psql", "-X", "-q", "-A", "-t", "-F", "|", "-P", "null=NULL", *arguments]
-    return subprocess.run(command, input=script, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    return subprocess.run(command, input=script, capture_output=True, text=True, check=True).stdout
 
 
 def read(lines: list[str]) -> list[list[Any]]:
     """Read rows: integers, texts, NULL."""
-    rows = [[None if cell == "NULL" else int(cell) if cell.lstrip("-").isdigit() else cell for cell in line.split("|")] for line in lines]
+    rows = [
+        [None if cell == "NULL" else int(cell) if cell.lstrip("-").isdigit() else cell for cell in line.split("|")]
+        for line in lines
+    ]
     return sorted(rows, key=str)
 
 
