@@ -10,21 +10,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rowmerge_nb.plan.nodes import SearchedCase
-    from rowmerge_nb.sql.analysis import MergeAnalysis, Returning, TypedExpression
+    from rowmerge_nb.sql.analysis import Returning, RowChangeAnalysis, TypedExpression
 
 __all__ = ["blame"]
 
 
 def blame(
-    failure: BaseException, case: SearchedCase, analysis: MergeAnalysis, returned: str | None = None
+    failure: BaseException,
+    analysis: RowChangeAnalysis,
+    case: SearchedCase | None,
+    condition: tuple[TypedExpression, str] | None,
+    returned: tuple[str, Returning] | None = None,
 ) -> tuple[TypedExpression, str] | None:
-    """Find the expression of a MERGE that an error of Spark comes from.
+    """Find the expression of a statement that an error of Spark comes from.
 
     Args:
         failure: what Spark raised, possibly wrapped.
-        case: the CASE that Spark evaluated.
         analysis: the statement.
-        returned: the row of RETURNING as Spark evaluated it; None without one.
+        case: the CASE that Spark evaluated, if there was one.
+        condition: the condition that chooses the rows, ON or WHERE, and words for where it stands.
+        returned: the row of RETURNING as Spark evaluated it, and what it is made of; None without one.
 
     Returns:
         The expression and, in words, where it stands; None where Spark's error does not tell.
@@ -33,18 +38,16 @@ def blame(
     if context is None:
         return None
     start, fragment = context
-    text = case_expression(case)
-    if text.startswith(fragment, start):
+    text = case_expression(case) if case is not None else ""
+    if case is not None and text.startswith(fragment, start):
         for first, end, expression, words in _pieces(text, case, analysis):
             if first <= start < end:
                 return expression, words
-    if returned is not None and analysis.returning is not None and returned.startswith(fragment, start):
-        for first, end, expression in _returned_pieces(returned, analysis.returning):
+    if returned is not None and returned[0].startswith(fragment, start):
+        for first, end, expression in _returned_pieces(*returned):
             if first <= start < end:
                 return expression, "in RETURNING"
-    if analysis.on.spark.startswith(fragment, start):
-        return analysis.on, "in the ON condition"
-    return None
+    return condition if condition is not None and condition[0].spark.startswith(fragment, start) else None
 
 
 def _context(failure: BaseException | None) -> tuple[int, str] | None:
@@ -66,7 +69,7 @@ def _returned_pieces(text: str, returning: Returning) -> Iterator[tuple[int, int
         yield start, end, column.expression
 
 
-def _pieces(text: str, case: SearchedCase, analysis: MergeAnalysis) -> Iterator[tuple[int, int, TypedExpression, str]]:
+def _pieces(text: str, case: SearchedCase, analysis: RowChangeAnalysis) -> Iterator[tuple[int, int, TypedExpression, str]]:
     """Give the places of all clause expressions within the text of the CASE, in the order in which they were printed."""
     types = merge_row_types(case)
     columns = [column.name for column in analysis.target.columns]
@@ -76,9 +79,10 @@ def _pieces(text: str, case: SearchedCase, analysis: MergeAnalysis) -> Iterator[
         end = start + len(branch.spark_condition)
         if clause.condition is not None:
             yield start, end, clause.condition, f"in the condition of clause {clause.number}"
+        where = "" if case.unconditional else f" of clause {clause.number}"
         for value, kind, column, expression in zip(branch.spark_values, types, columns, clause.values, strict=False):
             printed = case_value(value, kind)
             start = text.index(printed, end)
             end = start + len(printed)
             if expression is not None:
-                yield start, end, expression, f"in the value for column '{column}' of clause {clause.number}"
+                yield start, end, expression, f"in the value for column '{column}'{where}"

@@ -20,7 +20,7 @@ __all__ = [
     "RETURNING",
     "SOURCE_MARK",
     "SOURCE_PRESENT",
-    "has_subquery_in",
+    "has_subquery",
     "mark_source",
     "passed_for",
     "plan_returning",
@@ -34,7 +34,7 @@ RETURNING: Final = "returning"
 SOURCE_MARK: Final = Symbol(SOURCE_PRESENT, BOOLEAN)
 
 
-def has_subquery_in(expression: TypedExpression) -> bool:
+def has_subquery(expression: TypedExpression) -> bool:
     """Tell whether an expression has a subquery."""
     return any(isinstance(part, Subquery) for part in walk(expression.tree))
 
@@ -115,7 +115,7 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
         symbol,
         f"CASE WHEN {_field(len(target) + 1)} > 0 THEN named_struct({fields}) END",
         f"row({', '.join(column.expression.text for column in returning.columns)})",
-        subquery=any(has_subquery_in(column.expression) for column in returning.columns),
+        subquery=any(has_subquery(column.expression) for column in returning.columns),
     )
     return Project(id=next(ids), outputs=(*kept, symbol), source=known, assignments=(row,))
 
