@@ -67,6 +67,7 @@ FORMS = [
     ("t.id = s.id", RuleSettings(), "small"),
     ("t.id = s.id", RuleSettings(small_rows=1500), "small source"),
     ("t.id = s.id", TINY, "source partitioned by its keys"),
+    ("t.id IS NOT DISTINCT FROM s.id", RuleSettings(small_rows=1500), "no equal keys that we see, but Spark does"),
     ("t.id <= s.id AND t.id >= s.id", RuleSettings(), "no equal keys, replicated target"),
     ("t.id <= s.id AND t.id >= s.id", RuleSettings(small_rows=1500), "no equal keys, replicated source"),
     ("t.id <= s.id AND t.id >= s.id", TINY, "no equal keys, exchange by unique_id"),

@@ -84,32 +84,23 @@ def test_values_of_every_type_come_back_as_they_are(spark: Any) -> None:
 @pytest.mark.parametrize("layout", [{}, {"partitioned_by": ["v"]}], ids=["fused", "behind an exchange"])
 def test_many_rows_come_back(spark: Any, layout: dict[str, Any]) -> None:
     made = engine(spark, RuleSettings(small_rows=0), **layout)
-    many = pa.table({"id": range(60_000), "v": [i % 7 for i in range(60_000)]})
+    many = pa.table({"id": range(30_000), "v": [i % 7 for i in range(30_000)]})
     made.register("s", many)
     result = made.run(UPSERT + "RETURNING t.*", trace="off")
     assert result.table is not None
     assert result.table.sort_by("id").to_pydict() == many.to_pydict()
-    assert result.trace.returned == 60_000
+    assert result.trace.returned == 30_000
 
 
-FAILING = [
-    ("RETURNING 1 / s.v AS x", "DIVISION_BY_ZERO"),
-    ("RETURNING CAST(concat('x', CAST(s.v AS VARCHAR)) AS BIGINT)", "INVALID_CAST_ARGUMENT"),
-]
-
-
-@pytest.mark.parametrize(("returning", "code"), FAILING)
-def test_an_error_in_returning_undoes_the_statement_and_points_at_its_place(spark: Any, returning: str, code: str) -> None:
+def test_an_error_in_returning_undoes_the_statement_and_points_at_its_place(spark: Any) -> None:
     made = engine(spark)
     with pytest.raises(RowMergeError) as caught:
-        made.run(UPSERT + returning)
+        made.run(UPSERT + "RETURNING t.id, 1 / s.v AS x")
     error = caught.value
-    assert error.code == code
+    assert (error.code, error.line, error.column) == ("DIVISION_BY_ZERO", 1, len(UPSERT) + len("RETURNING t.id, ") + 1)
+    assert error.hint == "It happened in RETURNING."
     assert made.table("t").equals(TARGET)
     assert error.result.table is None
-    if code == "DIVISION_BY_ZERO":
-        assert (error.line, error.column) == (1, len(UPSERT) + len("RETURNING ") + 1)
-        assert "in RETURNING" in str(error.hint)
 
 
 def test_an_expression_is_not_evaluated_for_rows_that_do_not_change(spark: Any) -> None:
