@@ -54,7 +54,8 @@ def _context(failure: BaseException | None) -> tuple[int, str] | None:
     """Give offset and text of the part of a Spark expression that failed."""
     while failure is not None:
         contexts: Any = getattr(failure, "getQueryContext", lambda: None)()
-        if contexts:
+        # What Spark refuses before it runs points at a line of Python, and knows no place within a text.
+        if contexts and contexts[0].contextType().name == "SQL":
             return contexts[0].startIndex(), contexts[0].fragment()
         failure = failure.__cause__
     return None

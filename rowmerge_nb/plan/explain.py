@@ -78,7 +78,7 @@ def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
         details=_details(plan),
         layout=tuple((symbol.name, str(symbol.type)) for symbol in plan.outputs),
         sources=tuple(source.id for source in plan.sources),
-        meaning=plan.meaning,
+        meaning=_FULL_MEANING if isinstance(plan, Join) and plan.full else plan.meaning,
         branches=plan.case.branches if isinstance(plan, Project) and plan.case else (),
         attributes={**_attributes(plan), "trino": _trino_arguments(plan)},
     )
@@ -307,6 +307,9 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
+_FULL_MEANING = (
+    "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
+)
 _DUPLICATE_PREDICATES = {
     "trino": "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
     "standard": "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",

@@ -86,7 +86,7 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     needed = spark_text(plan)
 
     def prune(node: PlanNode) -> PlanNode:
-        if isinstance(node, Project) and isinstance(node.source, TableScan):
+        if isinstance(node, Project) and isinstance(node.source, TableScan) and node.source.row_id is None:
             made = {assignment.symbol for assignment in node.assignments}
             return replace(node, outputs=tuple(o for o in node.outputs if o in made or o in node.source.outputs))
         if not isinstance(node, TableScan) or node.row_id is not None:

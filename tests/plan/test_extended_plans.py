@@ -32,6 +32,7 @@ def branches(plan: dict[str, NodeRecord]) -> tuple[CaseBranch, ...]:
 def test_the_join_is_a_full_one_only_where_a_clause_is_about_what_the_source_lacks() -> None:
     assert (one(planned(), "Join").name, one(planned(), "Join").attributes["full"]) == ("FullJoin", "yes")
     other = planned("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DO NOTHING")
+    assert "either side" in one(planned(), "Join").meaning
     assert (one(other, "Join").name, one(other, "Join").attributes["full"]) == ("RightJoin", "no")
     assert "source_present" not in str(other)
 
