@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rowmerge_nb.plan.nodes import SearchedCase
-    from rowmerge_nb.sql.analysis import RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.analysis import Returning, RowChangeAnalysis, TypedExpression
 
 __all__ = ["blame"]
 
@@ -20,6 +20,7 @@ def blame(
     analysis: RowChangeAnalysis,
     case: SearchedCase | None,
     condition: tuple[TypedExpression, str] | None,
+    returned: tuple[str, Returning] | None = None,
 ) -> tuple[TypedExpression, str] | None:
     """Find the expression of a statement that an error of Spark comes from.
 
@@ -28,6 +29,7 @@ def blame(
         analysis: the statement.
         case: the CASE that Spark evaluated, if there was one.
         condition: the condition that chooses the rows, ON or WHERE, and words for where it stands.
+        returned: the row of RETURNING as Spark evaluated it, and what it is made of; None without one.
 
     Returns:
         The expression and, in words, where it stands; None where Spark's error does not tell.
@@ -41,6 +43,10 @@ def blame(
         for first, end, expression, words in _pieces(text, case, analysis):
             if first <= start < end:
                 return expression, words
+    if returned is not None and returned[0].startswith(fragment, start):
+        for first, end, expression in _returned_pieces(*returned):
+            if first <= start < end:
+                return expression, "in RETURNING"
     return condition if condition is not None and condition[0].spark.startswith(fragment, start) else None
 
 
@@ -48,10 +54,20 @@ def _context(failure: BaseException | None) -> tuple[int, str] | None:
     """Give offset and text of the part of a Spark expression that failed."""
     while failure is not None:
         contexts: Any = getattr(failure, "getQueryContext", lambda: None)()
-        if contexts:
+        # What Spark refuses before it runs points at a line of Python, and knows no place within a text.
+        if contexts and contexts[0].contextType().name == "SQL":
             return contexts[0].startIndex(), contexts[0].fragment()
         failure = failure.__cause__
     return None
+
+
+def _returned_pieces(text: str, returning: Returning) -> Iterator[tuple[int, int, TypedExpression]]:
+    """Give the places of the expressions within the text of the row of RETURNING, in the order in which they were printed."""
+    end = 0
+    for column in returning.columns:
+        start = text.index(column.expression.spark, end)
+        end = start + len(column.expression.spark)
+        yield start, end, column.expression
 
 
 def _pieces(text: str, case: SearchedCase, analysis: RowChangeAnalysis) -> Iterator[tuple[int, int, TypedExpression, str]]:

@@ -325,7 +325,7 @@ class Engine:
         try:
             options.step("parse")
             with _deep_nesting(), _interruptible("parse"):
-                statement = parse(text)
+                statement = parse(text, dialect=options.dialect)
             if not options.dry_run and not isinstance(statement, Explain):
                 # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
                 self.start()
@@ -389,7 +389,7 @@ class Engine:
         try:
             if isinstance(run, RowChangeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
-                return Result(run.run(settings))
+                return Result(run.run(settings), run.returned)
             return Result(*run.run())
         except RowMergeError as error:
             error.result = Result(run.failure) if run.failure is not None else None

@@ -141,12 +141,18 @@ def _changes(trace: Trace) -> Phrase:
         if rows:
             words = f"{number(rows)} {verb}" if runs else f"{plural(rows, 'row')} {verb}"
             runs += [Run(", ")] * bool(runs) + [Run(words, style)]
-    none = counts.get("N") or 0
+    none = sum(record.rows or 0 for record in trace.clauses if record.number < 0)
+    idle = (counts.get("N") or 0) - none
     if not runs:
         runs = [Run("No row changed", "b")]
+    what = "source row" if trace.joined == trace.source_rows or trace.source_rows is None else "joined row"
+    what = what if trace.alone is None else "joined row"
     if none:
-        what = "source row" if trace.joined == trace.source_rows or trace.source_rows is None else "joined row"
         runs.append(Run(f"; {plural(none, what)} matched no clause"))
+    if idle:
+        runs.append(Run(f"; {plural(idle, what)} took DO NOTHING"))
+    if trace.returned is not None:
+        runs.append(Run(f"; {plural(trace.returned, 'row')} returned"))
     return (*runs, Run("."))
 
 

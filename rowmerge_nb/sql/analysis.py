@@ -32,6 +32,8 @@ __all__ = [
     "MergeAnalysis",
     "Notice",
     "QueryAnalysis",
+    "Returned",
+    "Returning",
     "RowChangeAnalysis",
     "Source",
     "TableBinding",
@@ -194,12 +196,13 @@ class ClauseAnalysis:
     Args:
         number: case number, from 0.
         matched: WHEN MATCHED or WHEN NOT MATCHED.
-        operation: INSERT, UPDATE, DELETE.
+        operation: INSERT, UPDATE, DELETE; NONE for DO NOTHING.
         condition: the AND condition (boolean), or None.
         values: per table column the assigned expression, coerced to the column's type; None where nothing is assigned
             (an UPDATE keeps the old value, an INSERT writes NULL or the default).
         text: the clause as written.
         span: from WHEN to the end of the clause.
+        by_source: WHEN NOT MATCHED BY SOURCE: about target rows that no source row matches.
     """
 
     number: int
@@ -209,6 +212,36 @@ class ClauseAnalysis:
     values: tuple[TypedExpression | None, ...]
     text: str
     span: Span
+    by_source: bool = False
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A column that RETURNING gives: its name and its expression."""
+
+    name: str
+    expression: TypedExpression
+
+
+@dataclass(frozen=True)
+class Returning:
+    """RETURNING, resolved. Beside the columns of both sides its expressions may read symbols that stand for what became of a row.
+
+    Args:
+        columns: the columns that it gives.
+        new: per table column the symbol of its value after the change; NULL of a deleted row.
+        current: per table column the symbol of its value as the target's own name means it: the new value, of a deleted row the old one.
+        action: the symbol of ``merge_action()``.
+        clause: the symbol of ``merge_clause()``.
+        text: the list as written.
+    """
+
+    columns: tuple[Returned, ...]
+    new: tuple[Field, ...]
+    current: tuple[Field, ...]
+    action: Field
+    clause: Field
+    text: str
 
 
 @dataclass(frozen=True)
@@ -252,11 +285,13 @@ class MergeAnalysis(RowChangeAnalysis):
         on: the ON condition (boolean).
         equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
             each side of the same type and reading only its own side; what else ON says is not in here.
+        returning: what RETURNING gives; None without it.
     """
 
     source: Source
     on: TypedExpression
     equalities: tuple[tuple[str, str], ...]
+    returning: Returning | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
@@ -16,7 +16,7 @@ from rowmerge_nb.sql.literals import java_pattern
 from rowmerge_nb.sql.types import can_coerce, common_type, is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rowmerge_nb.sql.context import Context
     from rowmerge_nb.sql.relations import NamedQueries, QueryResult
@@ -35,6 +35,7 @@ class Place:
         name: the clause's name for errors, for instance ``"WHERE clause"``.
         aggregates: aggregate functions are allowed.
         windows: functions over windows are allowed.
+        functions: functions without arguments that exist here alone, by name.
         judged_whole: what is not allowed is told once all of the expression is understood, and points at all of it.
     """
 
@@ -42,6 +43,7 @@ class Place:
     aggregates: bool = False
     windows: bool = False
     judged_whole: bool = False
+    functions: Mapping[str, e.Typed] = field(default_factory=dict)
 
 
 class CallAnalyzer:
@@ -122,6 +124,8 @@ class CallAnalyzer:
         special = _FORMS.get(node.name)
         if special is not None:
             return special(self, node)
+        if node.name in self.place.functions and not node.arguments and node.window is None:
+            return self.place.functions[node.name]
         if node.window is not None:
             return self._windowed(node)
         if f.is_aggregate(node.name):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.grammar.definitions import DefinitionReader, read_type
 from rowmerge_nb.sql.tokens import Kind, tokenize
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowmerge_nb.sql.tokens import Token
 
 __all__ = ["parse", "parse_query", "read_type", "split_statements"]
@@ -74,8 +75,12 @@ def split_statements(text: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def parse(text: str) -> st.Statement:
+def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     """Read one statement.
+
+    Args:
+        text: the statement.
+        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
 
     Raises:
         ParseError: SYNTAX_ERROR with Trino's message and position.
@@ -85,8 +90,10 @@ def parse(text: str) -> st.Statement:
     >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
     Traceback (most recent call last):
     rowmerge_nb.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'
+    >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
+    'NONE'
     """
-    reader = _StatementReader(text)
+    reader = _StatementReader(text, extended=dialect == "extended")
     statement = reader.statement()
     reader.expect_end()
     return statement
@@ -123,63 +130,15 @@ class _StatementReader(DefinitionReader):
         self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
         self.fail()
 
-    def _query_statement(self) -> st.Query:
-        tree = self.query()
-        return st.Query(*self._whole(), tree)
-
-    # -- MERGE ----------------------------------------------------------------------------------------------------
-
-    def _merge(self) -> st.Merge:
-        self.take()
-        self.expect("INTO")
-        target = self.table_name()
-        self.restart()
-        alias = self.identifier() if self.accept("AS") else self.accept_alias()
-        self.expect("USING")
-        source = self.relation()
-        self.expect("ON")
-        on = self.expression()
-        self.restart()
-        clauses = [self._clause(0)]
-        while self.token.word == "WHEN":
-            clauses.append(self._clause(len(clauses)))
-        self.note("'WHEN'")
-        return st.Merge(*self._whole(), target, alias, source, on, tuple(clauses))
-
-    def _clause(self, number: int) -> st.MergeClause:
+    def _query_statement(self) -> st.Statement:
         start = self.index
-        self.expect("WHEN")
-        matched = self.accept("NOT") is None
-        self.expect("MATCHED")
-        condition = self.expression() if self.accept("AND") else None
-        self.expect("THEN")
-        operation, columns, values = self._matched_action() if matched else self._insert_action()
-        return st.MergeClause(number, matched, operation, condition, columns, values, self.span_from(start))
-
-    def _matched_action(self) -> tuple[Operation, tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        if self.expect("DELETE", "UPDATE").word == "DELETE":
-            return Operation.DELETE, (), ()
-        self.expect("SET")
-        return Operation.UPDATE, *self._assignments()
-
-    def _assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        columns, values = [], []
-        while True:
-            columns.append(self.identifier())
-            self.expect("=")
-            values.append(self.expression())
-            if not self.accept(","):
-                return tuple(columns), tuple(values)
-
-    def _insert_action(self) -> tuple[Operation, tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        self.expect("INSERT")
-        columns = self.accept_columns()
-        self.expect("VALUES")
-        self.expect("(")
-        values = self.expressions()
-        self.expect(")")
-        self.restart()
-        return Operation.INSERT, columns, values
+        named, recursive = self.accept_with()
+        if named and self.extended and self.at("MERGE"):
+            if recursive:
+                self.index = start
+                self._refuse_statement("WITH RECURSIVE is not supported by this engine")
+            return self.merge(named)
+        return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
 
     # -- the other statements that change rows --------------------------------------------------------------------
 
@@ -187,16 +146,16 @@ class _StatementReader(DefinitionReader):
         self.take()
         target = self.table_name()
         self.expect("SET")
-        columns, values = self._assignments()
+        columns, values = self.assignments()
         where = self.expression() if self.accept("WHERE") else None
-        return st.Update(*self._whole(), target, columns, values, where)
+        return st.Update(*self.whole(), target, columns, values, where)
 
     def _delete(self) -> st.Delete:
         self.take()
         self.expect("FROM")
         target = self.table_name()
         where = self.expression() if self.accept("WHERE") else None
-        return st.Delete(*self._whole(), target, where)
+        return st.Delete(*self.whole(), target, where)
 
     def _insert(self) -> st.Insert:
         self.take()
@@ -208,7 +167,7 @@ class _StatementReader(DefinitionReader):
         else:
             self.note("'('")
         query = self.query()
-        return st.Insert(*self._whole(), target, columns, st.Query(*self._whole(), query))
+        return st.Insert(*self.whole(), target, columns, st.Query(*self.whole(), query))
 
     # -- EXPLAIN --------------------------------------------------------------------------------------------------
 
@@ -230,18 +189,20 @@ class _StatementReader(DefinitionReader):
                     break
             self.expect(")")
         inner = self._explained()
-        return st.Explain(*self._whole(), inner, kind, form)
+        return st.Explain(*self.whole(), inner, kind, form)
 
     def _explained(self) -> st.Statement:
         """The explained statement with the text and places of its own, as if it stood alone."""
         place = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
         self.statement()
-        return parse(self.text[place:end].rstrip()) if self.token.kind is Kind.END else self.fail()
+        if self.token.kind is not Kind.END:
+            self.fail()
+        return parse(self.text[place:end].rstrip(), dialect="extended" if self.extended else "trino")
 
 
-_READERS: Final = {
-    "MERGE": _StatementReader._merge,
+_READERS: Final[dict[str, Callable[[_StatementReader], st.Statement]]] = {
+    "MERGE": _StatementReader.merge,
     "UPDATE": _StatementReader._update,
     "DELETE": _StatementReader._delete,
     "INSERT": _StatementReader._insert,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
+    from rowmerge_nb.sql.relations import NamedQueries
 
 __all__ = ["QueryAnalyzer"]
 
@@ -59,6 +60,10 @@ class QueryAnalyzer(RelationAnalyzer):
         columns = ", ".join(e.quote(field.symbol) for field in result.fields)
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
         return replace(result, spark=text, deterministic=result.deterministic and not _cut(node))
+
+    def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
+        """Give the queries that can be seen behind a WITH; each of them is analyzed."""
+        return self._with(named).named
 
     def _with(self, named: tuple[s.NamedQuery, ...]) -> QueryAnalyzer:
         visible = dict(self.named)
@@ -202,15 +207,16 @@ class QueryAnalyzer(RelationAnalyzer):
         used: set[str] = set()
         for item in node.items:
             if isinstance(item, s.AllColumns):
-                columns = self._expanded(item, relation)
+                columns = self.expanded(item, relation)
                 outputs += [self._output(e.Column(c.type, c.symbol), c.name, c.qualifier, item, used) for c in columns]
                 continue
             value = analyzer.analyze(item.value)
-            name, qualifier = self._output_name(item, analyzer)
+            name, qualifier = self.output_name(item, analyzer)
             outputs.append(self._output(value, name, qualifier, item.value, used))
         return outputs
 
-    def _output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
+    def output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
+        """Give the name of a column of a SELECT list, and what it may be qualified with."""
         if item.alias is not None:
             return item.alias.text, ()
         if not isinstance(item.value, s.Name):
@@ -227,11 +233,12 @@ class QueryAnalyzer(RelationAnalyzer):
         used.add(symbol)
         return _Output(value, ScopeField(symbol, name, value.type, qualifier), node)
 
-    def _expanded(self, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
+    def expanded(self, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
+        """Give the columns that ``*`` or ``t.*`` means."""
         if relation is None:
             self.context.error("COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span)
         if item.target is None:
-            return relation.fields
+            return tuple(f for f in relation.fields if not f.qualified_only)
         assert isinstance(item.target, s.Name)
         parts = tuple(part.value for part in item.target.parts)
         fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)

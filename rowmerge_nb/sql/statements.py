@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.syntax import Expression, Literal, QueryNode, Relation
+    from rowmerge_nb.sql.syntax import AllColumns, Expression, Literal, NamedQuery, QueryNode, Relation, SelectItem
 
 __all__ = [
     "ColumnDefinition",
@@ -106,11 +106,13 @@ class MergeClause:
     Args:
         number: its case number, from 0 in text order.
         matched: WHEN MATCHED, or WHEN NOT MATCHED.
-        operation: INSERT, UPDATE or DELETE.
+        operation: INSERT, UPDATE or DELETE; NONE for DO NOTHING.
         condition: the AND condition, None if there is none.
         columns: columns that UPDATE SET or the INSERT list names, in the order written; empty for an INSERT without a list.
         values: the expressions for them.
         span: from WHEN to the end of the clause.
+        by_source: WHEN NOT MATCHED BY SOURCE.
+        star: the place of the ``*`` of SET * or INSERT *, None otherwise.
     """
 
     number: int
@@ -120,17 +122,24 @@ class MergeClause:
     columns: tuple[Identifier, ...]
     values: tuple[Expression, ...]
     span: Span
+    by_source: bool = False
+    star: Span | None = None
 
 
 @dataclass(frozen=True)
 class Merge(Statement):
-    """``MERGE INTO target [[AS] alias] USING source ON condition WHEN ...``."""
+    """``[WITH ...] MERGE INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
+
+    WITH, RETURNING and some clauses exist in the extended dialect alone.
+    """
 
     target: TableName
     target_alias: Identifier | None
     source: Relation
     on: Expression
     clauses: tuple[MergeClause, ...]
+    returning: tuple[SelectItem | AllColumns, ...] = ()
+    named: tuple[NamedQuery, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rowmerge_nb.errors import AnalysisError, ParseError
 from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.grammar.queries import QueryReader
+from rowmerge_nb.sql.grammar.merge import MergeReader
 from rowmerge_nb.sql.grammar.reader import PRIMARY_KEY
 from rowmerge_nb.sql.tokens import Kind
 
@@ -42,11 +42,8 @@ def read_type(name: s.TypeName) -> Type:
         raise AnalysisError(message, code="TYPE_MISMATCH", line=span.line, column=span.column, length=length) from None
 
 
-class DefinitionReader(QueryReader):
+class DefinitionReader(MergeReader):
     """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
-
-    def _whole(self) -> tuple[str, st.Span]:
-        return self.text, st.Span.within(self.text, 0, len(self.text))
 
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
         span = self.token.span
@@ -83,7 +80,7 @@ class DefinitionReader(QueryReader):
             if not columns:
                 self.fail()
             return st.CreateTable(
-                *self._whole(), name, columns, (), properties, if_not_exists, None, property_spans=self.property_spans
+                *self.whole(), name, columns, (), properties, if_not_exists, None, property_spans=self.property_spans
             )
         self.expect("AS")
         return self._create_as(name, aliases, properties, if_not_exists)
@@ -96,9 +93,9 @@ class DefinitionReader(QueryReader):
         if self.accept("WITH"):
             with_data = self.accept("NO") is None
             self.expect("DATA")
-        query = st.Query(*self._whole(), tree)
+        query = st.Query(*self.whole(), tree)
         spans = self.property_spans
-        return st.CreateTable(*self._whole(), name, (), aliases, properties, if_not_exists, query, with_data, spans)
+        return st.CreateTable(*self.whole(), name, (), aliases, properties, if_not_exists, query, with_data, spans)
 
     def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition, ...]]:
         """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
@@ -178,16 +175,16 @@ class DefinitionReader(QueryReader):
         if_exists = self.accept_all("IF", "EXISTS")
         name = self.table_name()
         if what == "TABLE":
-            return st.DropTable(*self._whole(), name, if_exists)
+            return st.DropTable(*self.whole(), name, if_exists)
         if what == "VIEW":
-            return st.DropView(*self._whole(), name, if_exists)
+            return st.DropView(*self.whole(), name, if_exists)
         behaviour = self.accept("CASCADE", "RESTRICT")
-        return st.DropSchema(*self._whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
+        return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
 
     def _truncate(self) -> st.Truncate:
         self.take()
         self.expect("TABLE")
-        return st.Truncate(*self._whole(), self.table_name())
+        return st.Truncate(*self.whole(), self.table_name())
 
     # -- views and schemas ----------------------------------------------------------------------------------------
 
@@ -200,20 +197,20 @@ class DefinitionReader(QueryReader):
         self.expect("AS")
         start = self.index
         tree = self.query()
-        return st.CreateView(*self._whole(), name, st.Query(*self._whole(), tree), self.span_from(start), replace)
+        return st.CreateView(*self.whole(), name, st.Query(*self.whole(), tree), self.span_from(start), replace)
 
     def _create_schema(self) -> st.CreateSchema:
         if_not_exists = self.accept_all("IF", "NOT", "EXISTS")
         name = self.table_name()
         if self.token.word in {"AUTHORIZATION", "WITH"}:
             self._refuse_statement(f"{self.token.word} of CREATE SCHEMA is not supported by this engine", "Leave it out.")
-        return st.CreateSchema(*self._whole(), name, if_not_exists)
+        return st.CreateSchema(*self.whole(), name, if_not_exists)
 
     # -- SHOW -----------------------------------------------------------------------------------------------------
 
     def _describe(self) -> st.Show:
         self.take()
-        return st.Show(*self._whole(), "COLUMNS", self.table_name())
+        return st.Show(*self.whole(), "COLUMNS", self.table_name())
 
     def _show(self) -> st.Show:
         if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_SHOWN:
@@ -222,7 +219,7 @@ class DefinitionReader(QueryReader):
         kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "TABLES").word
         if kind == "CREATE":
             kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
-            return st.Show(*self._whole(), kind, self.table_name())
+            return st.Show(*self.whole(), kind, self.table_name())
         name = None
         if kind == "COLUMNS":
             self.expect("FROM", "IN")
@@ -234,7 +231,7 @@ class DefinitionReader(QueryReader):
             like = self._pattern()
             if self.accept("ESCAPE"):
                 escape = self._pattern()
-        return st.Show(*self._whole(), kind, name, like, escape)
+        return st.Show(*self.whole(), kind, name, like, escape)
 
     def _pattern(self) -> s.Literal:
         start = self.token.span

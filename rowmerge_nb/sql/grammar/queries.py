@@ -24,16 +24,24 @@ class QueryReader(ExpressionReader):
     def query(self) -> s.QueryNode:
         """Read ``[WITH ...] body [ORDER BY] [OFFSET] [LIMIT]``."""
         start = self.index
-        named: tuple[s.NamedQuery, ...] = ()
-        recursive = False
-        if self.token.word == "WITH":
-            self.take()
-            recursive = self.accept("RECURSIVE") is not None
-            named = self._named_queries()
-            self.restart()
-        elif self.token.word not in _PRIMARY:
+        named, recursive = self.accept_with()
+        if not named and self.token.word not in _PRIMARY:
             self.note("<query>")
             self.fail()
+        return self.query_behind(start, named, recursive=recursive)
+
+    def accept_with(self) -> tuple[tuple[s.NamedQuery, ...], bool]:
+        """Read the named queries of a WITH if it is there, and whether they may be recursive."""
+        if self.token.word != "WITH":
+            return (), False
+        self.take()
+        recursive = self.accept("RECURSIVE") is not None
+        named = self._named_queries()
+        self.restart()
+        return named, recursive
+
+    def query_behind(self, start: int, named: tuple[s.NamedQuery, ...], *, recursive: bool) -> s.QueryNode:
+        """Read what follows the WITH of a query that begins at the token with index ``start``."""
         body = self._body()
         order_by = self.accept_order_by()
         offset, limit = self._offset(), self._limit()
@@ -118,15 +126,20 @@ class QueryReader(ExpressionReader):
 
     def _select(self, start: int) -> s.Select:
         quantifier = self.accept("ALL", "DISTINCT")
-        items = [self._select_item()]
-        while self.accept(","):
-            items.append(self._select_item())
+        items = self.select_items()
         relation = self._from() if self.accept("FROM") else None
         where = self.expression() if self.accept("WHERE") else None
         group_by = self._group_by()
         having = self.expression() if self.accept("HAVING") else None
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
-        return s.Select(self.span_from(start), distinct, tuple(items), relation, where, group_by, having)
+        return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having)
+
+    def select_items(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
+        """Read what SELECT gives, and RETURNING."""
+        items = [self._select_item()]
+        while self.accept(","):
+            items.append(self._select_item())
+        return tuple(items)
 
     def _select_item(self) -> s.SelectItem | s.AllColumns:
         start = self.index

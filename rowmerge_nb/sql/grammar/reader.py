@@ -13,21 +13,25 @@ __all__ = ["Reader"]
 
 PRIMARY_KEY = "Write the key as a property behind the columns: WITH (primary_key = ARRAY['...'])."
 _BEGINS = frozenset(["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"])
-_REFUSED = {
+EXTENDED = 'The option --dialect extended accepts it (in a program: dialect="extended").'
+_ELSEWHERE = {
     ("BY", "THEN"): "Trino's MERGE has no WHEN NOT MATCHED BY SOURCE or BY TARGET; plain WHEN NOT MATCHED means BY TARGET.",
     ("DO", "UPDATE"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
     ("DO", "INSERT"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
-    ("*", "SET"): "Trino's MERGE has no UPDATE *; write SET and the columns.",
     ("*", "<identifier>"): "Trino's MERGE has no UPDATE SET *; write the columns.",
     ("*", "VALUES"): "Trino's MERGE has no INSERT *; write the columns and VALUES.",
+    ("RETURNING", "WHEN"): "Trino has no RETURNING; query the table after the statement.",
+    ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
+}
+"""(offending word, one of the expected ones): forms of other engines that Trino refuses and the extended dialect has."""
+_REFUSED = {
+    ("*", "SET"): "No engine's MERGE has UPDATE *; write SET and the columns. UPDATE SET * is known to --dialect extended.",
     ("DEFAULT", "VALUES"): "Trino's MERGE has no INSERT DEFAULT VALUES; write the columns and VALUES.",
     ("ROW", "VALUES"): "Trino's MERGE has no INSERT ROW; write the columns and VALUES.",
-    ("RETURNING", "WHEN"): "Trino has no RETURNING; query the table after the statement.",
     ("RETURNING", "WHERE"): "Trino has no RETURNING; query the table after the statement.",
     ("ELSE", "WHEN"): "Trino's MERGE has no ELSE; write one more WHEN clause.",
     ("WHERE", "WHEN"): "Trino's WHEN clauses have no WHERE; write the condition after WHEN MATCHED AND.",
     ("WHERE", "THEN"): "Trino's WHEN clauses have no WHERE; write the condition after AND.",
-    ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
     ("UPDATE", "SELECT"): "Trino refuses WITH before UPDATE; write the WITH inside a subquery.",
     ("DELETE", "SELECT"): "Trino refuses WITH before DELETE; write the WITH inside a subquery.",
     ("INSERT", "SELECT"): "Trino refuses WITH before INSERT; write it after INSERT INTO table.",
@@ -35,7 +39,7 @@ _REFUSED = {
     ("UPDATE", "INSERT"): "WHEN NOT MATCHED takes INSERT only; UPDATE belongs under WHEN MATCHED.",
     ("DELETE", "INSERT"): "WHEN NOT MATCHED takes INSERT only; DELETE belongs under WHEN MATCHED.",
 }
-"""(offending word, one of the expected ones): what to say about forms that other engines have and Trino refuses."""
+"""(offending word, one of the expected ones): what to say about forms that are refused in every dialect."""
 
 
 class Reader:
@@ -45,9 +49,10 @@ class Reader:
     too, and it makes trying one reading after another safe.
     """
 
-    def __init__(self, text: str) -> None:
-        """Begin at the first token of a text."""
+    def __init__(self, text: str, *, extended: bool = False) -> None:
+        """Begin at the first token of a text; ``extended`` lets in forms that Trino does not have."""
         self.text = text
+        self.extended = extended
         self.tokens = tokenize(text)
         self.index = 0
         self._farthest = 0
@@ -208,9 +213,12 @@ class Reader:
         words = sorted(label.strip("'") for label in self._expected)
         if "<query>" in words:
             words += ["SELECT", "TABLE", "VALUES"]
+        within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
         for word in words:
             if (token.word, word) in _REFUSED:
                 return _REFUSED[token.word, word]
+            if within_merge and not self.extended and (token.word, word) in _ELSEWHERE:
+                return f"{_ELSEWHERE[token.word, word]} {EXTENDED}"
         if token.kind is Kind.UNKNOWN and token.text in "'\"":
             return "The quote is never closed." if token.text == "'" else "The double quote is never closed."
         if token.kind is Kind.WORD:
