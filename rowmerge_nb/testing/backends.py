@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.testing.model import DeleteAction, InsertAction, MergeStatement, UpdateAction
-from rowmerge_nb.testing.oracle import DUPLICATE, NOT_NULL, OUT_OF_RANGE, Outcome, multiset
+from rowmerge_nb.testing.oracle import DUPLICATE, NOT_NULL, OUT_OF_RANGE, Outcome, multiset, predict
 from rowmerge_nb.testing.printing import Printer
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.testing.model import Clause, Row, Scenario, Table
 
-__all__ = ["Backend", "DuckDB", "EngineUnderTest", "InexpressibleError", "PostgreSQL", "arrow_table"]
+__all__ = ["Backend", "DuckDB", "EngineUnderTest", "InexpressibleError", "Oracle", "PostgreSQL", "arrow_table"]
 
 
 class InexpressibleError(Exception):
@@ -30,10 +30,13 @@ class Backend(Protocol):
     Attributes:
         name: the engine's name.
         rule: the rule for duplicates that it follows; None for that of the scenario's settings.
+        eager: classes of error that it also raises for values that no row is given, since it computes constants, or the values
+            of clauses that do not fire, beforehand. Nothing can be said of a statement that ends so.
     """
 
     name: str
     rule: str | None
+    eager: frozenset[str]
 
     def run(self, scenario: Scenario) -> Outcome:
         """Run a scenario's statement on fresh tables.
@@ -44,6 +47,21 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Free what is held."""
+
+
+class Oracle:
+    """The prediction, as an engine among others."""
+
+    name = "oracle"
+    rule = None
+    eager: frozenset[str] = frozenset()
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Say what the statement must do."""
+        return predict(scenario)
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class DuckDB:
@@ -59,6 +77,7 @@ class DuckDB:
 
     name = "duckdb"
     rule = "standard"
+    eager = frozenset({OUT_OF_RANGE})
 
     def __init__(self) -> None:
         import duckdb
@@ -106,6 +125,7 @@ class PostgreSQL:
 
     name = "postgresql"
     rule = "standard"
+    eager = frozenset({OUT_OF_RANGE})
     _CLASSES: Final = {"21000": DUPLICATE, "23502": NOT_NULL, "22003": OUT_OF_RANGE}
 
     def __init__(self, uri: str) -> None:
@@ -159,6 +179,7 @@ class EngineUnderTest:
 
     name = "rowmerge_nb"
     rule = None
+    eager: frozenset[str] = frozenset()
     _CLASSES: Final = {
         "MERGE_TARGET_ROW_MULTIPLE_MATCHES": DUPLICATE,
         "CONSTRAINT_VIOLATION": NOT_NULL,

@@ -50,7 +50,7 @@ SOURCE_ALIAS: Final = "s"
 def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> Scenario:
     """Give a scenario of a series: the same one for the same seed and number, whatever came before.
 
-    Of a few tries it is the first that is predicted to change a row or to fail, since many random statements do nothing.
+    Of a few tries it is the first that is predicted to change a row, or (not always) to fail: many random statements do nothing.
 
     >>> numbered_scenario(7, 1) == numbered_scenario(7, 1)
     True
@@ -58,7 +58,8 @@ def numbered_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> S
     random = Random(f"{seed} {number}")  # noqa: S311 - nothing is secret here
     for _ in range(TRIES):
         scenario = random_scenario(random, kinds)
-        if predict(scenario).count != 0:
+        predicted = predict(scenario)
+        if predicted.count or (predicted.errors and _one_in(random, 3)):
             break
     return scenario
 
