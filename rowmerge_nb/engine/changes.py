@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import MERGE_ROW
+from rowmerge_nb.spi.page import MERGE_ROW, OPERATION
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.engine.trace import PageSample, Trace
 
 __all__ = ["changed_rows"]
 
@@ -23,6 +23,8 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     pages = trace.pages
     if pages is None:
         return []
+    if MERGE_ROW not in pages.before.schema.names:
+        return _deleted_rows(pages)
     row = pages.before.schema.get_field_index(MERGE_ROW)
     fields = [pages.before.column(row).field(i).to_pylist() for i in range(pages.before.column(row).type.num_fields)]
     names = [pages.before.column(row).type.field(i).name for i in range(len(fields) - 3)]
@@ -38,5 +40,18 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
         for name, values in zip(names, fields, strict=False):
             entry[f"old.{name}"] = target.get(name)
             entry[f"new.{name}"] = None if operation is Operation.DELETE else values[index]
+        changes.append(entry)
+    return changes
+
+
+def _deleted_rows(pages: PageSample) -> list[dict[str, Any]]:
+    """Give the entries of a DELETE statement, whose pages hold no more than what tells the rows."""
+    names = pages.after.schema.names[: pages.after.schema.get_field_index(OPERATION)]
+    witnesses = pages.witness.to_pylist() if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
+    changes = []
+    for witness in witnesses:
+        entry: dict[str, Any] = {"operation": Operation.DELETE.name, "case_number": 0, "source_row": None}
+        for name in names:
+            entry |= {f"old.{name}": (witness.get("target") or {}).get(name), f"new.{name}": None}
         changes.append(entry)
     return changes

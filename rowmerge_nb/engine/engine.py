@@ -9,15 +9,16 @@ import threading
 import uuid
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
-from rowmerge_nb.engine.merge import MergeRun
+from rowmerge_nb.engine.merge import MergeRun, RowChangeRun
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.row_changes import DeleteRun, UpdateRun
 from rowmerge_nb.engine.statement_run import error_record
 from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
@@ -30,10 +31,13 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.sql.analysis import (
     Analysis,
     CreateTableAnalysis,
+    DeleteAnalysis,
     DropTableAnalysis,
     ExplainAnalysis,
     InsertAnalysis,
     MergeAnalysis,
+    RowChangeAnalysis,
+    UpdateAnalysis,
 )
 from rowmerge_nb.sql.statements import Explain
 
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "TableInfo"]
 
 RECURSION = 20_000
+_RUNS: Final = {MergeAnalysis: MergeRun, UpdateAnalysis: UpdateRun, DeleteAnalysis: DeleteRun}
 
 
 class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
@@ -387,13 +392,9 @@ class Engine:
             "row_count": lambda: self._row_count(name),
             "notices": tuple(tables.notices),
         }
-        run: Any = (
-            MergeRun(analysis=analysis, **common)
-            if isinstance(analysis, MergeAnalysis)
-            else TableRun(analysis=analysis, **common)
-        )
+        run: Any = _RUNS.get(type(analysis), TableRun)(analysis=analysis, **common)
         try:
-            if isinstance(run, MergeRun):
+            if isinstance(run, RowChangeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
                 return Result(run.run(settings))
             return Result(*run.run())
@@ -471,7 +472,7 @@ def _names(value: Sequence[str] | str | None) -> tuple[str, ...]:
 def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
     if isinstance(analysis, CreateTableAnalysis):
         return analysis.name
-    if isinstance(analysis, MergeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
+    if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
         catalog, _, rest = analysis.target.qualified.partition(".")
         schema, _, table = rest.partition(".")
         return catalog, schema, table

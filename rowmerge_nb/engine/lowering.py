@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.change_passes import DeletePass, UpdatePass
 from rowmerge_nb.engine.duplicates import DuplicateRule
 from rowmerge_nb.engine.edge import spark_schema, spark_type
 from rowmerge_nb.engine.passes import (
@@ -25,8 +26,10 @@ from rowmerge_nb.engine.processors import MergeLayout
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
+    DeleteProject,
     DuplicateCheck,
     Exchange,
+    Filter,
     Join,
     MarkDistinct,
     MergeProcessor,
@@ -41,10 +44,10 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import UNIQUE_ID, quote
 from rowmerge_nb.plan.rules import estimated_rows
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, PRESENT, ROW_ID
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
@@ -84,7 +87,8 @@ class Context:
         writers: at most how many writers there are behind an exchange.
         per_clause: how many rows per clause a task samples.
         witness: both sides' values travel with every row.
-        target: the symbols of the target's data columns, ``source`` those of the source; used by the witness alone.
+        target: the symbols of the target's data columns, ``source`` those of the source (a statement without one has
+            none); used by the witness alone.
     """
 
     spark: Any
@@ -104,6 +108,7 @@ class Context:
         sides = {
             side: pa.struct([pa.field(name, symbol.type.arrow) for name, symbol in symbols])
             for side, symbols in (("source", self.source), ("target", self.target))
+            if symbols
         }
         return pa.struct([("source_row", pa.int64()), *sides.items()])
 
@@ -132,6 +137,33 @@ def _(node: AssignUniqueId, context: Context) -> Any:
     """Take the scan's position as unique id: it is the same each time a task is run again, and needs no order among tasks."""
     rows = lower(node.source, context)
     return rows.withColumnRenamed(POSITION, node.symbol.name)
+
+
+@lower.register
+def _(node: Filter, context: Context) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return lower(node.source, context).where(F.expr(node.spark))
+
+
+@lower.register
+def _(node: DeleteProject, context: Context) -> Any:
+    """Give the channels of the writer's page under the names ``c0``, ``c1``, ..., and the witness."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
+    constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
+    data = [quote(kept[c.name].name) if c.name in kept else "NULL" for c in node.columns]
+    others = [constants.get(symbol.name, quote(ROW_ID)) for symbol in node.outputs[len(data) :]]
+    types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
+    values = [
+        text if symbol is node.row_id else case_value(text, kind)
+        for text, kind, symbol in zip([*data, *others], types, node.outputs, strict=True)
+    ]
+    columns = [F.expr(value).alias(f"c{i}") for i, value in enumerate(values)]
+    if context.witness:
+        columns.append(F.expr(_witness_expression(context)).alias(WITNESS))
+    return lower(node.source, context).select(*columns)
 
 
 @lower.register
@@ -191,6 +223,8 @@ def case_expression(case: SearchedCase) -> str:
     An ELSE branch without values stands for a NULL row.
     """
     types = merge_row_types(case)
+    if case.unconditional:
+        return _row(case.branches[0], types)
     parts = [
         f"WHEN {branch.spark_condition} THEN {_row(branch, types)}"
         if branch.matched is not None
@@ -224,6 +258,8 @@ def _witness_expression(context: Context) -> str:
         fields = (f"'f{i}', {quote(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
         return f"named_struct({', '.join(fields)})"
 
+    if not context.source:
+        return f"named_struct('source_row', CAST(NULL AS BIGINT), 'target', {struct(context.target)})"
     target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
     return f"named_struct('source_row', {quote(SOURCE_ROW)}, 'source', {struct(context.source)}, 'target', {target})"
 
@@ -254,7 +290,7 @@ def _(node: MergeWriter, context: Context) -> Any:
     sinks = context.tables.sinks()
     exchange = node.source if isinstance(node.source, Exchange) else None
     processor = exchange.source if exchange is not None else node.source
-    if not isinstance(processor, MergeProcessor):
+    if not isinstance(processor, MergeProcessor | DeleteProject):
         msg = f"A MergeWriter cannot stand on {type(processor).__name__}"
         raise TypeError(msg)
     if node.fused:
@@ -277,38 +313,44 @@ def _(node: TableWriter, context: Context) -> Any:
     return rows.mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
 
 
-def merge_layout(node: MergeProcessor) -> MergeLayout:
-    """Give the channels of a processor's pages."""
+def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:
+    """Give the channels of a statement's pages."""
     columns = tuple(pa.field(column.name, column.type.arrow) for column in node.columns)
-    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, node.has_hash, node.era)
+    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, bool(node.redistribution_columns), node.era)
 
 
-def _input(node: MergeProcessor, context: Context) -> Any:
-    """Put the channels into the order of the processor's page, then unique_id and witness."""
+def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:
+    """Put the channels into the order of the processor's page, then unique_id (where matches are checked) and witness."""
     from pyspark.sql import functions as F  # noqa: N812
 
+    if isinstance(node, DeleteProject):
+        return lower(node, context)
     rows = lower(node.source, context)
     redistribution = rows.columns[: len(node.redistribution_columns)]
-    names = [*redistribution, *([HASH] if node.has_hash else []), ROW_ID, MERGE_ROW, CASE_NUMBER, UNIQUE_ID]
+    names = [*redistribution, *([HASH] if node.has_hash else []), ROW_ID, MERGE_ROW, CASE_NUMBER]
+    names += [UNIQUE_ID] if isinstance(node.source, DuplicateCheck) else []
     names += [WITNESS] if context.witness else []
     return rows.select(*(F.col(quote(name)).alias(f"c{i}") for i, name in enumerate(names)))
 
 
-def _merge_pass(node: MergeProcessor, context: Context, *, placing: Placing | None, sinks: SinkFactory | None) -> MergePass:
-    check = node.source
-    rule = check.rule if isinstance(check, DuplicateCheck) else "trino"
-    return MergePass(
-        layout=merge_layout(node),
-        paradigm=node.paradigm,
-        rule=DuplicateRule(rule, node.paradigm),
-        witness=context.witness_type,
-        per_clause=context.per_clause,
-        placing=placing,
-        sinks=sinks,
-    )
+def _merge_pass(
+    node: MergeProcessor | DeleteProject, context: Context, *, placing: Placing | None, sinks: SinkFactory | None
+) -> MergePass:
+    common: Mapping[str, Any] = {
+        "layout": merge_layout(node),
+        "witness": context.witness_type,
+        "per_clause": context.per_clause,
+        "placing": placing,
+        "sinks": sinks,
+    }
+    if isinstance(node, DeleteProject):
+        return DeletePass(paradigm=None, rule=None, **common)
+    if not isinstance(node.source, DuplicateCheck):
+        return UpdatePass(paradigm=node.paradigm, rule=None, **common)
+    return MergePass(paradigm=node.paradigm, rule=DuplicateRule(node.source.rule, node.paradigm), **common)
 
 
-def _placing(node: Exchange, processor: MergeProcessor, context: Context) -> Placing:
+def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Placing:
     names = [column.name for column in processor.columns]
     row_id = len(names) + 1 + (node.era is Era.CURRENT)
 
@@ -330,7 +372,7 @@ def _placing(node: Exchange, processor: MergeProcessor, context: Context) -> Pla
     return Placing(inserts, updates)
 
 
-def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor, context: Context) -> Any:
+def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Any:
     """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
     from pyspark.sql import functions as F  # noqa: N812
 

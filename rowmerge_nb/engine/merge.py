@@ -1,9 +1,9 @@
-"""Running a MERGE: plan, begin, one Spark action, finish, commit; or roll back and say what had happened."""
+"""Running a statement that changes rows: plan, begin, one Spark action, finish, commit; or roll back and say what had happened."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -17,23 +17,34 @@ from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
-from rowmerge_nb.plan.nodes import Join, MarkDistinct, PlanNode, Project
+from rowmerge_nb.plan.nodes import (
+    DeleteProject,
+    DuplicateCheck,
+    Exchange,
+    Join,
+    MarkDistinct,
+    MergeProcessor,
+    PlanNode,
+    Project,
+    SemiJoin,
+)
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, spark_text
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules, chain, estimated_rows, spark_text
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.operations import Era, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.engine.trace import DuplicateGroup
     from rowmerge_nb.plan.nodes import Output, Symbol
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analysis import MergeAnalysis
+    from rowmerge_nb.sql.analysis import MergeAnalysis, RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.statements import Span
 
-__all__ = ["MergeRun"]
+__all__ = ["MergeRun", "RowChangeRun"]
 
 SMALL_ROWS = 10_000
 SAMPLED = {"auto": 10, "full": 1 << 30, "off": 0}
@@ -41,14 +52,15 @@ SAMPLED_SMALL = 1_000
 
 
 @dataclass(kw_only=True)
-class MergeRun(StatementRun):
-    """One MERGE on its way.
+class RowChangeRun(StatementRun):
+    """One MERGE, UPDATE or DELETE on its way.
 
     Args:
         analysis: the statement, resolved.
     """
 
-    analysis: MergeAnalysis
+    kind: ClassVar[str]
+    analysis: RowChangeAnalysis
 
     def run(self, settings: RuleSettings) -> Trace:
         """Run the statement and give its trace.
@@ -60,7 +72,12 @@ class MergeRun(StatementRun):
         step = "plan"
         try:
             facts = self._facts()
-            self.plan = apply_rules(self._planned(facts), settings)
+            if self.options.trace == "full":
+                # Old rows are shown whole.
+                settings = replace(settings, off=settings.off | {"prune_deleted_columns"})
+            self.begin_step("plan")
+            with self.timed("plan"):
+                self.plan = apply_rules(self._planned(facts), settings)
             if self.options.dry_run:
                 self.transaction.rollback()
                 return self._trace("planned")
@@ -119,9 +136,24 @@ class MergeRun(StatementRun):
         return TargetFacts(row_id, paradigm, insert, update, self.analysis.target.row_count)
 
     def _planned(self, facts: TargetFacts) -> Output:
-        self.begin_step("plan")
-        with self.timed("plan"):
-            return plan_merge(self.analysis, facts, era=self.options.era, rule=self.options.duplicates)
+        """Plan the statement; no rewriting yet."""
+        raise NotImplementedError
+
+    def _driving(self) -> PlanNode:
+        """Give the node whose rows say how large the statement is."""
+        raise NotImplementedError
+
+    def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
+        """Give the symbols of target and source that are shown of every row, by the names that people know them by."""
+        raise NotImplementedError
+
+    def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
+        """Give, of the nodes below the processor, the rows that went in and came out."""
+        raise NotImplementedError
+
+    def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
+        """Find the expression that an error of Spark comes from, and say in words where it stands."""
+        raise NotImplementedError
 
     def _begin(self, facts: TargetFacts) -> None:
         """Begin the merge: from here on the target is scanned by the handle that the connector gives."""
@@ -147,11 +179,9 @@ class MergeRun(StatementRun):
         self.begin_step("start Spark")
         spark = self.spark()
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
-        rows = estimated_rows(_join(self._plan()).right)
+        rows = estimated_rows(self._driving())
         small = rows is not None and rows <= settings.small_rows
-        names = [column.name for column in self.analysis.target.columns]
-        join = _join(self._plan())
-        source = _named(join.right.outputs, {f.symbol: f.name for f in self.analysis.source.fields})
+        target, source = self._sides()
         return Context(
             spark=spark,
             tables=self.transaction,
@@ -159,7 +189,7 @@ class MergeRun(StatementRun):
             writers=_writers(partitions, rows),
             per_clause=SAMPLED_SMALL if small and self.options.trace == "auto" else SAMPLED[self.options.trace],
             witness=self.options.trace == "full" or (small and self.options.trace == "auto"),
-            target=tuple(zip(names, join.left.outputs[: len(names)], strict=True)),
+            target=target,
             source=source,
         )
 
@@ -173,28 +203,6 @@ class MergeRun(StatementRun):
         """Raise what ended a task, or the duplicate error; nothing that a sink did counts then."""
         if account.errors:
             raise account.errors[0]
-        if account.failing:
-            if not context.witness:
-                account.witnesses = self._diagnose(account, context)
-            raise duplicate_error(account, self.analysis, self.options.duplicates)
-
-    def _diagnose(self, account: Account, context: Context) -> list[pa.RecordBatch]:
-        """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
-        self.begin_step("fetch the rows matched more than once")
-        from pyspark.sql import functions as F  # noqa: N812
-
-        node: PlanNode = self._plan()
-        while not isinstance(node, MarkDistinct):
-            node = node.sources[0]
-        witnessed = replace(context, witness=True)
-        wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
-        rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
-        pages = self.collect(context.spark, rows).combine_chunks().to_batches()
-        names = ["unique_id", "case_number", "row_id", "witness"]
-        return [
-            pa.RecordBatch.from_arrays([*page.columns[:3], conform(page.column(3), witnessed.witness_type)], names=names)
-            for page in pages
-        ]
 
     def _finish(self, fragments: list[bytes]) -> None:
         self.begin_step("finish_merge")
@@ -221,18 +229,21 @@ class MergeRun(StatementRun):
         if isinstance(error, DuplicateMatchError) and error.groups:
             numbers = {source.case_number for source in error.groups[0].sources}
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
-            span = clauses[-1].span if clauses else self.analysis.on.span
+            span = clauses[-1].span if clauses else self._span(-1)
         elif isinstance(error, ExecutionError) and error.clause is not None:
-            span = next(clause.span for clause in self.analysis.clauses if clause.number == error.clause)
+            span = self._span(error.clause)
         else:
-            case = next(node.case for node in _chain(self.plan) if isinstance(node, Project) and node.case is not None)
-            found = blame(failure, case, self.analysis)
+            found = self._blamed(failure)
             if found is not None:
                 expression, words = found
                 span = expression.span
                 error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
+
+    def _span(self, number: int) -> Span:
+        """Give the place of a clause; -1 stands for no clause."""
+        return next(clause.span for clause in self.analysis.clauses if clause.number == number)
 
     def _failed(self, error: RowMergeError) -> Trace:
         """Roll back, and tell what had happened."""
@@ -252,15 +263,23 @@ class MergeRun(StatementRun):
         facts.append(self.roll_back())
         return replace(self._trace("failed"), error=error_record(error, tuple(facts)))
 
+    def _groups(self, account: Account, *, failing: bool) -> tuple[DuplicateGroup, ...]:
+        """Give the target rows that were matched more than once."""
+        return ()
+
+    def _source_rows(self) -> int | None:
+        """Give the rows of the source where it is known."""
+        return None
+
     def _trace(self, state: str) -> Trace:
         analysis, target, account = self.analysis, self.analysis.target, self.account
         done = state == "finished"
-        groups = groups_of(account, analysis, failing=not done) if account is not None else ()
+        groups = self._groups(account, failing=not done) if account is not None else ()
         told = account is not None and (done or bool(account.clause_rows))
         paradigms = [call.carries for call in self.transaction.log.calls if call.method == "get_row_change_paradigm"]
         return Trace(
             statement=analysis.text,
-            kind="MERGE",
+            kind=self.kind,
             state=state,
             target=target.display,
             qualified=target.qualified,
@@ -276,7 +295,7 @@ class MergeRun(StatementRun):
             joined=account.joined if account and told else None,
             matched=account.matched if account and told else None,
             unmatched=account.joined - account.matched if account and told else None,
-            source_rows=analysis.source.binding.row_count if analysis.source.binding is not None else None,
+            source_rows=self._source_rows(),
             count=account.counted if account and done else None,
             rows_before=target.row_count,
             rows_after=self.row_count() if done else target.row_count if state == "failed" else None,
@@ -291,11 +310,12 @@ class MergeRun(StatementRun):
         )
 
     def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
-        clauses: list[tuple[int, Operation, bool | None, str, int]] = [
-            *((c.number, c.operation, c.matched, c.text, c.span.line) for c in self.analysis.clauses),
-            (-1, Operation.NONE, None, "", 0),
-        ]
-        return tuple(ClauseRecord(*c, rows=None if account is None else account.clause_rows.get(c[0], 0)) for c in clauses)
+        return tuple(
+            ClauseRecord(*c, rows=None if account is None else account.clause_rows.get(c[0], 0)) for c in self._clause_heads()
+        )
+
+    def _clause_heads(self) -> list[tuple[int, Operation, bool | None, str, int]]:
+        return [(c.number, c.operation, c.matched, c.text, c.span.line) for c in self.analysis.clauses]
 
     def _rows(self, account: Account) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
         """Give the rows on the edges of the plan, as far as the pages and the connector tell them."""
@@ -310,19 +330,89 @@ class MergeRun(StatementRun):
             writer.id: ((stored,), fragments),
         }
         node = writer.sources[0]
-        while not isinstance(node, Join):
-            kind = type(node).__name__
-            going_in = stored if kind == "Exchange" else account.joined
-            rows[node.id] = ((going_in,), stored if kind in {"Exchange", "MergeProcessor"} else account.joined)
+        while type(node) in {Exchange, MergeProcessor, DeleteProject}:
+            rows[node.id] = ((stored if isinstance(node, Exchange) else account.joined,), stored)
             node = node.sources[0]
-        left, right = estimated_rows(node.left), self.analysis.source.binding.row_count if self.analysis.source.binding else None
-        pruned = any(type(inner).__name__ == "SemiJoin" for inner in _chain(node.left))
-        rows[node.id] = ((None if pruned else left, right), account.joined)
-        rows[node.right.id] = ((), right)
-        for inner in _chain(node.left):
-            scan = not inner.sources
-            rows[inner.id] = (() if scan else (left if not pruned else None,), left if scan or not pruned else None)
+        rows.update({node.id: (going_in, going_out) for node, going_in, going_out in self._sizes(account)})
         return rows
+
+
+@dataclass(kw_only=True)
+class MergeRun(RowChangeRun):
+    """One MERGE on its way."""
+
+    kind: ClassVar[str] = "MERGE"
+    analysis: MergeAnalysis
+
+    def _planned(self, facts: TargetFacts) -> Output:
+        return plan_merge(self.analysis, facts, era=self.options.era, rule=self.options.duplicates)
+
+    def _driving(self) -> PlanNode:
+        return self._join().right
+
+    def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
+        join = self._join()
+        names = [column.name for column in self.analysis.target.columns]
+        source = _named(join.right.outputs, {f.symbol: f.name for f in self.analysis.source.fields})
+        return tuple(zip(names, join.left.outputs[: len(names)], strict=True)), source
+
+    def _check(self, account: Account, context: Context) -> None:
+        super()._check(account, context)
+        if account.failing:
+            if not context.witness:
+                account.witnesses = self._diagnose(account, context)
+            raise duplicate_error(account, self.analysis, self.options.duplicates)
+
+    def _diagnose(self, account: Account, context: Context) -> list[pa.RecordBatch]:
+        """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
+        self.begin_step("fetch the rows matched more than once")
+        from pyspark.sql import functions as F  # noqa: N812
+
+        node: PlanNode = self._plan()
+        while not isinstance(node, MarkDistinct):
+            node = node.sources[0]
+        witnessed = replace(context, witness=True)
+        wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
+        rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
+        pages = self.collect(context.spark, rows).combine_chunks().to_batches()
+        names = ["unique_id", "case_number", "row_id", "witness"]
+        return [
+            pa.RecordBatch.from_arrays([*page.columns[:3], conform(page.column(3), witnessed.witness_type)], names=names)
+            for page in pages
+        ]
+
+    def _groups(self, account: Account, *, failing: bool) -> tuple[DuplicateGroup, ...]:
+        return groups_of(account, self.analysis, failing=failing)
+
+    def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
+        case = next(node.case for node in chain(self._plan()) if isinstance(node, Project) and node.case is not None)
+        return blame(failure, self.analysis, case, (self.analysis.on, "in the ON condition"))
+
+    def _span(self, number: int) -> Span:
+        return super()._span(number) if number >= 0 else self.analysis.on.span
+
+    def _source_rows(self) -> int | None:
+        binding = self.analysis.source.binding
+        return binding.row_count if binding is not None else None
+
+    def _clause_heads(self) -> list[tuple[int, Operation, bool | None, str, int]]:
+        return [*super()._clause_heads(), (-1, Operation.NONE, None, "", 0)]
+
+    def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
+        join, source_rows = self._join(), self._source_rows()
+        for node in chain(self._plan()):
+            if isinstance(node, MarkDistinct | DuplicateCheck) or (isinstance(node, Project) and node not in chain(join)):
+                yield node, (account.joined,), account.joined
+        left = estimated_rows(join.left)
+        pruned = any(isinstance(inner, SemiJoin) for inner in chain(join.left))
+        yield join, (None if pruned else left, source_rows), account.joined
+        yield join.right, (), source_rows
+        for inner in chain(join.left):
+            scan = not inner.sources
+            yield inner, () if scan else (left if not pruned else None,), left if scan or not pruned else None
+
+    def _join(self) -> Join:
+        return next(node for node in chain(self._plan()) if isinstance(node, Join))
 
 
 def _two_versions(groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
@@ -334,20 +424,10 @@ def _two_versions(groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...
     return (NoticeRecord(text),)
 
 
-def _join(plan: PlanNode) -> Join:
-    while not isinstance(plan, Join):
-        plan = plan.sources[0]
-    return plan
-
-
 def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> tuple[tuple[str, Symbol], ...]:
     """Give symbols under the names that people know them by; where a name is missing or not unique, under the symbol itself."""
     known = [names.get(symbol.name) or symbol.name for symbol in symbols]
     return tuple((name if known.count(name) == 1 else s.name, s) for name, s in zip(known, symbols, strict=True))
-
-
-def _chain(node: PlanNode) -> list[PlanNode]:
-    return [node, *(inner for source in node.sources for inner in _chain(source))]
 
 
 def _writers(partitions: int, rows: int | None) -> int:

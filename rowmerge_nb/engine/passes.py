@@ -172,8 +172,8 @@ class MergePass:
 
     Args:
         layout: the channels of the merge.
-        paradigm: the connector's paradigm.
-        rule: which repeated matches end the statement.
+        paradigm: the connector's paradigm; None where there is no processor.
+        rule: which repeated matches end the statement; None where no row can be matched twice.
         witness: the type of the hidden witness channel, None if rows do not carry it.
         per_clause: how many rows per clause are sampled.
         placing: how rows find their writer; None without an exchange.
@@ -183,8 +183,8 @@ class MergePass:
     """
 
     layout: MergeLayout
-    paradigm: RowChangeParadigm
-    rule: DuplicateRule
+    paradigm: RowChangeParadigm | None
+    rule: DuplicateRule | None
     witness: pa.DataType | None
     per_clause: int
     placing: Placing | None
@@ -200,7 +200,7 @@ class MergePass:
         """Work on one partition."""
         recorder = Recorder(_partition(), self.per_clause)
         try:
-            pages = self._checked([batch for batch in batches if batch.num_rows], recorder)
+            pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
             recorder.failed(error, "MarkDistinct")
             pages = iter(())
@@ -217,9 +217,10 @@ class MergePass:
         if recorder.record.before or recorder.record.error or recorder.record.failing:
             yield self._record_batch(recorder.record)
 
-    def _checked(self, batches: list[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
+    def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
         """Mark and check all rows of the partition; give the input pages with their witnesses."""
-        if not batches:
+        batches = list(arriving)
+        if not batches or self.rule is None:
             return iter(())
         channels = len(self.layout.input_schema) - 1
         unique_id = pa.chunked_array([batch.column(channels) for batch in batches]).combine_chunks()
@@ -265,6 +266,9 @@ class MergePass:
         return pa.concat_batches(taken)
 
     def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
+        if self.paradigm is None:
+            msg = "Merge rows need a processor"
+            raise ValueError(msg)
         processor = create_processor(self.paradigm, self.layout)
         number = len(self.layout.input_schema) - 2
         for before, witness in pages:

@@ -12,8 +12,10 @@ from functools import singledispatch
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
     CaseBranch,
+    DeleteProject,
     DuplicateCheck,
     Exchange,
+    Filter,
     Join,
     MarkDistinct,
     MergeProcessor,
@@ -28,7 +30,8 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.spi.page import HASH, MERGE_ROW, PRESENT
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT
 
 __all__ = ["NodeRecord", "describe", "explain_text"]
 
@@ -133,14 +136,16 @@ def _(node: Project) -> str:
     return ", ".join(f"{a.symbol.name} := {a.text}" for a in node.assignments if a.symbol.name != HASH)
 
 
-@_arguments.register
-def _(node: SemiJoin) -> str:
+@_arguments.register(Filter)
+@_arguments.register(Join)
+@_arguments.register(SemiJoin)
+def _(node: Filter | Join | SemiJoin) -> str:
     return node.text
 
 
 @_arguments.register
-def _(node: Join) -> str:
-    return node.text
+def _(_: DeleteProject) -> str:
+    return f"{OPERATION} := {int(Operation.DELETE)}"
 
 
 @_arguments.register
@@ -212,6 +217,11 @@ def _(node: DuplicateCheck) -> str:
 
 
 @_trino_arguments.register
+def _(node: Filter) -> str:
+    return f"filterPredicate = {node.text}"
+
+
+@_trino_arguments.register
 def _(node: MarkDistinct) -> str:
     return f"distinct = [{', '.join(f'{key.name}:{key.type}' for key in node.keys)}], marker = {node.marker.name}"
 
@@ -236,6 +246,11 @@ def _details(node: PlanNode) -> tuple[str, ...]:
     if isinstance(node, Project):
         assigned = [f"{a.symbol.name} := {a.text}" for a in node.assignments]
         return (*assigned, f"{node.case.symbol.name} := {_case_text(node.case)}") if node.case else tuple(assigned)
+    if isinstance(node, DeleteProject):
+        kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
+        data = [f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}" for c in node.columns]
+        number = [f"{CASE_NUMBER} := 0"] if node.era is Era.CURRENT else []
+        return (*data, f"{OPERATION} := {int(Operation.DELETE)}", *number, f"{INSERT_FROM_UPDATE} := 0")
     if isinstance(node, MergeProcessor):
         return (
             f"merge row column: {MERGE_ROW}",
@@ -256,6 +271,8 @@ def _details(node: PlanNode) -> tuple[str, ...]:
 
 
 def _case_text(case: SearchedCase) -> str:
+    if case.unconditional:
+        return f"ROW ({_row_text(case.branches[0])})"
     parts = [
         f"WHEN {branch.condition} THEN ROW ({_row_text(branch)})"
         if branch.matched is not None

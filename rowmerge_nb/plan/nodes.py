@@ -20,8 +20,10 @@ __all__ = [
     "AssignUniqueId",
     "Assignment",
     "CaseBranch",
+    "DeleteProject",
     "DuplicateCheck",
     "Exchange",
+    "Filter",
     "Join",
     "MarkDistinct",
     "MergeProcessor",
@@ -152,11 +154,19 @@ class CaseBranch:
 
 @dataclass(frozen=True)
 class SearchedCase:
-    """The CASE that builds the merge row: its branches in order, the last one ELSE; whether a subquery is in one of them."""
+    """The CASE that builds the merge row: its branches in order, the last one ELSE; whether a subquery is in one of them.
+
+    An UPDATE statement has one branch without a condition: the row alone, no CASE.
+    """
 
     symbol: Symbol
     branches: tuple[CaseBranch, ...]
     subquery: bool = False
+
+    @property
+    def unconditional(self) -> bool:
+        """There is nothing to decide: every row takes the one branch."""
+        return len(self.branches) == 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +182,52 @@ class Project(PlanNode):
     source: PlanNode
     assignments: tuple[Assignment, ...] = ()
     case: SearchedCase | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter(PlanNode):
+    """Keeps the rows for which the WHERE condition is true.
+
+    Args:
+        spark: the condition as Spark text.
+        text: the condition as written.
+        subquery: the condition has a subquery.
+    """
+
+    meaning: ClassVar[str] = "Keeps the rows for which the condition is true; false and NULL drop a row."
+    source: PlanNode
+    spark: str
+    text: str
+    subquery: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteProject(PlanNode):
+    """Makes the page of a DELETE statement's writer: there is no processor, since every row asks for the same.
+
+    Its outputs are those that a `MergeProcessor` would have: redistribution columns as read, all other columns NULL, operation 2, the
+    row id, ``insert_from_update`` 0.
+
+    Args:
+        era: whose page layout.
+        columns: the table's columns, in table order.
+        redistribution_columns: names of the columns of the insert layout, in table order.
+        kept: the symbols of those columns.
+        row_id: the symbol of the row id.
+    """
+
+    meaning: ClassVar[str] = "Gives the writer what tells a row to delete: its row id, and the columns that decide its place."
+    source: PlanNode
+    era: Era
+    columns: tuple[Symbol, ...]
+    redistribution_columns: tuple[str, ...]
+    kept: tuple[Symbol, ...]
+    row_id: Symbol
+
+    @property
+    def name(self) -> str:
+        """The node's name as Trino prints it."""
+        return "Project"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,12 +39,19 @@ from rowmerge_nb.sql.expressions import Subquery, fail, text_literal, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.plan.nodes import DeleteProject, PlanNode
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import RowChangeParadigm
-    from rowmerge_nb.sql.analysis import ClauseAnalysis, MergeAnalysis, QueryAnalysis, TableBinding, TypedExpression
+    from rowmerge_nb.sql.analysis import (
+        ClauseAnalysis,
+        MergeAnalysis,
+        QueryAnalysis,
+        RowChangeAnalysis,
+        TableBinding,
+        TypedExpression,
+    )
 
-__all__ = ["TargetFacts", "plan_insert", "plan_merge", "plan_query", "quote"]
+__all__ = ["RowChangePlanner", "TargetFacts", "has_subquery", "plan_insert", "plan_merge", "plan_query", "quote", "told_apart"]
 
 UNIQUE_ID = "unique_id"
 
@@ -120,12 +127,16 @@ def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: s
     return _MergePlanner(analysis, facts, era, rule).plan()
 
 
-class _MergePlanner:
-    def __init__(self, analysis: MergeAnalysis, facts: TargetFacts, era: Era, rule: str) -> None:
+class RowChangePlanner:
+    """What the plans of MERGE, UPDATE and DELETE share: the scan of the target, the merge row's values, exchange and writer."""
+
+    null_code = "CONSTRAINT_VIOLATION"
+    """What a NULL for a NOT NULL column is called; an UPDATE statement has another word for it."""
+
+    def __init__(self, analysis: RowChangeAnalysis, facts: TargetFacts, era: Era) -> None:
         self.analysis = analysis
         self.facts = facts
         self.era = era
-        self.rule = rule
         self.ids = _ids()
         self.columns = analysis.target.columns
         self.fields = analysis.target_fields
@@ -146,8 +157,100 @@ class _MergePlanner:
                 raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint)
         return tuple(i for i, name in enumerate(names) if name in named)
 
+    def scan(self) -> TableScan:
+        """Scan all columns of the target, and its row id."""
+        return TableScan(
+            id=next(self.ids),
+            outputs=(*(Symbol(field.symbol, field.type) for field in self.fields), self.row_id),
+            table=self.analysis.target,
+            columns=(*(ColumnHandle(c.name, c.type) for c in self.columns), self.facts.row_id),
+            row_id=self.row_id,
+            row_count=self.facts.row_count,
+            alias=self.analysis.target_alias,
+        )
+
+    def place(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
+        """Give the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed."""
+        layout = [self.fields[i] for i in self.redistribution]
+        if not layout:
+            return (), ()
+        keys = ", ".join(quote(field.symbol) for field in layout)
+        text = f"hash({', '.join(f.name or f.symbol for f in layout)})"
+        hashed = Assignment(Symbol(HASH, BIGINT), f"xxhash64({keys})", text)
+        return (*(Symbol(field.symbol, field.type) for field in layout), hashed.symbol), (hashed,)
+
+    def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, str]:
+        """Give what goes into a column of the merge row, as text and as Spark text."""
+        column, field, value = self.columns[index], self.fields[index], clause.values[index]
+        old = (_text(self.analysis.target_alias, field.name or field.symbol), quote(field.symbol))
+        if clause.operation is Operation.DELETE:
+            # The documents' DELETE row keeps only what decides the row's place; today's Trino keeps all of it.
+            return old if self.era is Era.CURRENT or index in self.redistribution else _NULL
+        if value is not None:
+            text, spark = value.text, value.spark
+        elif clause.operation is Operation.UPDATE:
+            return old
+        else:
+            text, spark = _NULL
+        if not column.nullable:
+            message = f"NULL value not allowed for NOT NULL column: {column.name}"
+            spark = f"coalesce({spark}, {fail(self.null_code, text_literal(message))})"
+        return text, told_apart(spark, clause.number)
+
+    def process(self, source: PlanNode) -> MergeProcessor:
+        """Put ``transform_page`` above a source of merge rows."""
+        columns = tuple(Symbol(column.name, column.type) for column in self.columns)
+        number = (Symbol(CASE_NUMBER, INTEGER),) if self.era is Era.CURRENT else ()
+        return MergeProcessor(
+            id=next(self.ids),
+            outputs=(*columns, Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT)),
+            source=source,
+            paradigm=self.facts.paradigm,
+            era=self.era,
+            columns=columns,
+            redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
+            has_hash=bool(self.redistribution),
+            row_id=self.row_id,
+        )
+
+    def exchange(self, processor: MergeProcessor | DeleteProject) -> PlanNode:
+        """Send every row to its writer, where the connector has a layout."""
+        insert, update = self.facts.insert_layout, self.facts.update_layout
+        if insert is None and update is None:
+            return processor
+        places = f"insert = {_layout_text(insert)}"
+        if update is not None:
+            places += f", update = {_layout_text(update)}"
+        elif self.era is Era.CURRENT:
+            places += ", update = ROUND_ROBIN"
+        return Exchange(
+            id=next(self.ids),
+            outputs=processor.outputs,
+            source=processor,
+            insert_layout=insert,
+            update_layout=update,
+            era=self.era,
+            text=places,
+        )
+
+    def write(self, source: PlanNode) -> MergeWriter:
+        """Put the writer above the rows to store."""
+        return MergeWriter(id=next(self.ids), outputs=_WRITER_OUTPUTS, source=source, table=self.analysis.target)
+
+    def finish(self, writer: PlanNode) -> Output:
+        """Put TableFinish and Output above the writer."""
+        return _finish(writer, self.analysis.target, self.ids)
+
+
+class _MergePlanner(RowChangePlanner):
+    analysis: MergeAnalysis
+
+    def __init__(self, analysis: MergeAnalysis, facts: TargetFacts, era: Era, rule: str) -> None:
+        super().__init__(analysis, facts, era)
+        self.rule = rule
+
     def plan(self) -> Output:
-        if not self.analysis.on.deterministic and not _has_subquery(self.analysis.on):
+        if not self.analysis.on.deterministic and not has_subquery(self.analysis.on):
             span = self.analysis.on.span
             msg = "The ON condition may not give another value each time it is evaluated"
             hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
@@ -161,23 +264,14 @@ class _MergePlanner:
             spark=self.analysis.on.spark,
             text=self.analysis.on.text,
             equalities=self.analysis.equalities,
-            subquery=_has_subquery(self.analysis.on),
+            subquery=has_subquery(self.analysis.on),
         )
         marked = self._mark(self._number(self._case(join)))
         checked = DuplicateCheck(id=next(self.ids), outputs=marked.outputs, source=marked, rule=self.rule)
-        return _finish(self._write(self._exchange(self._process(checked))), self.analysis.target, self.ids)
+        return self.finish(self.write(self.exchange(self.process(checked))))
 
     def _target(self) -> Project:
-        data = tuple(Symbol(field.symbol, field.type) for field in self.fields)
-        scan = TableScan(
-            id=next(self.ids),
-            outputs=(*data, self.row_id),
-            table=self.analysis.target,
-            columns=(*(ColumnHandle(c.name, c.type) for c in self.columns), self.facts.row_id),
-            row_id=self.row_id,
-            row_count=self.facts.row_count,
-            alias=self.analysis.target_alias,
-        )
+        scan = self.scan()
         numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
         present = Symbol(PRESENT, BOOLEAN)
         assignment = Assignment(present, "true", "true")
@@ -206,62 +300,34 @@ class _MergePlanner:
         )
 
     def _case(self, join: Join) -> Project:
-        layout = [self.fields[i] for i in self.redistribution]
-        keys = ", ".join(quote(field.symbol) for field in layout)
-        hashed = [Assignment(Symbol(HASH, BIGINT), f"xxhash64({keys})", f"hash({', '.join(f.name or f.symbol for f in layout)})")]
+        place, hashed = self.place()
         return Project(
             id=next(self.ids),
-            outputs=(
-                *(Symbol(field.symbol, field.type) for field in layout),
-                *([hashed[0].symbol] if layout else []),
-                self.unique_id,
-                self.row_id,
-                self.merge_row,
-            ),
+            outputs=(*place, self.unique_id, self.row_id, self.merge_row),
             source=join,
-            assignments=tuple(hashed) if layout else (),
+            assignments=hashed,
             case=SearchedCase(
                 self.merge_row,
                 (*(self._branch(clause) for clause in self.analysis.clauses), self._else()),
-                subquery=any(_has_subquery(e) for c in self.analysis.clauses for e in (c.condition, *c.values) if e is not None),
+                subquery=any(has_subquery(e) for c in self.analysis.clauses for e in (c.condition, *c.values) if e is not None),
             ),
         )
 
     def _branch(self, clause: ClauseAnalysis) -> CaseBranch:
         present, spark = (PRESENT, f"{PRESENT} IS NOT NULL") if clause.matched else (f"{PRESENT} IS NULL",) * 2
         condition = f"{present} AND {_within_and(clause.condition.text)}" if clause.condition else present
-        pairs = [self._value(clause, index) for index in range(len(self.columns))]
+        pairs = [self.value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(
             number=clause.number,
             operation=clause.operation,
             matched=clause.matched,
             condition=condition,
-            spark_condition=_told_apart(
-                f"({spark}) AND ({clause.condition.spark})" if clause.condition else spark, clause.number
-            ),
+            spark_condition=told_apart(f"({spark}) AND ({clause.condition.spark})" if clause.condition else spark, clause.number),
             values=tuple(text for text, _ in pairs),
             spark_values=tuple(spark for _, spark in pairs),
             clause=clause.text,
             line=clause.span.line,
         )
-
-    def _value(self, clause: ClauseAnalysis, index: int) -> tuple[str, str]:
-        """Give what goes into a column of the merge row, as text and as Spark text."""
-        column, field, value = self.columns[index], self.fields[index], clause.values[index]
-        old = (_text(self.analysis.target_alias, field.name or field.symbol), quote(field.symbol))
-        if clause.operation is Operation.DELETE:
-            # The documents' DELETE row keeps only what decides the row's place; today's Trino keeps all of it.
-            return old if self.era is Era.CURRENT or index in self.redistribution else _NULL
-        if value is not None:
-            text, spark = value.text, value.spark
-        elif clause.operation is Operation.UPDATE:
-            return old
-        else:
-            text, spark = _NULL
-        if not column.nullable:
-            message = f"NULL value not allowed for NOT NULL column: {column.name}"
-            spark = f"coalesce({spark}, {fail('CONSTRAINT_VIOLATION', text_literal(message))})"
-        return text, _told_apart(spark, clause.number)
 
     def _else(self) -> CaseBranch:
         """Give the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
@@ -289,43 +355,6 @@ class _MergePlanner:
             marker=marker,
         )
 
-    def _process(self, source: PlanNode) -> MergeProcessor:
-        columns = tuple(Symbol(column.name, column.type) for column in self.columns)
-        number = (Symbol(CASE_NUMBER, INTEGER),) if self.era is Era.CURRENT else ()
-        return MergeProcessor(
-            id=next(self.ids),
-            outputs=(*columns, Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT)),
-            source=source,
-            paradigm=self.facts.paradigm,
-            era=self.era,
-            columns=columns,
-            redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
-            has_hash=bool(self.redistribution),
-            row_id=self.row_id,
-        )
-
-    def _exchange(self, processor: MergeProcessor) -> PlanNode:
-        insert, update = self.facts.insert_layout, self.facts.update_layout
-        if insert is None and update is None:
-            return processor
-        places = f"insert = {_layout_text(insert)}"
-        if update is not None:
-            places += f", update = {_layout_text(update)}"
-        elif self.era is Era.CURRENT:
-            places += ", update = ROUND_ROBIN"
-        return Exchange(
-            id=next(self.ids),
-            outputs=processor.outputs,
-            source=processor,
-            insert_layout=insert,
-            update_layout=update,
-            era=self.era,
-            text=places,
-        )
-
-    def _write(self, source: PlanNode) -> MergeWriter:
-        return MergeWriter(id=next(self.ids), outputs=_WRITER_OUTPUTS, source=source, table=self.analysis.target)
-
 
 def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str]) -> Output:
     rows = (Symbol("rows", BIGINT),)
@@ -333,7 +362,8 @@ def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str]) -> Output
     return Output(id=next(ids), outputs=rows, source=finish)
 
 
-def _has_subquery(expression: TypedExpression) -> bool:
+def has_subquery(expression: TypedExpression) -> bool:
+    """Tell whether an expression has a subquery."""
     return any(isinstance(part, Subquery) for part in walk(expression.tree))
 
 
@@ -342,7 +372,7 @@ def _within_and(text: str) -> str:
     return f"({text})" if re.search(r"\bOR\b", text, re.IGNORECASE) else text
 
 
-def _told_apart(spark: str, clause: int) -> str:
+def told_apart(spark: str, clause: int) -> str:
     """Put the clause's number into the errors that Spark text raises, so that the engine can say where one came from."""
     return re.sub(r"raise_error\((concat\()?'\[\[([A-Z_]+)\]\] ", rf"raise_error(\g<1>'[[\g<2>@{clause}]] ", spark)
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
+    DeleteProject,
     Exchange,
+    Filter,
     Join,
     MarkDistinct,
     MergeWriter,
@@ -22,11 +24,12 @@ from rowmerge_nb.plan.nodes import (
     Source,
     TableScan,
 )
+from rowmerge_nb.plan.planner import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["RULES", "RuleSettings", "apply_rules", "estimated_rows", "spark_text"]
+__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "spark_text"]
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,30 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     def prune(node: PlanNode) -> PlanNode:
         if not isinstance(node, TableScan) or node.row_id is not None:
             return node
-        kept = [i for i, symbol in enumerate(node.outputs) if f"`{symbol.name.replace('`', '``')}`" in needed]
+        kept = [i for i, symbol in enumerate(node.outputs) if quote(symbol.name) in needed]
         kept = kept or [0]
+        return replace(node, outputs=tuple(node.outputs[i] for i in kept), columns=tuple(node.columns[i] for i in kept))
+
+    return _rewrite(plan, prune)
+
+
+def prune_deleted_columns(plan: Output, settings: RuleSettings) -> Output:
+    """Read of the rows to delete only what the condition and the writer need.
+
+    Not of a table so small that its old rows are shown.
+    """
+    project = next((node for node in chain(plan) if isinstance(node, DeleteProject)), None)
+    rows = None if project is None else estimated_rows(project)
+    if project is None or (rows is not None and rows <= settings.small_rows):
+        return plan
+    needed = spark_text(plan)
+
+    def prune(node: PlanNode) -> PlanNode:
+        if isinstance(node, Filter):
+            return replace(node, outputs=node.source.outputs)
+        if not isinstance(node, TableScan):
+            return node
+        kept = [i for i, symbol in enumerate(node.outputs) if quote(symbol.name) in needed or symbol == node.row_id]
         return replace(node, outputs=tuple(node.outputs[i] for i in kept), columns=tuple(node.columns[i] for i in kept))
 
     return _rewrite(plan, prune)
@@ -166,6 +191,7 @@ Node = TypeVar("Node", bound=PlanNode)
 
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "prune_source_columns": prune_source_columns,
+    "prune_deleted_columns": prune_deleted_columns,
     "replicate_small_target": replicate_small_target,
     "prune_target": prune_target,
     "co_locate_matches": co_locate_matches,
@@ -187,6 +213,11 @@ def _rewrite(node: Node, change: Callable[[PlanNode], PlanNode]) -> Node:
     return cast("Node", change(changed_node))
 
 
+def chain(node: PlanNode) -> list[PlanNode]:
+    """Give a node and all nodes below it, depth first."""
+    return [node, *(inner for source in node.sources for inner in chain(source))]
+
+
 def _join_below(node: PlanNode) -> Join:
     while not isinstance(node, Join):
         node = node.sources[0]
@@ -204,7 +235,7 @@ def has_subquery(node: PlanNode) -> bool:
     """Tell whether an expression of a MERGE (not of its source) has a subquery: in ON, a condition, or a value."""
     if isinstance(node, Source):
         return False
-    if isinstance(node, Join) and node.subquery:
+    if isinstance(node, Join | Filter) and node.subquery:
         return True
     if isinstance(node, Project) and node.case is not None and node.case.subquery:
         return True
@@ -214,10 +245,12 @@ def has_subquery(node: PlanNode) -> bool:
 def spark_text(plan: PlanNode) -> str:
     """Collect all Spark text of a plan: what speaks of symbols and of views."""
     parts: list[str] = []
-    if isinstance(plan, Source):
+    if isinstance(plan, Source | Filter):
         parts.append(plan.spark)
     if isinstance(plan, Join):
         parts += [plan.spark, *(side for pair in plan.equalities for side in pair)]
+    if isinstance(plan, DeleteProject):
+        parts += [quote(symbol.name) for symbol in plan.kept]
     if isinstance(plan, Project):
         parts += [assignment.spark for assignment in plan.assignments]
         for branch in plan.case.branches if plan.case else ():

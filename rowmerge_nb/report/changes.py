@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.clauses import operation_counts
-from rowmerge_nb.report.ledger import row_limit
+from rowmerge_nb.report.ledger import row_limit, stored_channels
 from rowmerge_nb.report.phrases import number, plural, style_of
 from rowmerge_nb.report.values import Cell, cell, struct_rows
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import OPERATION
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, StoredSample, Trace
@@ -53,6 +54,7 @@ class Diff:
         untouched: target rows that nothing changed; None where the connector does not count.
         summary: for a closed fold.
         remark: what a reader must know about what is missing; otherwise ``""``.
+        joined: the rows come from a join, so a source row and a clause belong to each.
     """
 
     columns: tuple[Channel, ...]
@@ -61,6 +63,7 @@ class Diff:
     untouched: int | None
     summary: str
     remark: str
+    joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,14 @@ class Stored:
 def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     """Make the changed rows out of merge rows and the values of both sides; None where no rows were recorded."""
     sample = trace.pages
-    if pages is None or sample is None or trace.state != "finished":
+    if sample is None or trace.state != "finished":
         return None
-    columns = pages.channels.columns
-    changes = _changes(sample, len(columns))
+    if pages is not None:
+        columns = pages.channels.columns
+        changes = _changes(sample, len(columns))
+    else:
+        columns = stored_channels(sample.after.schema)[: sample.after.schema.get_field_index(OPERATION)]
+        changes = _deletes(sample, len(columns))
     counts = operation_counts(trace)
     known = [counts.get(style) or 0 for style in "IUD"]
     total = sum(known) if counts and None not in counts.values() else len(changes)
@@ -109,7 +116,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     if untouched is not None:
         summary += f", {number(untouched)} untouched"
     remark = "" if sample.witness is not None or not changes else "Old values were not recorded: new values only."
-    return Diff(columns, tuple(shown), total, untouched, summary, remark)
+    return Diff(columns, tuple(shown), total, untouched, summary, remark, trace.kind == "MERGE")
 
 
 def _changes(sample: PageSample, columns: int) -> list[Change]:
@@ -128,6 +135,16 @@ def _changes(sample: PageSample, columns: int) -> list[Change]:
         change = _change(operation, values[:columns], target, case, at, row_ids[index])
         changes.append((at is None, at or 0, index, change))
     return [entry[-1] for entry in sorted(changes, key=lambda entry: entry[:3])]
+
+
+def _deletes(sample: PageSample, columns: int) -> list[Change]:
+    """List the sampled rows of a DELETE statement, whose page holds no more than what tells the rows."""
+    row_ids = sample.after.column(sample.after.num_columns - 2).to_pylist()
+    unknown: list[Any] = [None] * columns
+    return [
+        _change(Operation.DELETE, unknown, target, 0, None, row_id)
+        for (_, target), row_id in zip(_both_sides(sample), row_ids, strict=True)
+    ]
 
 
 def _both_sides(sample: PageSample) -> list[tuple[int | None, list[Any] | None]]:
@@ -161,10 +178,11 @@ def _cell(style: str, old: Any, new: Any, known: bool) -> ChangeCell:
 
 def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
     """Make the pages as ``store_merged_rows`` got them; None where none was recorded."""
-    if pages is None or not trace.stored:
+    if not trace.stored:
         return None
-    channels = pages.channels.after[:-1]
-    operation = len(pages.channels.columns)
+    schema = trace.stored[0].page.schema
+    channels = pages.channels.after[:-1] if pages is not None else stored_channels(schema)
+    operation = len(schema) - 2 - (trace.era == "current")
     shown = tuple(_stored_page(sample, operation) for sample in sorted(trace.stored, key=lambda sample: sample.writer))
     total = sum(page.total for page in shown)
     summary = f"{plural(total, 'row')}, {plural(len(shown), 'writer')}; without insert_from_update"

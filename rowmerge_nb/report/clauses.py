@@ -92,8 +92,8 @@ class Lane:
 
 
 def build_clauses(trace: Trace) -> ClauseTable | None:
-    """Make the clauses table; None for statements without clauses."""
-    if not trace.clauses:
+    """Make the clauses table; None for statements without clauses: what UPDATE and DELETE do stands in their one sentence."""
+    if not trace.clauses or trace.kind != "MERGE":
         return None
     counts = [record.rows for record in trace.clauses]
     total = sum(rows for rows in counts if rows is not None) if all(rows is not None for rows in counts) else None
@@ -208,6 +208,8 @@ def case_text(trace: Trace) -> tuple[str, ...]:
     branches = case_branches(trace.plan)
     if not branches:
         return ()
+    if len(branches) == 1:
+        return (visible(f"row({', '.join([*branches[0].values, 'true', str(int(branches[0].operation)), '0'])}) AS merge_row"),)
     lines = ["CASE"]
     for branch in branches:
         present = "NULL" if branch.matched is None else "true" if branch.matched else "false"

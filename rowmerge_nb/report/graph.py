@@ -137,7 +137,12 @@ class _Drawing:
         return width + width % 2
 
     def _branches(self) -> list[tuple[str, str, str]]:
-        """Give what each line of the CASE begins with, its text, and its style; many are cut to a dozen."""
+        """Give what each line of the CASE begins with, its text, and its style; many are cut to a dozen.
+
+        Of an UPDATE statement there is none: it has nothing to decide.
+        """
+        if len(self.plan.branches) == 1:
+            return []
         lines = []
         for branch in self.plan.branches:
             text = "ELSE" if branch.matched is None else f"WHEN {condition_text(branch)}"
@@ -196,7 +201,10 @@ class _Drawing:
         columns = 2 * len(lanes)
         inlets = [Box(port=f"i{i}", fill="Nt", span=len(lanes), width=len(lanes) * width // 2) for i in range(2)]
         rows = [inlets] if len(streams) == 2 else []
-        rows.append([Box([[bold("CASE"), muted(GAP + "first true wins; writes merge_row")]], span=columns)])
+        decided = len(self.plan.branches) > 1
+        title = [bold("CASE"), muted(GAP + "first true wins; writes merge_row")]
+        alone = [bold("Project"), muted(GAP + "every row gets its merge_row")]
+        rows.append([Box([title if decided else alone], span=columns)])
         rows += [[Box([self._predicate(index)], span=columns)] for index in range(len(self._branches()))]
         rows += [[Box([[bold("Project"), mono(GAP + project.arguments)]], span=columns)] for project in projects]
         rows.append(
@@ -310,11 +318,13 @@ class _Drawing:
             dashed = self.plan.dashed and operator.kind == "TableFinish"
             edge(self.graph, stream.port, operator.id, color=stream.style, label=_label(stream), rows=stream.rows, dashed=dashed)
         rows_out = operator.rows_out
+        if operator.kind == "DeleteProject":
+            return [Stream(operator.id, "D", rows_out, _count("D", rows_out), 2 * LANE)]
         return [Stream(operator.id, "line", rows_out, "" if rows_out is None else plural(rows_out, "row"))]
 
 
 _OWN_NODE: Final = frozenset(
-    {"MergeWriter", "TableWriter", "Exchange", "MergeProcessor", "MarkDistinct", "TableFinish", "Case", "Output"}
+    {"MergeWriter", "TableWriter", "Exchange", "MergeProcessor", "MarkDistinct", "TableFinish", "Case", "Output", "DeleteProject"}
 )
 _LANE_NODES: Final = frozenset({"MarkDistinct", "DuplicateCheck", "MergeProcessor"})
 

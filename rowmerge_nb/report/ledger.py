@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, Trace
     from rowmerge_nb.plan.explain import NodeRecord
 
-__all__ = ["AfterRow", "Channel", "Channels", "LedgerRow", "Pages", "build_pages", "row_limit"]
+__all__ = ["AfterRow", "Channel", "Channels", "LedgerRow", "Pages", "build_pages", "row_limit", "stored_channels"]
 
 MOST_ROWS: Final = 30
 MOST_CELLS: Final = 480
@@ -113,7 +113,7 @@ class LedgerRow:
 
     Args:
         source: its number in the source as text, ``""`` where not recorded.
-        name: the source row's first value, so that it can be recognised.
+        name: the source row's first value (without a source the target row's), so that it can be recognised.
         merge_null: the whole merge row is NULL (current era, nothing fired).
     """
 
@@ -147,6 +147,7 @@ class Pages:
         summary: ``transform_page: 7 rows in, 9 rows out``.
         sample: which rows are shown, where not all are; otherwise ``""``.
         remarks: sentences about what is seen.
+        row_word: what one line of the ledger is about.
     """
 
     channels: Channels
@@ -157,6 +158,7 @@ class Pages:
     summary: str
     sample: str
     remarks: tuple[str, ...]
+    row_word: str = "source row"
 
 
 def build_pages(trace: Trace) -> Pages | None:
@@ -177,7 +179,8 @@ def build_pages(trace: Trace) -> Pages | None:
     if len(shown) < sample.total_before:
         which = f"{number(len(shown))} of {plural(sample.total_before, 'row')}: the first ones of each clause that were recorded"
     summary = f"transform_page: {plural(sample.total_before, 'row')} in, {plural(sample.total_after, 'row')} out"
-    return Pages(channels, trace.paradigm, shown, sample.total_before, sample.total_after, summary, which, remarks)
+    word = "source row" if trace.kind == "MERGE" else "row"
+    return Pages(channels, trace.paradigm, shown, sample.total_before, sample.total_after, summary, which, remarks, word)
 
 
 _PRESENT: Final = (
@@ -204,7 +207,7 @@ def _remarks(trace: Trace, channels: Channels) -> tuple[str, ...]:
 
 def _channels(trace: Trace) -> Channels | None:
     processor = next((record for record in trace.plan if record.kind == "MergeProcessor"), None)
-    if trace.pages is not None:
+    if trace.pages is not None and MERGE_ROW in trace.pages.before.schema.names:
         return _channels_of_pages(trace.pages, processor)
     return _channels_of_plan(trace, processor) if processor is not None else None
 
@@ -264,6 +267,11 @@ def _numbered(
     )
 
 
+def stored_channels(schema: pa.Schema) -> tuple[Channel, ...]:
+    """Give the channels of a page as a sink gets it."""
+    return tuple(Channel(str(i), visible(field.name), str(from_arrow(field.type))) for i, field in enumerate(schema))
+
+
 def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
     merge_row = sample.before.num_columns - _LAST_BEFORE + 1
     before = [struct_rows(column) if i == merge_row else column.to_pylist() for i, column in enumerate(sample.before.columns)]
@@ -285,7 +293,8 @@ def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | Non
         return [(None, None)] * count
     names = witness.schema.names
     numbers = witness.column("source_row").to_pylist() if "source_row" in names else [None] * count
-    sources = struct_rows(witness.column("source")) if "source" in names else [None] * count
+    # Without a source a row is recognised by what the target has.
+    sources = struct_rows(witness.column("source" if "source" in names else "target"))
     return [(at, values[0] if values else None) for at, values in zip(numbers, sources, strict=True)]
 
 

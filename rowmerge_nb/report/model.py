@@ -13,7 +13,7 @@ from rowmerge_nb.report.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.failures import Failure, build_failure
 from rowmerge_nb.report.ledger import Pages, build_pages
 from rowmerge_nb.report.operators import Plan, build_plan
-from rowmerge_nb.report.outcome import Outcome, build_outcome
+from rowmerge_nb.report.outcome import ROW_CHANGES, Outcome, build_outcome
 from rowmerge_nb.report.phrases import plural
 from rowmerge_nb.report.values import visible
 
@@ -156,7 +156,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
     elif report.state == "failed":
         # The plan and the channels of a statement that failed are no answer to the question why.
         wanted -= {"clauses", "plan", "pages"}
-    elif report.state == "finished" and report.kind != "MERGE":
+    elif report.state == "finished" and report.kind not in ROW_CHANGES:
         # One sentence is what one wants of a CREATE or INSERT beside the statement that it prepares.
         wanted = {"outcome"}
     return tuple(name for name in PARTS if name in wanted and (name == "outcome" or getattr(report, name) is not None))

@@ -9,6 +9,7 @@ from rowmerge_nb.report.clauses import Lane, build_lanes, case_branches, case_te
 from rowmerge_nb.report.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.phrases import MINUS, number, plural, style_of
 from rowmerge_nb.report.values import visible
+from rowmerge_nb.spi.page import MERGE_ROW
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import Trace, WriterRecord
@@ -196,7 +197,7 @@ def _alone(trace: Trace) -> str:
     Two source rows may match one target row by different clauses, so joined rows are not counted: row ids are.
     """
     sample = trace.pages
-    if trace.rows_before is None or sample is None or not sample.complete:
+    if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete:
         return ""
     row_ids = sample.before.column(sample.before.num_columns - 4).to_pylist()
     alone = trace.rows_before - len({repr(row_id) for row_id in row_ids if row_id is not None})
@@ -210,14 +211,14 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         kind="Case" if record.branches else record.kind,
         title=_title(record),
         trino=record.name,
-        arguments=visible("" if record.branches else record.arguments),
+        arguments=visible(_case_arguments(record) if record.branches else record.arguments),
         sources=record.sources,
         rows_in=rows_in,
         rows_out=rows_out,
         takes=_fragments(trace) if record.kind == "TableFinish" else "",
         carries=_carries(record, trace),
         notes=tuple(_notes(record, trace)),
-        meaning=_CASE if record.branches else record.meaning,
+        meaning=_CASE if len(record.branches) > 1 else record.meaning,
         exchange=record.attributes.get("exchange") == "yes",
     )
 
@@ -233,7 +234,14 @@ _TITLES: Final = {
 _CASE: Final = "Tries the WHEN clauses in their order; the first that holds fills merge_row, and no later one is tried."
 
 
+def _case_arguments(record: NodeRecord) -> str:
+    """Without anything to decide there is no CASE: each row gets its merge row."""
+    return f"{MERGE_ROW} := row(…)" if len(record.branches) == 1 else ""
+
+
 def _title(record: NodeRecord) -> str:
+    if len(record.branches) == 1:
+        return "Project"
     return "CASE" if record.branches else _TITLES.get(record.kind, record.name)
 
 
@@ -267,7 +275,8 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
     if record.kind == "DuplicateCheck":
         return _check_notes(trace)
     if record.kind == "MergeWriter" and record.attributes.get("fused") in {"yes", "true", "True"}:
-        return ["runs in one pass with transform_page"]
+        below = "transform_page" if any(other.kind == "MergeProcessor" for other in trace.plan) else "the Project below it"
+        return [f"runs in one pass with {below}"]
     if record.kind == "TableFinish":
         return _count_notes(trace)
     return []

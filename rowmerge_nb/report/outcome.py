@@ -12,8 +12,10 @@ from rowmerge_nb.report.values import visible
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import Trace
 
-__all__ = ["Balance", "Outcome", "build_outcome"]
+__all__ = ["ROW_CHANGES", "Balance", "Outcome", "build_outcome"]
 
+ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
+"""Kinds of statements that change rows in place, and are reported in full."""
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 MOST_GROUPS: Final = 20
 """So many duplicate groups a trace has at most, see `rowmerge_nb.engine.duplicate_report.NAMED_GROUPS`."""
@@ -146,9 +148,9 @@ def _meta(trace: Trace) -> Phrase:
         runs += [Run("connector "), Run(trace.connector, "code"), Run(catalog + ", ")]
     if trace.writers:
         runs.append(Run(plural(len(trace.writers), "writer") + ", "))
-    elif trace.state == "finished" and trace.kind == "MERGE":
+    elif trace.state == "finished" and trace.kind in ROW_CHANGES:
         runs.append(Run("no writer: no row reached a sink, "))
-    if trace.kind == "MERGE" and trace.era != "documents":
+    if trace.kind in ROW_CHANGES and trace.era != "documents":
         runs.append(Run(f"pages of era {trace.era}, "))
     if trace.kind == "MERGE" and trace.duplicates != "trino":
         runs.append(Run(f"duplicate rule {trace.duplicates}, "))
@@ -162,7 +164,7 @@ def _meta(trace: Trace) -> Phrase:
 
 
 def _balance(trace: Trace) -> Balance | None:
-    if trace.state != "finished" or trace.kind != "MERGE" or trace.rows_before is None:
+    if trace.state != "finished" or trace.kind not in ROW_CHANGES or trace.rows_before is None:
         return None
     stored: dict[int, int] = {}
     for writer in trace.writers:

@@ -202,7 +202,7 @@ def _ledger(pages: Pages) -> list[str]:
     columns = pages.channels.columns
     picked = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _places(pages)])
     names = [columns[i].name for i in picked]
-    grid = [["source row", "operation", "row_id", *names, "from update", "writer"]]
+    grid = [[pages.row_word, "operation", "row_id", *names, "from update", "writer"]]
     for row in pages.rows:
         grid += _ledger_lines(row, picked)
     right = {2, len(names) + 3, len(names) + 4} | {at for at, i in enumerate(picked, 3) if columns[i].right}
@@ -278,8 +278,10 @@ def _diff(report: Report) -> list[str]:
     lines = [f"Changed rows: {diff.summary}", *([diff.remark] if diff.remark else [])]
     if not diff.rows:
         return lines
-    grid = [["", *(diff.columns[i].name for i in picked), "case", "source row"]]
-    grid += [[row.sign, *(_change(row.cells[i]) for i in picked), row.case, row.source] for row in diff.rows]
+    grid = [["", *(diff.columns[i].name for i in picked), *(["case", "source row"] if diff.joined else [])]]
+    for row in diff.rows:
+        values = [_change(row.cells[i]) for i in picked]
+        grid.append([row.sign, *values, *([row.case, row.source] if diff.joined else [])])
     lines += columns_of(grid, right={len(picked) + 1, len(picked) + 2})
     if len(diff.columns) > len(picked):
         lines.append(f"{plural(len(diff.columns) - len(picked), 'more column')} not shown here")

@@ -22,6 +22,7 @@ __all__ = [
     "Analysis",
     "ClauseAnalysis",
     "CreateTableAnalysis",
+    "DeleteAnalysis",
     "DropTableAnalysis",
     "ExplainAnalysis",
     "Field",
@@ -29,10 +30,12 @@ __all__ = [
     "MergeAnalysis",
     "Notice",
     "QueryAnalysis",
+    "RowChangeAnalysis",
     "Source",
     "TableBinding",
     "Tables",
     "TypedExpression",
+    "UpdateAnalysis",
 ]
 
 
@@ -152,7 +155,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class ClauseAnalysis:
-    """A WHEN clause, resolved.
+    """A WHEN clause, resolved; an UPDATE or DELETE statement has exactly one, number 0.
 
     Args:
         number: case number, from 0.
@@ -190,27 +193,50 @@ class Analysis:
 
 
 @dataclass(frozen=True)
-class MergeAnalysis(Analysis):
-    """A MERGE, resolved.
+class RowChangeAnalysis(Analysis):
+    """A statement that changes rows of a table: MERGE, UPDATE, DELETE.
 
     Args:
         target: the target table; its rows are read under ``target_fields``, not through its view (subqueries use the view).
         target_alias: the name it goes by in the statement, as written.
         target_fields: its columns in table order.
-        source: the source.
-        on: the ON condition (boolean).
-        equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
-            each side of the same type and reading only its own side; what else ON says is not in here.
-        clauses: the WHEN clauses in order.
+        clauses: what is done to which rows: the WHEN clauses in order, or the one thing that UPDATE or DELETE does.
     """
 
     target: TableBinding
     target_alias: str
     target_fields: tuple[Field, ...]
+    clauses: tuple[ClauseAnalysis, ...]
+
+
+@dataclass(frozen=True)
+class MergeAnalysis(RowChangeAnalysis):
+    """A MERGE, resolved.
+
+    Args:
+        source: the source.
+        on: the ON condition (boolean).
+        equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
+            each side of the same type and reading only its own side; what else ON says is not in here.
+    """
+
     source: Source
     on: TypedExpression
     equalities: tuple[tuple[str, str], ...]
-    clauses: tuple[ClauseAnalysis, ...]
+
+
+@dataclass(frozen=True)
+class UpdateAnalysis(RowChangeAnalysis):
+    """An UPDATE, resolved; its one clause has the assignments, ``where`` is the condition or None."""
+
+    where: TypedExpression | None
+
+
+@dataclass(frozen=True)
+class DeleteAnalysis(RowChangeAnalysis):
+    """A DELETE, resolved; ``where`` is the condition or None."""
+
+    where: TypedExpression | None
 
 
 @dataclass(frozen=True)

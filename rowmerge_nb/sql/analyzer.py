@@ -15,6 +15,7 @@ from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql.context import Context
 from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.queries import QueryAnalyzer
+from rowmerge_nb.sql.row_changes import analyze_delete, analyze_update
 from rowmerge_nb.sql.types import common_type
 
 if TYPE_CHECKING:
@@ -73,12 +74,6 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
     span = st.Span.within(statement.text, start, start)
     error.column += span.column - 1 if error.line == 1 else 0
     error.line += span.line - 1
-
-
-def _later(context: Context, statement: st.Statement) -> a.Analysis:
-    word = type(statement).__name__.upper()
-    said = f"{word} statements come in a later version of this engine"
-    context.error("NOT_SUPPORTED", said, context.statement_span(), "A MERGE with a WHEN MATCHED clause does the same today.")
 
 
 # -- INSERT -----------------------------------------------------------------------------------------------------------
@@ -238,6 +233,6 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.CreateTable: _create,
     st.DropTable: _drop,
     st.Explain: _explain,
-    st.Update: _later,
-    st.Delete: _later,
+    st.Update: analyze_update,
+    st.Delete: analyze_delete,
 }

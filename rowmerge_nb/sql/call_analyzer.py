@@ -35,11 +35,13 @@ class Place:
         name: the clause's name for errors, for instance ``"WHERE clause"``.
         aggregates: aggregate functions are allowed.
         windows: functions over windows are allowed.
+        judged_whole: what is not allowed is told once all of the expression is understood, and points at all of it.
     """
 
     name: str
     aggregates: bool = False
     windows: bool = False
+    judged_whole: bool = False
 
 
 class CallAnalyzer:
@@ -71,6 +73,7 @@ class CallAnalyzer:
         self.variables: dict[str, e.Typed] = {}
         self.outer: list[tuple[e.Column, int]] = []
         self._inside_aggregate = False
+        self._not_scalars: list[s.Call] = []
 
     def analyze(self, node: s.Expression) -> e.Typed:
         """Give the typed expression of a written one; see `ExpressionAnalyzer`."""
@@ -170,7 +173,9 @@ class CallAnalyzer:
     # -- aggregates and windows -----------------------------------------------------------------------------------
 
     def _aggregate(self, node: s.Call) -> e.Typed:
-        if not self.place.aggregates or self._inside_aggregate:
+        if self.place.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.place.aggregates or self._inside_aggregate:
             if self._inside_aggregate:
                 shown = node.span.of(self.context.text)
                 self.context.error(
@@ -179,10 +184,15 @@ class CallAnalyzer:
             self._not_scalar(node)
         return self._aggregated(node)
 
-    def _not_scalar(self, node: s.Call) -> NoReturn:
-        shown = node.span.of(self.context.text)
+    def judge(self, node: s.Expression) -> None:
+        """Refuse a whole expression for the aggregates and window functions that were found in it."""
+        if self._not_scalars:
+            self._not_scalar(*self._not_scalars, whole=node)
+
+    def _not_scalar(self, *nodes: s.Call, whole: s.Expression | None = None) -> NoReturn:
+        shown = ", ".join(node.span.of(self.context.text) for node in nodes)
         said = f"{self.place.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
-        self.context.error("EXPRESSION_NOT_SCALAR", said, node.place)
+        self.context.error("EXPRESSION_NOT_SCALAR", said, (whole or nodes[0]).place)
 
     def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
         """Analyze an aggregate; over the rows that GROUP BY made (a window), its arguments may be aggregates themselves."""
@@ -204,7 +214,9 @@ class CallAnalyzer:
         return e.Sort(self.analyze(item.value), item.descending, item.nulls_first)
 
     def _windowed(self, node: s.Call) -> e.Typed:
-        if not self.place.windows:
+        if self.place.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.place.windows:
             self._not_scalar(node)
         assert node.window is not None
         if f.is_aggregate(node.name):

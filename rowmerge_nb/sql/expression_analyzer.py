@@ -52,9 +52,17 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.refuse(f"{type(node).__name__} is not supported here", node)
         return method(self, node)
 
-    def boolean(self, node: s.Expression, message: str) -> e.Typed:
-        """Analyze a condition; ``message`` is said, with the actual type, where it is not boolean."""
+    def condition(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze the whole condition of a clause; ``message`` is said, with the actual type, where it is not boolean."""
         found = self.analyze(node)
+        self.judge(node)
+        return self._truth(found, node, message)
+
+    def boolean(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze a part that must be boolean; ``message`` is said, with the actual type, where it is not."""
+        return self._truth(self.analyze(node), node, message)
+
+    def _truth(self, found: e.Typed, node: s.Expression, message: str) -> e.Typed:
         if found.type not in {BOOLEAN, UNKNOWN}:
             self.context.error("TYPE_MISMATCH", message.format(found.type), node.place)
         return self.coerce(found, BOOLEAN)

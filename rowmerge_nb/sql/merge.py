@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.context import Context
     from rowmerge_nb.sql.relations import RelationResult
 
-__all__ = ["analyze_merge"]
+__all__ = ["analyze_merge", "as_field", "typed"]
 
 _ON: Final = "The MERGE predicate must evaluate to a boolean: actual type {}"
 _CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual type {}"
@@ -72,11 +72,11 @@ class _MergeAnalyzer:
             tuple(context.notices),
             self.target,
             alias,
-            tuple(_field(f) for f in self.fields),
+            tuple(as_field(f) for f in self.fields),
+            clauses,
             source,
             typed(context, on, statement.on),
             self._equalities(on, relation),
-            clauses,
         )
 
     def _target(self) -> a.TableBinding:
@@ -95,7 +95,7 @@ class _MergeAnalyzer:
         spark = None
         if relation.binding is None:
             spark = f"SELECT {', '.join(e.quote(f.symbol) for f in relation.fields)} FROM {relation.text}"
-        fields = tuple(_field(f) for f in relation.fields)
+        fields = tuple(as_field(f) for f in relation.fields)
         text = node.span.of(self.context.text)
         return a.Source(fields, text, alias, spark, relation.binding, relation.deterministic)
 
@@ -212,5 +212,6 @@ def _conjuncts(node: e.Typed) -> list[e.Typed]:
     return [node]
 
 
-def _field(field: ScopeField) -> a.Field:
+def as_field(field: ScopeField) -> a.Field:
+    """Give a column of a scope the form that the planner gets."""
     return a.Field(field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None)

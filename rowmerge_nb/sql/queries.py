@@ -161,7 +161,11 @@ class QueryAnalyzer(RelationAnalyzer):
         fields = relation.fields if relation else ()
         analyzer = self.expressions(fields, _SELECT)
         where = self._condition(
-            node.where, fields, Place("WHERE clause"), "WHERE clause must evaluate to a boolean: actual type {}", analyzer
+            node.where,
+            fields,
+            Place("WHERE clause", judged_whole=True),
+            "WHERE clause must evaluate to a boolean: actual type {}",
+            analyzer,
         )
         outputs = self._outputs(node, analyzer, relation)
         group_by = self._grouping(node, analyzer, outputs)
@@ -189,7 +193,7 @@ class QueryAnalyzer(RelationAnalyzer):
         if node is None:
             return None
         analyzer = self.expressions(fields, place)
-        found = analyzer.boolean(node, message)
+        found = analyzer.condition(node, message)
         collect.outer.extend(analyzer.outer)
         return found
 

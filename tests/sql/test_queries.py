@@ -55,7 +55,7 @@ def test_a_query_cut_off_by_a_limit_is_not_deterministic():
     [
         ("SELECT s, count(*) FROM numbers", "EXPRESSION_NOT_AGGREGATE", 8),
         ("SELECT i + 1 FROM numbers GROUP BY l", "EXPRESSION_NOT_AGGREGATE", 10),
-        ("SELECT i FROM numbers WHERE sum(i) > 1", "EXPRESSION_NOT_SCALAR", 29),
+        ("SELECT i FROM numbers WHERE sum(i) > 1", "EXPRESSION_NOT_SCALAR", 36),
         ("SELECT i FROM numbers WHERE i", "TYPE_MISMATCH", 29),
         ("SELECT i FROM numbers GROUP BY 2", "INVALID_COLUMN_REFERENCE", 32),
         ("SELECT i FROM numbers UNION SELECT s FROM numbers", "TYPE_MISMATCH", 29),
