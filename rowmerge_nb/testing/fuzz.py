@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -134,10 +134,14 @@ def fuzz(
             scenario = numbered_scenario(seed, number, kinds)
             return number, scenario, _verdict(*backends.get(), scenario)
 
-        for number, scenario, verdict in _in_order(run, numbers, at_once, stack):
-            summary.add(number, scenario, verdict)
-            summary.seconds = time.monotonic() - started
-            progress(summary)
+        pool = ThreadPoolExecutor(at_once)
+        # Stopped by its user, it tells what it has found by then.
+        with suppress(KeyboardInterrupt):
+            for number, scenario, verdict in pool.map(run, numbers):
+                summary.add(number, scenario, verdict)
+                summary.seconds = time.monotonic() - started
+                progress(summary)
+        pool.shutdown(cancel_futures=True)
     return summary
 
 
@@ -146,14 +150,6 @@ def _verdict(engine: Backend, references: Sequence[Backend], scenario: Scenario)
         return judge(engine, references, scenario)
     except InexpressibleError:
         return None
-
-
-def _in_order(
-    run: Callable[[int], tuple[int, Scenario, Verdict | None]], numbers: Sequence[int], at_once: int, stack: ExitStack
-) -> Iterator[tuple[int, Scenario, Verdict | None]]:
-    if at_once == 1:
-        return map(run, numbers)
-    return stack.enter_context(ThreadPoolExecutor(at_once)).map(run, numbers)
 
 
 class _PerThread:

@@ -39,8 +39,8 @@ from rowmerge_nb.testing.oracle import predict
 
 __all__ = ["KINDS", "numbered_scenario", "random_scenario"]
 
-KINDS: Final = ("MERGE",)
-"""The kinds of statement that are generated unless told otherwise."""
+KINDS: Final = ("MERGE", "UPDATE", "DELETE")
+"""The kinds of statement."""
 
 TRIES: Final = 3
 TARGET_ALIAS: Final = "t"
