@@ -25,6 +25,7 @@ __all__ = [
     "PageSample",
     "StoredSample",
     "Trace",
+    "VerificationRecord",
     "WriterRecord",
 ]
 
@@ -164,6 +165,21 @@ class NoticeRecord:
 
 
 @dataclass(frozen=True)
+class VerificationRecord:
+    """What another engine said of the statement (option ``verify``).
+
+    Args:
+        engine: its name, ``DuckDB`` or ``PostgreSQL``.
+        state: ``agrees``, ``differs``, ``other rule`` (for repeated matches) or ``not compared``.
+        message: a sentence.
+    """
+
+    engine: str
+    state: str
+    message: str
+
+
+@dataclass(frozen=True)
 class ErrorRecord:
     """The error that ended the statement.
 
@@ -208,6 +224,7 @@ class Trace:
         duplicate_groups: target rows that were matched more than once (of a failed check, or of a warning).
         notices: what the user should know.
         error: the error, if it failed.
+        verification: what another engine said of it, where one was asked.
         seconds: per step how long it took.
     """
 
@@ -240,4 +257,5 @@ class Trace:
     duplicate_groups: tuple[DuplicateGroup, ...] = ()
     notices: tuple[NoticeRecord, ...] = ()
     error: ErrorRecord | None = None
+    verification: VerificationRecord | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)

@@ -52,8 +52,8 @@ class Backend(Protocol):
 class Oracle:
     """The prediction, as an engine among others."""
 
-    name = "oracle"
-    rule = None
+    name: str = "oracle"
+    rule: str | None = None
     eager: frozenset[str] = frozenset()
 
     def run(self, scenario: Scenario) -> Outcome:
@@ -75,9 +75,9 @@ class DuckDB:
     2
     """
 
-    name = "duckdb"
-    rule = "standard"
-    eager = frozenset({OUT_OF_RANGE})
+    name: str = "duckdb"
+    rule: str | None = "standard"
+    eager: frozenset[str] = frozenset({OUT_OF_RANGE})
 
     def __init__(self) -> None:
         import duckdb
@@ -123,9 +123,9 @@ class PostgreSQL:
         uri: where it is; tables are made in the connection's temporary schema and leave nothing behind.
     """
 
-    name = "postgresql"
-    rule = "standard"
-    eager = frozenset({OUT_OF_RANGE})
+    name: str = "postgresql"
+    rule: str | None = "standard"
+    eager: frozenset[str] = frozenset({OUT_OF_RANGE})
     _CLASSES: Final = {"21000": DUPLICATE, "23502": NOT_NULL, "22003": OUT_OF_RANGE}
 
     def __init__(self, uri: str) -> None:
@@ -177,8 +177,8 @@ class EngineUnderTest:
         engine: an `rowmerge_nb.Engine`.
     """
 
-    name = "rowmerge_nb"
-    rule = None
+    name: str = "rowmerge_nb"
+    rule: str | None = None
     eager: frozenset[str] = frozenset()
     _CLASSES: Final = {
         "MERGE_TARGET_ROW_MULTIPLE_MATCHES": DUPLICATE,

@@ -66,7 +66,7 @@ def _in_subquery(expression: InSubquery, row: Environment, scenario: Scenario) -
     value = evaluate(expression.argument, row, scenario)
     # IN over no rows is FALSE, for NULL too.
     found = OPERATIONS["IN"](value, *values) if values else False
-    return OPERATIONS["NOT"](found) if expression.negated else found  # type: ignore[no-any-return]
+    return OPERATIONS["NOT"](found) if expression.negated else found
 
 
 def _scalar(expression: ScalarSubquery, row: Environment, scenario: Scenario) -> Any:

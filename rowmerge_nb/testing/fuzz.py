@@ -190,7 +190,9 @@ def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], t
 
 
 def _kind(differences: tuple[Difference, ...]) -> frozenset[tuple[str, str]]:
-    return frozenset((d.reference, " ".join(d.sentence.split()[:4]) if d.sentence.startswith("it ended") else "rows") for d in differences)
+    return frozenset(
+        (d.reference, " ".join(d.sentence.split()[:4]) if d.sentence.startswith("it ended") else "rows") for d in differences
+    )
 
 
 # -- on the command line ----------------------------------------------------------------------------------------------
@@ -223,7 +225,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--against", default="", metavar="NAMES", help=f"of {','.join(REFERENCES)}; by default all that are there"
     )
-    parser.add_argument("--engine", choices=("rowmerge_nb", *REFERENCES), default="rowmerge_nb", help="what is tested (%(default)s)")
+    parser.add_argument(
+        "--engine", choices=("rowmerge_nb", *REFERENCES), default="rowmerge_nb", help="what is tested (%(default)s)"
+    )
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of statement (%(default)s)")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="statements at the same time (%(default)s)")
     parser.add_argument("--failures-to", metavar="FILE", help="where scripts of the differences are written")

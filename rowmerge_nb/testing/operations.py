@@ -212,9 +212,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         "DAYS LATER": _operation(
             _days_later, "date_add('day', {1}, {0})", postgresql="({0} + {1})", duckdb="({0} + CAST({1} AS integer))"
         ),
-        "DAYS BETWEEN": _operation(
-            lambda a, b: (b - a).days, "date_diff('day', {0}, {1})", postgresql="({1} - {0})::bigint"
-        ),
+        "DAYS BETWEEN": _operation(lambda a, b: (b - a).days, "date_diff('day', {0}, {1})", postgresql="({1} - {0})::bigint"),
         "FIRST OF MONTH": _operation(_first_of_month, "date_trunc('month', {0})"),
     }
 )

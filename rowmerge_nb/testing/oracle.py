@@ -177,7 +177,8 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
         source = {(statement.source.alias, name): value for name, value in zip(names, values, strict=True)}
         matched = False
         for number, old in enumerate(target.rows):
-            row = {(statement.alias, name): value for name, value in zip(target.names, old, strict=True)} | source
+            of_target = {(statement.alias, name): value for name, value in zip(target.names, old, strict=True)}
+            row = of_target | source
             if work.true(statement.on, row):
                 matched = True
                 taken.setdefault(number, []).append((_case_number(work, statement.clauses, row, matched=True), row))

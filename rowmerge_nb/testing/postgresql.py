@@ -55,15 +55,19 @@ def private_server() -> Iterator[str]:
     """
     programs = find_server()
     # Short, since the path of a socket may have 100 characters.
-    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp", ignore_cleanup_errors=True) as name:  # noqa: S108 - as said
+    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         user = _unprivileged()
         if user is not None:
             shutil.chown(directory, user)
         data = directory / "data"
-        _run([programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"], directory, user)
         switches = f"-c listen_addresses='' -c fsync=off -c timezone=UTC -k {directory}"
-        control = [programs / "pg_ctl", "-D", data, "-s", "-w"]
+        control: list[str | Path] = [programs / "pg_ctl", "-D", data, "-s", "-w"]
+        _run(
+            [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"],
+            directory,
+            user,
+        )
         _run([*control, "-o", switches, "-l", directory / "log", "start"], directory, user)
         try:
             yield f"host={directory} user=postgres dbname=postgres"

@@ -115,7 +115,13 @@ class Printer:
         if self.dialect == "trino":
             if kind.base == "bigint":
                 return number if abs(int(text)) >= _INTEGER else f"BIGINT '{text}'"
-            return f"({text}E0)" if kind.base == "double" and text.startswith("-") else f"{text}E0" if kind.base == "double" else number
+            return (
+                f"({text}E0)"
+                if kind.base == "double" and text.startswith("-")
+                else f"{text}E0"
+                if kind.base == "double"
+                else number
+            )
         return f"CAST({number} AS {self.type(kind)})"
 
     def row(self, row: Row, kinds: Iterable[Type]) -> str:
@@ -212,5 +218,3 @@ def _properties(scenario: Scenario) -> str:
     if settings.bucketed_by:
         given.append("bucket_count = 3")
     return f" WITH ({', '.join(given)})"
-
-

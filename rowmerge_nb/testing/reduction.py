@@ -112,11 +112,11 @@ def _smaller_actions(action: Any) -> Iterator[Any]:
                 yield UpdateAction((*before, replace(assignment, value=value), *after))
     elif isinstance(action, InsertAction):
         for position, given in enumerate(action.values):
-            before, after = action.values[:position], action.values[position + 1 :]
-            if action.columns is not None and (before or after):
-                yield InsertAction(action.columns[:position] + action.columns[position + 1 :], before + after)
+            first, last = action.values[:position], action.values[position + 1 :]
+            if action.columns is not None and (first or last):
+                yield InsertAction(action.columns[:position] + action.columns[position + 1 :], first + last)
             for value in _smaller_expressions(given):
-                yield InsertAction(action.columns, (*before, value, *after))
+                yield InsertAction(action.columns, (*first, value, *last))
 
 
 def _smaller_expressions(expression: Expression) -> Iterator[Expression]:

@@ -240,7 +240,9 @@ def _value(expressions: Expressions, column: ColumnDefinition) -> Expression:
     value = expressions.of(expressions.random.choice(ASSIGNABLE[column.type.base]))
     if column.nullable or _one_in(expressions.random, 6):
         return value
-    return Call("COALESCE", (expressions.of(column.type.base), Literal(random_value(expressions.random, column.type), column.type)))
+    return Call(
+        "COALESCE", (expressions.of(column.type.base), Literal(random_value(expressions.random, column.type), column.type))
+    )
 
 
 # -- sources ----------------------------------------------------------------------------------------------------------
@@ -256,7 +258,10 @@ def _source(random: Random, tables: tuple[Table, ...]) -> Source:
         return _query(random, table, tables)
     if form == "group":
         return _group(random, table)
-    columns = (ColumnDefinition("k", INTEGER), *(ColumnDefinition(name, random_type(random)) for name in "abc"[: random.randint(1, 3)]))
+    columns = (
+        ColumnDefinition("k", INTEGER),
+        *(ColumnDefinition(name, random_type(random)) for name in "abc"[: random.randint(1, 3)]),
+    )
     return ValuesSource(SOURCE_ALIAS, columns, _rows(random, columns, random.randint(1, 6)))
 
 
