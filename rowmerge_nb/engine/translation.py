@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import SetupError
 
 if TYPE_CHECKING:
-    from sqlglot import Expression
-
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["UntranslatableError", "column_type", "copy_name", "quoted", "translate"]
@@ -69,14 +67,14 @@ def copy_name(display: str) -> str:
 
 
 def translate(text: str, engine: str) -> str:
-    r"""Translate a statement from Trino's SQL; tables lose their catalog and schema, and all names are in lower case.
+    """Translate a statement from Trino's SQL; tables lose their catalog and schema, and all names are in lower case.
 
     Raises:
         UntranslatableError: it cannot be said there, or would mean something else.
         SetupError: sqlglot is not installed.
 
-    >>> translate("UPDATE memory.default.T SET a = strpos(B, 'x')", "duckdb")
-    'UPDATE "t" SET "a" = STRPOS("b", \\'x\\')'
+    >>> translate("UPDATE memory.default.T SET a = strpos(B, C)", "duckdb")
+    'UPDATE "t" SET "a" = STRPOS("b", "c")'
     """
     try:
         from sqlglot import ErrorLevel, exp, parse_one
@@ -93,13 +91,13 @@ def translate(text: str, engine: str) -> str:
         for identifier in tree.find_all(exp.Identifier):
             identifier.replace(exp.to_identifier(identifier.name.lower(), quoted=True))
         adapted = tree.transform(_adapted, engine)
-        return adapted.sql(dialect=_DIALECTS[engine], unsupported_level=ErrorLevel.RAISE)
+        return str(adapted.sql(dialect=_DIALECTS[engine], unsupported_level=ErrorLevel.RAISE))
     except SqlglotError as error:
         msg = f"the statement cannot be translated: {str(error).splitlines()[0]}"
         raise UntranslatableError(msg) from error
 
 
-def _refuse(tree: Expression, engine: str) -> None:
+def _refuse(tree: Any, engine: str) -> None:
     """Refuse what is written alike and means something else."""
     from sqlglot import exp
 
@@ -112,7 +110,7 @@ def _refuse(tree: Expression, engine: str) -> None:
         raise UntranslatableError(msg)
 
 
-def _adapted(node: Expression, engine: str) -> Expression:
+def _adapted(node: Any, engine: str) -> Any:
     """Say what the translator leaves as it is though it means something else."""
     from sqlglot import exp
 

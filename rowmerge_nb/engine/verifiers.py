@@ -163,7 +163,7 @@ class PostgreSQLVerifier:
                 text = next((line for line in str(error).splitlines() if "ERROR:" in line), str(error)).partition("ERROR:")[2]
                 kind = DuplicateRefusedError if error.sqlstate == "21000" else RefusedError
                 raise kind(text.strip() or str(error)) from error
-            return cursor.rowcount
+            return int(cursor.rowcount)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Run a query."""

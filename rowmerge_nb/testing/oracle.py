@@ -178,10 +178,10 @@ def _merge(work: _Work, statement: MergeStatement, rule: str) -> tuple[list[Row]
         matched = False
         for number, old in enumerate(target.rows):
             of_target = {(statement.alias, name): value for name, value in zip(target.names, old, strict=True)}
-            row = of_target | source
-            if work.true(statement.on, row):
+            both = of_target | source
+            if work.true(statement.on, both):
                 matched = True
-                taken.setdefault(number, []).append((_case_number(work, statement.clauses, row, matched=True), row))
+                taken.setdefault(number, []).append((_case_number(work, statement.clauses, both, matched=True), both))
         if not matched:
             case = _case_number(work, statement.clauses, no_target | source, matched=False)
             if case != NO_CASE:
