@@ -26,6 +26,7 @@ from rowmerge_nb.engine.statement_run import error_record
 from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
+from rowmerge_nb.engine.verification import begin_verification
 from rowmerge_nb.engine.views import Views
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, ParseError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.explain import explain_text
@@ -358,7 +359,9 @@ class Engine:
                     raise
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
-                return self._dispatch(analysis, transaction, tables, options)
+                verification = begin_verification(options, analysis, self._memory, self.run)
+                result = self._dispatch(analysis, transaction, tables, options)
+                return result if verification is None else verification.told(result)
         finally:
             self._running.pop(tag, None)
 

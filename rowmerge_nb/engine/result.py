@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rowmerge_nb.engine.trace import Call, PageSample, Trace
+    from rowmerge_nb.engine.trace import Call, PageSample, Trace, VerificationRecord
 
 __all__ = ["Result"]
 
@@ -50,6 +50,11 @@ class Result:
     def plan(self) -> str:
         """The plan that was run, as EXPLAIN prints it."""
         return explain_text(self.trace.plan)
+
+    @property
+    def verification(self) -> VerificationRecord | None:
+        """What another engine said of the statement; None unless the option ``verify`` asked one."""
+        return self.trace.verification
 
     @property
     def pages(self) -> PageSample | None:
