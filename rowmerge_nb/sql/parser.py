@@ -165,8 +165,10 @@ class _StatementReader(QueryReader):
         self.expect("WHEN")
         matched = self.accept("NOT") is None
         self.expect("MATCHED")
+        self.undecided += matched  # UPDATE or DELETE: only what follows the condition decides
         condition = self.expression() if self.accept("AND") else None
         self.expect("THEN")
+        self.undecided -= matched
         operation, columns, values = self._matched_action() if matched else self._insert_action()
         return st.MergeClause(number, matched, operation, condition, columns, values, self.span_from(start))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.grammar.primaries import PrimaryReader
+from rowmerge_nb.sql.grammar.reader import is_mismatch
 from rowmerge_nb.sql.tokens import Kind
 
 if TYPE_CHECKING:
@@ -56,10 +58,14 @@ class ExpressionReader(PrimaryReader):
         if word.word == "IS":
             self.take()
             return self._is(start, value, word.span)
-        if word.word in {"BETWEEN", "IN", "LIKE"}:
+        if word.word == "IN":
+            return self._in(start, value, word.span)
+        if word.word in {"BETWEEN", "LIKE"}:
             return self._ranged(start, value, word.span, negated=False)
-        if word.word == "NOT" and self.ahead().word in {"BETWEEN", "IN", "LIKE"}:
+        if word.word == "NOT":
             self.take()
+            if not self.at("BETWEEN", "IN", "LIKE"):
+                self.fail()
             return self._ranged(start, value, word.span, negated=True)
         self.note("<predicate>")
         return value
@@ -105,6 +111,21 @@ class ExpressionReader(PrimaryReader):
         self.expect(")")
         return s.InList(self.span_from(start), value, word, items, negated)
 
+    def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
+        """``IN (...)``; one that cannot be read is reported at its IN."""
+        place = self.index
+        try:
+            self.undecided += 1
+            read = self._ranged(start, value, word, negated=False)
+            self.undecided -= 1
+        except ParseError as error:
+            self.undecided -= 1
+            if self.undecided or not is_mismatch(error):
+                raise
+            self.give_up(place)
+            return value
+        return read
+
     # -- values ---------------------------------------------------------------------------------------------------
 
     def value(self) -> s.Expression:
@@ -144,6 +165,9 @@ class ExpressionReader(PrimaryReader):
         start = self.index
         value = self._postfixed()
         while self.accept("AT"):
+            if self.token.word != "TIME":
+                self.give_up(self.index - 1)
+                break
             self.expect("TIME")
             self.expect("ZONE")
             zone = self.primary()
@@ -154,9 +178,12 @@ class ExpressionReader(PrimaryReader):
         start = self.index
         value = self.primary()
         while True:
-            if self.token.word == "." and self.at_identifier(self.ahead()):
+            if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):
                 self.take()
                 value = self._dereferenced(start, value, self.identifier())
+            elif self.token.word == ".":
+                self.restart()
+                return value
             elif self.accept("["):
                 index = self.value()
                 self.expect("]")

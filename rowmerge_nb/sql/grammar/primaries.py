@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.grammar.reader import Reader
+from rowmerge_nb.sql.grammar.reader import Reader, is_mismatch
+from rowmerge_nb.sql.statements import Identifier
 from rowmerge_nb.sql.tokens import Kind
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _WORDS: Final = frozenset(
 )
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
+_AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
 _LARGEST_BIGINT: Final = 2**63 - 1
 _UNSUPPORTED: Final = frozenset({"JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_VALUE", "CURRENT_PATH"})
 
@@ -62,7 +64,11 @@ class PrimaryReader(Reader):
         while self.ahead(count).word == "(":
             count += 1
         token = self.ahead(count)
-        return token.kind is Kind.WORD and token.word in _QUERY_WORDS
+        if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
+            return False
+        # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
+        inner = range(self.index + 1, self.index + count)
+        return all(self.tokens[min(self.closing(place) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for place in inner)
 
     # -- primaries ------------------------------------------------------------------------------------------------
 
@@ -145,21 +151,21 @@ class PrimaryReader(Reader):
         if self._lambda_follows():
             return self._lambda(start)
         if self.query_follows():
-            place = self.index
-            try:
-                self.take()
-                query = self.query()
-                self.expect(")")
-                return s.ScalarQuery(self.span_from(start), query)
-            except ParseError:
-                # ((SELECT 1) + 1): what began like a query is an expression; the farthest failure wins if it is neither.
-                self.index = place
-                if self.ahead().word != "(":
-                    raise
+            self.take()
+            query = self.query()
+            self.expect(")")
+            return s.ScalarQuery(self.span_from(start), query)
         self.take()
-        items = self.expressions()
+        if self.accept(")"):
+            self.expect("->")
+        self.note("<query>")
+        self.undecided += 1
+        items = [self.expression()]
+        self.undecided -= 1
+        while self.accept(","):
+            items.append(self.expression())
         self.expect(")")
-        return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), items)
+        return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), tuple(items))
 
     def _lambda_follows(self) -> bool:
         count = 1
@@ -260,7 +266,11 @@ class PrimaryReader(Reader):
 
     def _interval(self, start: int) -> s.Expression | None:
         following = self.ahead()
-        if following.kind is not Kind.STRING and following.word not in _ADDITION:
+        if following.kind is Kind.STRING:
+            # INTERVAL is no reserved word: without a unit it is the name of a type.
+            if self.ahead(2).word not in _UNITS:
+                return None
+        elif following.word not in _ADDITION:
             return None
         self.take()
         sign = self.accept(*_ADDITION)
@@ -269,16 +279,22 @@ class PrimaryReader(Reader):
             self.fail()
         value = self.take().string
         first = self.expect(*_UNITS).word
-        last = self.expect(*_UNITS).word if self.accept("TO") else None
+        last = None
+        if self.token.word == "TO" and self.ahead().word in _UNITS:
+            self.take()
+            last = self.take().word
         return s.Interval(self.span_from(start), sign is not None and sign.word == "-", value, first, last)
 
     def _position(self, start: int) -> s.Expression | None:
-        """``POSITION(a IN b)``; with a comma it is not in the grammar of Trino."""
+        """``POSITION(a IN b)``; with a comma it is a function's name."""
         if self.ahead().word != "(":
             return None
         self.take()
         self.take()
         needle = self.value()
+        if self.token.word == ",":
+            self.index = start
+            return self._call(start)
         self.expect("IN")
         haystack = self.value()
         self.expect(")")
@@ -362,14 +378,29 @@ class PrimaryReader(Reader):
             self.take()
             star = True
         elif not self.at(")"):
-            distinct = self.accept("DISTINCT", "ALL") is not None and self.tokens[self.index - 1].word == "DISTINCT"
-            arguments = self.expressions()
+            try:
+                distinct = self.accept("DISTINCT", "ALL") is not None and self.tokens[self.index - 1].word == "DISTINCT"
+                arguments = self._arguments()
+            except ParseError as error:
+                if self.undecided or not is_mismatch(error) or not self.failed_at(start + 2):
+                    raise
+                self.give_up(start + 1)
+                return s.Name(self.tokens[start].span, (Identifier(name, self.tokens[start].span),))
             order_by = self.accept_order_by()
         self.expect(")")
         condition = self._filter()
         nulls = self._null_treatment()
         window = self._over()
         return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window)
+
+    def _arguments(self) -> tuple[s.Expression, ...]:
+        self.note("'*'")
+        if self.at_identifier() and self.ahead().word == "." and not self.at_identifier(self.ahead(2)):
+            self.take()
+            self.take()
+            self.note("'*'", "<identifier>")
+            self.fail()
+        return self.expressions()
 
     def _filter(self) -> s.Expression | None:
         if self.token.word != "FILTER" or self.ahead().word != "(":
@@ -439,21 +470,36 @@ class PrimaryReader(Reader):
         return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
 
     def type_name(self) -> s.TypeName:
-        """Read a type."""
+        """Read a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings of ``array(t)`` and ``map(k, v)``."""
         start = self.index
         if not self.at_identifier():
             self.note("<type>")
             self.fail()
         word = self.identifier().value
+        modern = ""
         if word == "double" and self.token.word == "PRECISION":
             self.take()
-        if self.accept("("):
+        elif word in {"array", "map"} and self.token.word == "<":
+            modern = self._between_angles(2 if word == "map" else 1, word)
+        elif self.accept("("):
             self._type_arguments(is_row=word == "row")
         if word in {"time", "timestamp"} and self.accept("WITH", "WITHOUT"):
             self.expect("TIME")
             self.expect("ZONE")
         span = self.span_from(start)
-        return s.TypeName(span, span.of(self.text))
+        modern = modern or span.of(self.text)
+        while self.accept("ARRAY"):
+            modern, span = f"array({modern})", self.span_from(start)
+        return s.TypeName(span, modern)
+
+    def _between_angles(self, count: int, word: str) -> str:
+        self.expect("<")
+        arguments = [self.type_name().text]
+        while len(arguments) < count:
+            self.expect(",")
+            arguments.append(self.type_name().text)
+        self.expect(">")
+        return f"{word}({', '.join(arguments)})"
 
     def _type_arguments(self, *, is_row: bool) -> None:
         while True:
@@ -461,7 +507,7 @@ class PrimaryReader(Reader):
                 self.take()
             else:
                 named = is_row and self.at_identifier() and self.at_identifier(self.ahead())
-                if named and self.ahead().word not in {"PRECISION", "WITH"}:
+                if named and self.ahead().word not in {"PRECISION", "WITH", "ARRAY"}:
                     self.take()
                 self.type_name()
             if not self.accept(","):

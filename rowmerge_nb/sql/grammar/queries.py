@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["QueryReader"]
 
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
-_NOT_AN_ALIAS: Final = frozenset({"TABLESAMPLE", "MATCH_RECOGNIZE"})
+_SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
 
 
 class QueryReader(ExpressionReader):
@@ -125,6 +125,8 @@ class QueryReader(ExpressionReader):
         where = self.expression() if self.accept("WHERE") else None
         group_by = self._group_by()
         having = self.expression() if self.accept("HAVING") else None
+        if self.at("WINDOW"):
+            self._refuse("WINDOW")
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
         return s.Select(self.span_from(start), distinct, tuple(items), relation, where, group_by, having)
 
@@ -133,6 +135,7 @@ class QueryReader(ExpressionReader):
         if self.token.word == "*":
             self.take()
             return s.AllColumns(self.span_from(start), None, ())
+        self.note("'*'")
         starred = self._starred(start)
         if starred is not None:
             return starred
@@ -145,6 +148,10 @@ class QueryReader(ExpressionReader):
         count = 0
         while self.at_identifier(self.ahead(count)) and self.ahead(count + 1).word == ".":
             count += 2
+        if count and self.ahead(count).word != "*" and not self.at_identifier(self.ahead(count)):
+            self.index += count
+            self.note("'*'", "<identifier>")
+            self.fail()
         if not count or self.ahead(count).word != "*":
             return None
         parts = []
@@ -234,10 +241,13 @@ class QueryReader(ExpressionReader):
 
     def _sampled(self) -> s.Relation:
         relation = self._aliased()
-        for word in ("TABLESAMPLE", "MATCH_RECOGNIZE"):
-            if self.at(word) and self.ahead().word in {"(", "BERNOULLI", "SYSTEM"}:
-                self._refuse(word)
+        if self._sample_follows():
+            self._refuse(self.token.word)
+        self.note("'TABLESAMPLE'", "'MATCH_RECOGNIZE'")
         return relation
+
+    def _sample_follows(self) -> bool:
+        return self.ahead().word in _SAMPLES.get(self.token.word, ())
 
     def _refuse(self, what: str) -> NoReturn:
         span = self.token.span
@@ -247,7 +257,7 @@ class QueryReader(ExpressionReader):
     def _aliased(self) -> s.Relation:
         start = self.index
         relation = self._relation_primary()
-        if self.accept("AS") or (self.at_alias() and self.token.word not in _NOT_AN_ALIAS):
+        if self.accept("AS") or (self.at_alias() and not self._sample_follows()):
             alias = self.identifier()
         else:
             self.note("<identifier>")
@@ -265,8 +275,11 @@ class QueryReader(ExpressionReader):
             return s.Lateral(self.span_from(start), query)
         if self.accept("UNNEST"):
             return self._unnest(start)
-        if self.token.word in {"TABLE", "JSON_TABLE"} and self.ahead().word == "(":
-            self._refuse("JSON_TABLE" if self.token.word == "JSON_TABLE" else "A table function")
+        if self.token.word in {"TABLE", "JSON_TABLE"}:
+            if self.ahead().word == "(":
+                self._refuse("JSON_TABLE" if self.token.word == "JSON_TABLE" else "A table function")
+            self.take()
+            self.expect("(")
         if self.token.word == "(":
             return self._parenthesised_relation(start)
         if not self.at_identifier():
@@ -281,22 +294,21 @@ class QueryReader(ExpressionReader):
         self.expect("(")
         items = self.expressions()
         self.expect(")")
-        ordinality = self.accept_all("WITH", "ORDINALITY")
+        ordinality = self.token.word == "WITH" and self.ahead().word == "ORDINALITY"
+        if ordinality:
+            self.take()
+            self.take()
+        else:
+            self.note("'WITH'")
         return s.Unnest(self.span_from(start), items, ordinality)
 
     def _parenthesised_relation(self, start: int) -> s.Relation:
-        """``(query)`` or ``(relation)``; both readings are tried where the text begins with more than one parenthesis."""
-        place = self.index
+        """``(query)`` or ``(relation)``."""
         if self.query_follows():
-            try:
-                self.take()
-                query = self.query()
-                self.expect(")")
-                return s.SubqueryRelation(self.span_from(start), query)
-            except ParseError as error:
-                if error.code != "SYNTAX_ERROR" or self.tokens[place + 1].word != "(":
-                    raise
-                self.index = place
+            self.take()
+            query = self.query()
+            self.expect(")")
+            return s.SubqueryRelation(self.span_from(start), query)
         self.expect("(")
         self.note("<query>")
         relation = self.relation()
