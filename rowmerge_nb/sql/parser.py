@@ -53,6 +53,8 @@ _STATEMENTS: Final = [
     "USE",
     "WITH",
 ]
+_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+"""What CREATE and DROP can be about besides tables."""
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
@@ -192,7 +194,7 @@ class _StatementReader(QueryReader):
         columns = self.accept_columns()
         self.expect("VALUES")
         self.expect("(")
-        values = self.expressions()
+        values = self.listed()
         self.expect(")")
         self.restart()
         return Operation.INSERT, columns, values
@@ -222,7 +224,9 @@ class _StatementReader(QueryReader):
         if self.token.word == "(" and not self.query_follows():
             columns = self.accept_columns()
         else:
+            self.restart()
             self.note("'('")
+        self.note("'WITH'")
         query = self.query()
         return st.Insert(*self._whole(), target, columns, st.Query(*self._whole(), query))
 
@@ -233,15 +237,22 @@ class _StatementReader(QueryReader):
             self._refuse_statement("CREATE OR REPLACE is not supported by this engine", "Write DROP TABLE IF EXISTS before it.")
         if self.ahead().word not in {"TABLE", ""} and self.ahead().kind is Kind.WORD:
             what = self.ahead().word
-            if what in {"VIEW", "MATERIALIZED", "SCHEMA", "FUNCTION", "ROLE", "CATALOG", "BRANCH"}:
+            if what in _CREATED:
                 self._refuse_statement(f"The statement CREATE {what} is not supported by this engine")
         self.take()
+        self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         self.expect("TABLE")
-        if_not_exists = self.accept("IF") is not None
+        if_not_exists = self.token.word == "IF" and self.ahead().word == "NOT"
         if if_not_exists:
-            self.expect("NOT")
+            self.take()
+            self.take()
             self.expect("EXISTS")
+        else:
+            self.note("'IF'")
+        named_if = self.token.word == "IF"
         name = self.table_name()
+        if named_if:
+            self.note("'NOT'")
         aliases, columns = self._create_columns()
         self._refuse_comment()
         properties = self._properties()
@@ -255,6 +266,7 @@ class _StatementReader(QueryReader):
     def _create_as(
         self, name: st.TableName, aliases: tuple[st.Identifier, ...], properties: dict[str, Any], if_not_exists: bool
     ) -> st.CreateTable:
+        self.note("'('", "'WITH'")
         tree = self.query()
         with_data = True
         if self.accept("WITH"):
@@ -272,13 +284,15 @@ class _StatementReader(QueryReader):
             self.expect(")")
             return aliases, ()
         columns = [self._column()]
+        self.restart()
         while self.accept(","):
             columns.append(self._column())
+            self.restart()
         self.expect(")")
         return (), tuple(columns)
 
     def _column(self) -> st.ColumnDefinition:
-        if self.token.word == "LIKE":
+        if self.at("LIKE"):
             self._refuse_statement(
                 "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
             )
@@ -298,7 +312,7 @@ class _StatementReader(QueryReader):
         return st.ColumnDefinition(name, kind, nullable)
 
     def _refuse_comment(self) -> None:
-        if self.token.word == "COMMENT":
+        if self.at("COMMENT"):
             self._refuse_statement("Comments of tables and columns are not supported by this engine", "Leave the COMMENT out.")
 
     def _properties(self) -> dict[str, Any]:
@@ -311,6 +325,7 @@ class _StatementReader(QueryReader):
             self.expect("=")
             if name.value in properties:
                 self.error(f"Duplicate property: {name.value}", name.span)
+            self.note("'DEFAULT'")
             properties[name.value] = self._property_value(self.expression())
             if not self.accept(","):
                 self.expect(")")
@@ -332,18 +347,17 @@ class _StatementReader(QueryReader):
         raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", line=span.line, column=span.column, length=span.end - span.start)
 
     def _drop(self) -> st.DropTable:
-        if self.ahead().kind is Kind.WORD and self.ahead().word in {
-            "VIEW",
-            "SCHEMA",
-            "MATERIALIZED",
-            "FUNCTION",
-            "ROLE",
-            "CATALOG",
-        }:
+        if self.ahead().kind is Kind.WORD and self.ahead().word in _CREATED:
             self._refuse_statement(f"The statement DROP {self.ahead().word} is not supported by this engine")
         self.take()
+        self.note(*(f"'{word}'" for word in _CREATED))
         self.expect("TABLE")
-        if_exists = self.accept_all("IF", "EXISTS")
+        if_exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
+        if if_exists:
+            self.take()
+            self.take()
+        else:
+            self.note("'IF'")
         name = self.table_name()
         return st.DropTable(*self._whole(), name, if_exists)
 
@@ -355,6 +369,7 @@ class _StatementReader(QueryReader):
                 "EXPLAIN ANALYZE is not supported by this engine", "Run the statement: its report has the numbers."
             )
         self.take()
+        self.note("'('")
         kind, form = "DISTRIBUTED", "TEXT"
         if self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:
             self.take()

@@ -107,24 +107,24 @@ class ExpressionReader(PrimaryReader):
             query = self.query()
             self.expect(")")
             return s.InQuery(self.span_from(start), value, word, query, negated)
-        items = self.expressions()
+        self.note("<query>")
+        items = self.listed()
         self.expect(")")
         return s.InList(self.span_from(start), value, word, items, negated)
 
     def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
         """``IN (...)``; one that cannot be read is reported at its IN."""
-        place = self.index
+        place, undecided = self.index, self.undecided
         try:
             self.undecided += 1
-            read = self._ranged(start, value, word, negated=False)
-            self.undecided -= 1
+            return self._ranged(start, value, word, negated=False)
         except ParseError as error:
-            self.undecided -= 1
-            if self.undecided or not is_mismatch(error):
+            if undecided or not is_mismatch(error):
                 raise
             self.give_up(place)
             return value
-        return read
+        finally:
+            self.undecided = undecided
 
     # -- values ---------------------------------------------------------------------------------------------------
 
@@ -157,6 +157,8 @@ class ExpressionReader(PrimaryReader):
         start = self.index
         if self.token.word in _ADDITION:
             operator = self.take()
+            if operator.word == "-":
+                self.note("<integer>", "DECIMAL_VALUE", "DOUBLE_VALUE")
             operand = self._signed()
             return s.Unary(self.span_from(start), operator.word, operand)
         return self._zoned()
@@ -176,11 +178,20 @@ class ExpressionReader(PrimaryReader):
 
     def _postfixed(self) -> s.Expression:
         start = self.index
-        value = self.primary()
+        undecided = self.undecided
+        if start == self.undecided_primary:
+            self.undecided += 1
+        value = self._dereferences(start, self.primary())
+        self.undecided = undecided
+        return value
+
+    def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
         while True:
             if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):
                 self.take()
                 value = self._dereferenced(start, value, self.identifier())
+                if self.undecided and isinstance(value, s.Name):
+                    self.note("'('")
             elif self.token.word == ".":
                 self.restart()
                 return value

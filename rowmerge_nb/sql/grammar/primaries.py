@@ -58,6 +58,19 @@ class PrimaryReader(Reader):
             items.append(self.expression())
         return tuple(items)
 
+    def listed(self) -> tuple[s.Expression, ...]:
+        """Read expressions in a list that must be closed: behind each, Trino expects the next comma or the end of the list."""
+        items = [self.expression()]
+        self._listed()
+        while self.accept(","):
+            items.append(self.expression())
+            self._listed()
+        return tuple(items)
+
+    def _listed(self) -> None:
+        if not self.undecided:
+            self.restart()
+
     def query_follows(self) -> bool:
         """Do the next tokens, opening parentheses skipped, begin a query?"""
         count = 0
@@ -164,6 +177,7 @@ class PrimaryReader(Reader):
         self.undecided -= 1
         while self.accept(","):
             items.append(self.expression())
+            self._listed()
         self.expect(")")
         return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), tuple(items))
 
@@ -213,6 +227,7 @@ class PrimaryReader(Reader):
             condition = self.expression()
             self.expect("THEN")
             whens.append((condition, self.expression()))
+            self._listed()
         if not whens:
             self.fail()
         default = self.expression() if self.accept("ELSE") else None
@@ -251,7 +266,7 @@ class PrimaryReader(Reader):
             return None
         self.take()
         self.take()
-        items = () if self.token.word == "]" else self.expressions()
+        items = () if self.token.word == "]" else self.listed()
         self.expect("]")
         return s.ArrayConstructor(self.span_from(start), items)
 
@@ -260,7 +275,7 @@ class PrimaryReader(Reader):
             return None
         self.take()
         self.take()
-        items = self.expressions()
+        items = self.listed()
         self.expect(")")
         return s.RowConstructor(self.span_from(start), items)
 
@@ -366,12 +381,14 @@ class PrimaryReader(Reader):
         if following.word == "(":
             return self._call(start)
         name = self.identifier()
+        if self.undecided:
+            self.note("'('", "'->'", "'OVER'", "<string>")
         return s.Name(name.span, (name,))
 
     def _call(self, start: int) -> s.Expression:
         name = self.identifier().value
         self.expect("(")
-        star, distinct = False, False
+        star, distinct, undecided = False, False, self.undecided
         arguments: tuple[s.Expression, ...] = ()
         order_by: tuple[s.SortItem, ...] = ()
         if self.token.word == "*":
@@ -379,10 +396,13 @@ class PrimaryReader(Reader):
             star = True
         elif not self.at(")"):
             try:
-                distinct = self.accept("DISTINCT", "ALL") is not None and self.tokens[self.index - 1].word == "DISTINCT"
-                arguments = self._arguments()
+                if self.at("DISTINCT", "ALL"):
+                    distinct = self.take().word == "DISTINCT"
+                    arguments = self.listed()
+                else:
+                    arguments = self._arguments()
             except ParseError as error:
-                if self.undecided or not is_mismatch(error) or not self.failed_at(start + 2):
+                if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
                     raise
                 self.give_up(start + 1)
                 return s.Name(self.tokens[start].span, (Identifier(name, self.tokens[start].span),))
@@ -391,6 +411,8 @@ class PrimaryReader(Reader):
         condition = self._filter()
         nulls = self._null_treatment()
         window = self._over()
+        if self.undecided:
+            self.note("'FILTER'", "'IGNORE'", "'OVER'", "'RESPECT'")
         return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window)
 
     def _arguments(self) -> tuple[s.Expression, ...]:
@@ -400,7 +422,7 @@ class PrimaryReader(Reader):
             self.take()
             self.note("'*'", "<identifier>")
             self.fail()
-        return self.expressions()
+        return self.listed()
 
     def _filter(self) -> s.Expression | None:
         if self.token.word != "FILTER" or self.ahead().word != "(":
@@ -506,6 +528,7 @@ class PrimaryReader(Reader):
             if self.token.kind is Kind.INTEGER:
                 self.take()
             else:
+                self.note("<integer>")
                 named = is_row and self.at_identifier() and self.at_identifier(self.ahead())
                 if named and self.ahead().word not in {"PRECISION", "WITH", "ARRAY"}:
                     self.take()

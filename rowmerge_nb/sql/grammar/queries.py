@@ -28,12 +28,16 @@ class QueryReader(ExpressionReader):
         recursive = False
         if self.token.word == "WITH":
             self.take()
+            self.note("'FUNCTION'")
             recursive = self.accept("RECURSIVE") is not None
             named = self._named_queries()
             self.restart()
         elif self.token.word not in _PRIMARY:
             self.note("<query>")
             self.fail()
+        return self._without_with(start, named, recursive=recursive)
+
+    def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
         body = self._body()
         order_by = self.accept_order_by()
         offset, limit = self._offset(), self._limit()
@@ -112,7 +116,7 @@ class QueryReader(ExpressionReader):
         if word == "VALUES":
             rows = self.expressions()
             return s.Values(self.span_from(start), rows)
-        query = self.query()
+        query = self._without_with(start + 1)
         self.expect(")")
         return query
 
@@ -139,6 +143,7 @@ class QueryReader(ExpressionReader):
         starred = self._starred(start)
         if starred is not None:
             return starred
+        self.undecided_primary = start  # it may be the beginning of x.*
         value = self.expression()
         alias = self.identifier() if self.accept("AS") else self.accept_alias()
         return s.SelectItem(self.span_from(start), value, alias)
@@ -178,6 +183,7 @@ class QueryReader(ExpressionReader):
         items: list[s.Expression] = []
         while True:
             start = self.index
+            self.note("'('", "'CUBE'", "'GROUPING'", "'ROLLUP'")
             if self.token.word in {"ROLLUP", "CUBE"} or (self.token.word == "GROUPING" and self.ahead().word == "SETS"):
                 what = f"GROUP BY {self.take().word}"
                 self._refuse_grouping(what, self.span_from(start))
@@ -215,6 +221,8 @@ class QueryReader(ExpressionReader):
         if kind is None:
             return self.fail() if natural else None
         right = self._sampled() if natural else self.relation()
+        if not natural:
+            self.restart()
         if natural:
             return s.Join(self.span_from(start), kind, left, right, natural=True)
         if self.accept("ON"):
@@ -298,8 +306,6 @@ class QueryReader(ExpressionReader):
         if ordinality:
             self.take()
             self.take()
-        else:
-            self.note("'WITH'")
         return s.Unnest(self.span_from(start), items, ordinality)
 
     def _parenthesised_relation(self, start: int) -> s.Relation:

@@ -66,6 +66,7 @@ class Reader:
         self._farthest = 0
         self._expected: set[str] = set()
         self.undecided = 0
+        self.undecided_primary = -1
 
     # -- looking --------------------------------------------------------------------------------------------------
 
