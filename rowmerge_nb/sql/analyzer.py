@@ -13,6 +13,7 @@ from rowmerge_nb.sql import analysis as a
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql.context import Context
+from rowmerge_nb.sql.depth import room
 from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.queries import QueryAnalyzer
 from rowmerge_nb.sql.types import common_type
@@ -42,7 +43,8 @@ def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMEN
     """
     del dialect
     context = Context(statement.text, tables, era)
-    return _ANALYZERS[type(statement)](context, statement)
+    with room():
+        return _ANALYZERS[type(statement)](context, statement)
 
 
 def _query(context: Context, statement: st.Statement) -> a.Analysis:

@@ -13,6 +13,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.depth import check_tree, room
 from rowmerge_nb.sql.grammar.queries import QueryReader
 from rowmerge_nb.sql.grammar.reader import PRIMARY_KEY
 from rowmerge_nb.sql.tokens import Kind, tokenize
@@ -92,9 +93,11 @@ def parse(text: str) -> st.Statement:
     Traceback (most recent call last):
     rowmerge_nb.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'
     """
-    reader = _StatementReader(text)
-    statement = reader.statement()
-    reader.expect_end()
+    with room():
+        reader = _StatementReader(text)
+        statement = reader.statement()
+        reader.expect_end()
+        check_tree(statement)
     return statement
 
 
@@ -388,7 +391,9 @@ class _StatementReader(QueryReader):
         """The explained statement with the text and places of its own, as if it stood alone."""
         place = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
+        self.deeper()
         self.statement()
+        self.depth -= 1
         return parse(self.text[place:end].rstrip()) if self.token.kind is Kind.END else self.fail()
 
 

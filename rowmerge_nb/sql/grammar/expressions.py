@@ -43,7 +43,9 @@ class ExpressionReader(PrimaryReader):
         start = self.index
         if self.token.word == "NOT":
             self.take()
+            self.deeper()
             operand = self._negation()
+            self.depth -= 1
             return s.Not(self.span_from(start), operand)
         return self._predicate()
 
@@ -114,7 +116,7 @@ class ExpressionReader(PrimaryReader):
 
     def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
         """``IN (...)``; one that cannot be read is reported at its IN."""
-        place, undecided = self.index, self.undecided
+        place, undecided, depth = self.index, self.undecided, self.depth
         try:
             self.undecided += 1
             return self._ranged(start, value, word, negated=False)
@@ -124,7 +126,7 @@ class ExpressionReader(PrimaryReader):
             self.give_up(place)
             return value
         finally:
-            self.undecided = undecided
+            self.undecided, self.depth = undecided, depth
 
     # -- values ---------------------------------------------------------------------------------------------------
 
@@ -159,7 +161,9 @@ class ExpressionReader(PrimaryReader):
             operator = self.take()
             if operator.word == "-":
                 self.note("<integer>", "DECIMAL_VALUE", "DOUBLE_VALUE")
+            self.deeper()
             operand = self._signed()
+            self.depth -= 1
             return s.Unary(self.span_from(start), operator.word, operand)
         return self._zoned()
 
@@ -181,7 +185,10 @@ class ExpressionReader(PrimaryReader):
         undecided = self.undecided
         if start == self.undecided_primary:
             self.undecided += 1
-        value = self._dereferences(start, self.primary())
+        self.deeper()
+        value = self.primary()
+        self.depth -= 1
+        value = self._dereferences(start, value)
         self.undecided = undecided
         return value
 

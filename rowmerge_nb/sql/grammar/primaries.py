@@ -388,7 +388,8 @@ class PrimaryReader(Reader):
     def _call(self, start: int) -> s.Expression:
         name = self.identifier().value
         self.expect("(")
-        star, distinct, undecided = False, False, self.undecided
+        star, distinct = False, False
+        undecided, depth = self.undecided, self.depth
         arguments: tuple[s.Expression, ...] = ()
         order_by: tuple[s.SortItem, ...] = ()
         if self.token.word == "*":
@@ -405,6 +406,7 @@ class PrimaryReader(Reader):
                 if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
                     raise
                 self.give_up(start + 1)
+                self.depth = depth
                 return s.Name(self.tokens[start].span, (Identifier(name, self.tokens[start].span),))
             order_by = self.accept_order_by()
         self.expect(")")
@@ -498,6 +500,7 @@ class PrimaryReader(Reader):
             self.note("<type>")
             self.fail()
         word = self.identifier().value
+        self.deeper()
         modern = ""
         if word == "double" and self.token.word == "PRECISION":
             self.take()
@@ -508,6 +511,7 @@ class PrimaryReader(Reader):
         if word in {"time", "timestamp"} and self.accept("WITH", "WITHOUT"):
             self.expect("TIME")
             self.expect("ZONE")
+        self.depth -= 1
         span = self.span_from(start)
         modern = modern or span.of(self.text)
         while self.accept("ARRAY"):

@@ -24,6 +24,7 @@ class QueryReader(ExpressionReader):
     def query(self) -> s.QueryNode:
         """Read ``[WITH ...] body [ORDER BY] [OFFSET] [LIMIT]``."""
         start = self.index
+        self.deeper()
         named: tuple[s.NamedQuery, ...] = ()
         recursive = False
         if self.token.word == "WITH":
@@ -35,7 +36,9 @@ class QueryReader(ExpressionReader):
         elif self.token.word not in _PRIMARY:
             self.note("<query>")
             self.fail()
-        return self._without_with(start, named, recursive=recursive)
+        query = self._without_with(start, named, recursive=recursive)
+        self.depth -= 1
+        return query
 
     def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
         body = self._body()
@@ -116,7 +119,9 @@ class QueryReader(ExpressionReader):
         if word == "VALUES":
             rows = self.expressions()
             return s.Values(self.span_from(start), rows)
+        self.deeper()
         query = self._without_with(start + 1)
+        self.depth -= 1
         self.expect(")")
         return query
 
@@ -206,9 +211,11 @@ class QueryReader(ExpressionReader):
     def relation(self) -> s.Relation:
         """Read a relation with its joins; an ON that is left over belongs to the MERGE around it."""
         start = self.index
+        self.deeper()
         left = self._sampled()
         while (joined := self._join(start, left)) is not None:
             left = joined
+        self.depth -= 1
         return left
 
     def _join(self, start: int, left: s.Relation) -> s.Relation | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.statements import Identifier, Span, TableName
 from rowmerge_nb.sql.tokens import RESERVED, Kind, Token, tokenize
 
@@ -67,6 +69,17 @@ class Reader:
         self._expected: set[str] = set()
         self.undecided = 0
         self.undecided_primary = -1
+        self.depth = 0
+
+    def deeper(self) -> None:
+        """One thing begins within another; who calls this takes one off ``depth`` at its end.
+
+        Raises:
+            ParseError: more stand within one another than can be read.
+        """
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise too_deep()
 
     # -- looking --------------------------------------------------------------------------------------------------
 
@@ -99,7 +112,7 @@ class Reader:
         """Is the next token one of these words or symbols? They are remembered as possible if not."""
         if self.token.word in words:
             return True
-        self.note(*(f"'{word}'" for word in words))
+        self.note(*_labels(words))
         return False
 
     def accept(self, *words: str) -> Token | None:
@@ -247,6 +260,11 @@ class Reader:
             near = difflib.get_close_matches(token.word, [word for word in words if word.isalpha()], n=1)
             return f"Did you mean {near[0]}?" if near else None
         return None
+
+
+@cache
+def _labels(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"'{word}'" for word in words)
 
 
 def _closing(tokens: Sequence[Token]) -> dict[int, int]:
