@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import sys
 import threading
 import uuid
 from collections.abc import Mapping
@@ -58,8 +57,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.statements import Statement
 
 __all__ = ["Engine", "TableInfo"]
-
-RECURSION = 20_000
 
 _RUNS: Final[Mapping[type[Analysis], Any]] = {
     MergeAnalysis: MergeRun,
@@ -325,7 +322,7 @@ class Engine:
 
         try:
             options.step("parse")
-            with _deep_nesting(), _interruptible("parse"):
+            with _interruptible("parse"):
                 statement = parse(text, dialect=options.dialect)
             if not options.dry_run and not isinstance(statement, Explain):
                 # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
@@ -351,7 +348,7 @@ class Engine:
             with self._adopt():
                 options.step("analyze")
                 try:
-                    with _deep_nesting(), _interruptible("analyze"):
+                    with _interruptible("analyze"):
                         analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
                 except BaseException:
                     with suppress(Exception):
@@ -425,25 +422,11 @@ class Engine:
 
 
 @contextmanager
-def _deep_nesting() -> Iterator[None]:
-    """Give recursive readers more room than Python's default; what is nested deeper still is refused with a sentence."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, RECURSION))
-    try:
-        yield
-    except RecursionError:
-        msg = "The statement is nested too deeply to be read"
-        raise ParseError(msg, line=1, column=1, hint="Split it, or use IN lists and subqueries instead of long chains.") from None
-    finally:
-        sys.setrecursionlimit(before)
-
-
-@contextmanager
 def _interruptible(step: str) -> Iterator[None]:
     """Turn an interrupt, and what a connector raises while a statement is analyzed, into errors of ours."""
     try:
         yield
-    except (RowMergeError, RecursionError):
+    except RowMergeError:
         raise
     except KeyboardInterrupt as interrupt:
         msg = "The statement was interrupted"

@@ -23,6 +23,7 @@ from rowmerge_nb.sql.definitions import (
     show,
     truncate,
 )
+from rowmerge_nb.sql.depth import room
 from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.queries import QueryAnalyzer
 from rowmerge_nb.sql.row_changes import analyze_delete, analyze_update
@@ -53,7 +54,8 @@ def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMEN
     """
     del dialect
     context = Context(statement.text, tables, era)
-    return _ANALYZERS[type(statement)](context, statement)
+    with room():
+        return _ANALYZERS[type(statement)](context, statement)
 
 
 def _query(context: Context, statement: st.Statement) -> a.Analysis:

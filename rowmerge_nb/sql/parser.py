@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.depth import check_tree, room
 from rowmerge_nb.sql.grammar.definitions import DefinitionReader, read_type
 from rowmerge_nb.sql.tokens import Kind, tokenize
 
@@ -50,6 +51,8 @@ _STATEMENTS: Final = [
     "USE",
     "WITH",
 ]
+_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+"""What CREATE and DROP can be about besides tables."""
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
@@ -93,9 +96,11 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
     'NONE'
     """
-    reader = _StatementReader(text, extended=dialect == "extended")
-    statement = reader.statement()
-    reader.expect_end()
+    with room():
+        reader = _StatementReader(text, extended=dialect == "extended")
+        statement = reader.statement()
+        reader.expect_end()
+        check_tree(statement)
     return statement
 
 
@@ -165,7 +170,9 @@ class _StatementReader(DefinitionReader):
         if self.token.word == "(" and not self.query_follows():
             columns = self.accept_columns()
         else:
+            self.restart()
             self.note("'('")
+        self.note("'WITH'")
         query = self.query()
         return st.Insert(*self.whole(), target, columns, st.Query(*self.whole(), query))
 
@@ -177,6 +184,7 @@ class _StatementReader(DefinitionReader):
                 "EXPLAIN ANALYZE is not supported by this engine", "Run the statement: its report has the numbers."
             )
         self.take()
+        self.note("'('")
         kind, form = "DISTRIBUTED", "TEXT"
         if self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:
             self.take()
@@ -195,7 +203,10 @@ class _StatementReader(DefinitionReader):
         """The explained statement with the text and places of its own, as if it stood alone."""
         place = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
+        self.deeper()
+        self.deeper()
         self.statement()
+        self.depth -= 1
         if self.token.kind is not Kind.END:
             self.fail()
         return parse(self.text[place:end].rstrip(), dialect="extended" if self.extended else "trino")

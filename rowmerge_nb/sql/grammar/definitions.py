@@ -16,6 +16,8 @@ from rowmerge_nb.sql.tokens import Kind
 __all__ = ["DefinitionReader", "read_type"]
 
 _NOT_HERE: Final = {"MATERIALIZED", "FUNCTION", "ROLE", "CATALOG", "BRANCH"}
+_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+"""What CREATE and DROP can be about besides tables."""
 _NOT_SHOWN: Final = {"BRANCHES", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION", "STATS"}
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -62,17 +64,24 @@ class DefinitionReader(MergeReader):
                 "CREATE OR REPLACE TABLE is not supported by this engine", "Write DROP TABLE IF EXISTS before it."
             )
         self.take()
+        self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
         replace = self.accept_all("OR", "REPLACE")
         if replace or self.at("VIEW"):
             return self._create_view(replace=replace)
         if self.accept("SCHEMA"):
             return self._create_schema()
         self.expect("TABLE")
-        if_not_exists = self.accept("IF") is not None
+        if_not_exists = self.token.word == "IF" and self.ahead().word == "NOT"
         if if_not_exists:
-            self.expect("NOT")
+            self.take()
+            self.take()
             self.expect("EXISTS")
+        else:
+            self.note("'IF'")
+        named_if = self.token.word == "IF"
         name = self.table_name()
+        if named_if:
+            self.note("'NOT'")
         aliases, columns = self._create_columns()
         self._refuse_comment()
         properties = self._properties()
@@ -88,6 +97,7 @@ class DefinitionReader(MergeReader):
     def _create_as(
         self, name: st.TableName, aliases: tuple[st.Identifier, ...], properties: dict[str, Any], if_not_exists: bool
     ) -> st.CreateTable:
+        self.note("'('", "'WITH'")
         tree = self.query()
         with_data = True
         if self.accept("WITH"):
@@ -106,13 +116,15 @@ class DefinitionReader(MergeReader):
             self.expect(")")
             return aliases, ()
         columns = [self._column()]
+        self.restart()
         while self.accept(","):
             columns.append(self._column())
+            self.restart()
         self.expect(")")
         return (), tuple(columns)
 
     def _column(self) -> st.ColumnDefinition:
-        if self.token.word == "LIKE":
+        if self.at("LIKE"):
             self._refuse_statement(
                 "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
             )
@@ -132,7 +144,7 @@ class DefinitionReader(MergeReader):
         return st.ColumnDefinition(name, kind, nullable)
 
     def _refuse_comment(self) -> None:
-        if self.token.word == "COMMENT":
+        if self.at("COMMENT"):
             self._refuse_statement("Comments of tables and columns are not supported by this engine", "Leave the COMMENT out.")
 
     def _properties(self) -> dict[str, Any]:
@@ -146,6 +158,7 @@ class DefinitionReader(MergeReader):
             self.expect("=")
             if name.value in properties:
                 self.error(f"Duplicate property: {name.value}", name.span)
+            self.note("'DEFAULT'")
             properties[name.value] = self._property_value(self.expression())
             self.property_spans[name.value] = name.span
             if not self.accept(","):
@@ -171,8 +184,14 @@ class DefinitionReader(MergeReader):
         if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_HERE:
             self._refuse_statement(f"The statement DROP {self.ahead().word} is not supported by this engine")
         self.take()
+        self.note(*(f"'{word}'" for word in _CREATED))
         what = self.expect("SCHEMA", "TABLE", "VIEW").word
-        if_exists = self.accept_all("IF", "EXISTS")
+        if_exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
+        if if_exists:
+            self.take()
+            self.take()
+        else:
+            self.note("'IF'")
         name = self.table_name()
         if what == "TABLE":
             return st.DropTable(*self.whole(), name, if_exists)
