@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type, decimal_of, parse_type
-from rowmerge_nb.sql.function_table import AGGREGATES, FRAGMENTS, SCALARS, WINDOWS
+from rowmerge_nb.sql.function_tables import AGGREGATES, FRAGMENTS, SCALARS, WINDOWS
 from rowmerge_nb.sql.types import can_coerce, common_type, is_numeric
 
 if TYPE_CHECKING:
