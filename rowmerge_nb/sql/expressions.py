@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rowmerge_nb.spi.types import Type
@@ -24,6 +24,7 @@ __all__ = [
     "Typed",
     "Variable",
     "Windowed",
+    "Written",
     "children",
     "fail",
     "is_deterministic",
@@ -69,6 +70,21 @@ class Apply(Typed):
     name: str
     arguments: tuple[Typed, ...]
     detail: Any = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """How an operation is printed that has neither an operator nor a template: the detail of an `Apply` named ``"written"``.
+
+    Args:
+        name: what it is.
+        key: what tells it from others of its name: two of the same name and key mean the same.
+        write: gives Spark SQL for what writes a failure (Trino's code, then the parts of the message) and the arguments' texts.
+    """
+
+    name: str
+    key: Any
+    write: Callable[..., str] = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -250,8 +266,8 @@ def is_deterministic(node: Typed) -> bool:
             return False
         if (
             isinstance(part, Apply)
-            and part.name == "function"
-            and (not part.detail.deterministic or part.detail.name in _VOLATILE)
+            and part.name in {"function", "written"}
+            and (part.detail.name in _VOLATILE or not getattr(part.detail, "deterministic", True))
         ):
             return False
     return True

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.call_analyzer import Place
 from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
 from rowmerge_nb.sql.scope import Scope, ScopeField
 from rowmerge_nb.sql.spark import print_spark
-from rowmerge_nb.sql.types import common_type
+from rowmerge_nb.sql.types import common_type, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -277,10 +277,10 @@ class RelationAnalyzer:
             common = common_type(a.type, b.type)
             if common is None:
                 self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {a.type} = {b.type}", name.span)
-            pair = [self._coerced(f, common) for f in (a, b)]
+            pair = [self._coerced(f, instant(common)) for f in (a, b)]
             conditions.append(print_spark(e.Apply(BOOLEAN, "=", (pair[0], pair[1]))))
             used |= {a.symbol, b.symbol}
-            shared.append((name, common, pair))
+            shared.append((name, instant(common), pair))
         rest = tuple(f for f in (*left.fields, *right.fields) if f.symbol not in used)
         keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, kind) for name, kind, _ in shared)
         chosen = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.casts import cast, store
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_numeric, spark_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_numeric, is_zoned, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,6 +214,9 @@ class _Printer:
             return self._fill(overload.spark, texts, node.type)
         return e.once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
 
+    def written(self, node: e.Apply) -> str:
+        return e.once(lambda *texts: node.detail.write(self.failure, *texts), *self.all(node.arguments))
+
     def _fill(self, template: str, texts: list[str], kind: Type) -> str:
         def filled(match: re.Match[str]) -> str:
             name = match.group(1)
@@ -283,6 +286,9 @@ def _constant(kind: Type, value: str | None) -> str:
     if is_integer(kind):
         text = f"{value}{_SUFFIX[kind.base]}"
         return f"({text})" if value.startswith("-") else text
+    if is_zoned(kind):
+        moment, zone = value.rsplit(" ", 1)
+        return f"named_struct('instant', TIMESTAMP'{moment}', 'zone', {e.text_literal(zone)})"
     writer = _CONSTANTS.get(kind.base)
     return writer(kind, value) if writer else f"CAST({e.text_literal(value)} AS {spark_type(kind)})"
 
@@ -383,4 +389,5 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "cast": _Printer.cast,
     "try": _Printer.tried,
     "function": _Printer.function,
+    "written": _Printer.written,
 }
