@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.action import fragments_and_records
-from rowmerge_nb.engine.edge import conform
+from rowmerge_nb.engine.edge import conform, shown_zones
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import sum_up
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
@@ -92,7 +92,8 @@ class TableRun(StatementRun):
             return None
         table = self._collect(self.plan)
         columns = [
-            conform(column.combine_chunks(), f.type.arrow) for column, f in zip(table.columns, analysis.fields, strict=True)
+            shown_zones(conform(column.combine_chunks(), f.type.arrow), f.type)
+            for column, f in zip(table.columns, analysis.fields, strict=True)
         ]
         names = [field.name or f"_col{i}" for i, field in enumerate(analysis.fields)]
         return pa.Table.from_arrays(columns, names=names)

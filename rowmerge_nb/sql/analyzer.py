@@ -8,14 +8,14 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql import analysis as a
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql.context import Context
 from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.queries import QueryAnalyzer
-from rowmerge_nb.sql.types import common_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +52,16 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
         a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
         for i, f in enumerate(result.fields)
     )
-    return a.QueryAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), result.spark, fields)
+    # Spark gives no intervals of months out: they travel as the text that shows them.
+    spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
+    return a.QueryAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields)
+
+
+def _travelling(kind: Type) -> Type:
+    if kind == INTERVAL_YEAR:
+        return VARCHAR
+    inner = tuple(_travelling(part) if isinstance(part, Type) else part for part in kind.parameters)
+    return Type(kind.base, inner, kind.fields)
 
 
 def _explain(context: Context, statement: st.Statement) -> a.Analysis:
@@ -175,11 +184,13 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
                     "DUPLICATE_COLUMN_NAME", f"Column name '{column.name.value}' specified more than once", column.name.span
                 )
             names.add(column.name.value)
+            _check_carried(context, column.name.value, column.type, column.name.span)
         return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None
     result = QueryAnalyzer(context).query(statement.query.tree)
     columns = _query_columns(context, statement, result)
+    kinds = tuple(instant(field.type) for field in result.fields)
     items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
-    text = f"SELECT {items} FROM ({result.spark})"
+    text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
     return columns, text if statement.with_data else f"{text} LIMIT 0"
 
 
@@ -204,8 +215,19 @@ def _query_columns(context: Context, statement: st.CreateTable, result: QueryRes
                 "COLUMN_TYPE_UNKNOWN", f"Column type is unknown at position {number + 1}", place, "Write CAST(NULL AS type)."
             )
         names.add(name.lower())
+        _check_carried(context, name, _stored(field.type), place)
         columns.append(ColumnMetadata(name, _stored(field.type)))
     return tuple(columns)
+
+
+def _check_carried(context: Context, name: str, kind: Type, place: st.Span) -> None:
+    """A table holds everything but intervals, and no parts of a second below the microsecond."""
+    fine = too_precise(kind)
+    if fine is not None:
+        said = f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more"
+        context.error("NOT_SUPPORTED", said, place, f"Write {fine.base} with a precision of 6 at most.")
+    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
+        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", place)
 
 
 def _stored(kind: Type) -> Type:

@@ -214,7 +214,7 @@ def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) ->
     """
     pieces: list[str] = []
     java = ""
-    for token in (*tokens, None):
+    for token in (*_joined(tokens), None):
         simple = _java(token) if token is not None else None
         if simple is not None:
             java += simple
@@ -227,9 +227,21 @@ def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) ->
     return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})" if pieces else f"IF({clock} IS NULL, NULL, '')"
 
 
+def _joined(tokens: tuple[Token, ...]) -> list[Token]:
+    """Literals side by side as one: two that end and begin with quotes would be read as one with a quote in it."""
+    joined: list[Token] = []
+    for token in tokens:
+        if joined and token.field == joined[-1].field == "literal":
+            joined[-1] = Token("literal", text=joined[-1].text + token.text)
+        else:
+            joined.append(token)
+    return joined
+
+
 def _java(token: Token) -> str | None:
     if token.field == "literal":
-        return re.sub(r"([^\W\d_]+|[\[\]{}#])", r"'\1'", token.text.replace("'", "''"))
+        quoted = token.text.replace("'", "''")
+        return f"'{quoted}'" if re.search(r"[^\W\d_]|[\[\]{}#']", token.text) else quoted
     if token.field == "fraction":
         return "S" * token.width if token.width <= 9 else None
     java = _JAVA.get(token.field)

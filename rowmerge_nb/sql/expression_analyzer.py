@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, INTEGER, UNKNOWN, Type, array_of, row_of
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, row_of
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
@@ -21,6 +21,7 @@ from rowmerge_nb.sql.types import (
     INTERVAL_YEAR,
     arithmetic_type,
     as_decimal,
+    can_coerce,
     cast_type,
     common_type,
     instant,
@@ -193,7 +194,17 @@ class ExpressionAnalyzer(CallAnalyzer):
             return e.Constant(result, None)
         if is_numeric(left.type) and is_numeric(right.type):
             left, right = self._alike(left, right, result)
+        elif result == INTERVAL_DAY and left.type not in (INTERVAL_DAY, INTERVAL_YEAR) and node.operator == "-":
+            left, right = self.comparable((left, right), common_type(left.type, right.type) or left.type)
+        elif node.operator in "*/":
+            left, right = (self._factor(part, node.operator) for part in (left, right))
         return e.Apply(result, "arithmetic", (left, right), node.operator)
+
+    def _factor(self, value: e.Typed, operator: str) -> e.Typed:
+        """What an interval is multiplied with or divided by: bigint or double."""
+        if not is_numeric(value.type):
+            return value
+        return self.coerce(value, BIGINT if operator == "*" and can_coerce(value.type, BIGINT) else DOUBLE)
 
     def _alike(self, left: e.Typed, right: e.Typed, result: Type) -> tuple[e.Typed, e.Typed]:
         """Operands as the operator wants them: decimals keep their own precision, other numbers become the result's type."""
@@ -409,6 +420,8 @@ _FIELDS: Final = frozenset(
         "hour",
         "minute",
         "second",
+        "timezone_hour",
+        "timezone_minute",
     ]
 )
 

@@ -19,7 +19,7 @@ from rowmerge_nb.spi.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "INTERVAL_DAY",
@@ -31,6 +31,7 @@ __all__ = [
     "cast_type",
     "common_type",
     "common_type_of",
+    "exact_precision",
     "instant",
     "is_exact",
     "is_float",
@@ -38,6 +39,7 @@ __all__ = [
     "is_numeric",
     "is_text",
     "is_zoned",
+    "parts_of",
     "spark_type",
     "too_precise",
     "varchar_of",
@@ -118,10 +120,16 @@ def too_precise(kind: Type) -> Type | None:
     >>> str(too_precise(Type("array", (Type("timestamp", (9,)),)))), too_precise(Type("timestamp", (6,)))
     ('timestamp(9)', None)
     """
-    if kind.base in {"time", "timestamp", "timestamp with time zone"}:
-        return kind if kind.parameters and kind.parameters[0] > MOST_MICROSECONDS else None
-    inner = (too_precise(part) for part in kind.parameters if isinstance(part, Type))
-    return next((part for part in inner if part is not None), None)
+    moments = (part for part in parts_of(kind) if part.base in {"time", "timestamp", "timestamp with time zone"})
+    return next((part for part in moments if part.parameters and part.parameters[0] > MOST_MICROSECONDS), None)
+
+
+def parts_of(kind: Type) -> Iterator[Type]:
+    """Give a type and all types inside of it."""
+    yield kind
+    for part in kind.parameters:
+        if isinstance(part, Type):
+            yield from parts_of(part)
 
 
 def is_integer(kind: Type) -> bool:
@@ -257,16 +265,27 @@ def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
     return _temporal_result(operator, left, right)
 
 
-def _decimal_result(operator: str, left: Type, right: Type) -> Type:
+def exact_precision(operator: str, left: Type, right: Type) -> int:
+    """Give the digits that the result of an operation on decimals can need: more than 38 of them may overflow.
+
+    >>> exact_precision("*", decimal_of(20, 2), decimal_of(20, 2))
+    40
+    """
     (p1, s1), (p2, s2) = left.parameters, right.parameters
     scale = max(s1, s2)
     if operator == "*":
-        return decimal_of(min(MAX_PRECISION, p1 + p2), min(MAX_PRECISION, s1 + s2))
+        return int(p1 + p2)
     if operator == "/":
-        return decimal_of(min(MAX_PRECISION, max(p1 + s2 + max(s2 - s1, 0), scale)), scale)
+        return int(max(p1 + s2 + max(s2 - s1, 0), scale))
     if operator == "%":
-        return decimal_of(min(MAX_PRECISION, max(min(p1 - s1, p2 - s2) + scale, 1)), scale)
-    return decimal_of(min(MAX_PRECISION, max(p1 - s1, p2 - s2) + scale + 1), scale)
+        return int(max(min(p1 - s1, p2 - s2) + scale, 1))
+    return int(max(p1 - s1, p2 - s2) + scale + 1)
+
+
+def _decimal_result(operator: str, left: Type, right: Type) -> Type:
+    scales = (left.parameters[1], right.parameters[1])
+    scale = min(MAX_PRECISION, sum(scales)) if operator == "*" else max(scales)
+    return decimal_of(min(MAX_PRECISION, exact_precision(operator, left, right)), scale)
 
 
 def _temporal_result(operator: str, left: Type, right: Type) -> Type | None:
