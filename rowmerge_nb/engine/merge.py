@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowmerge_nb.engine.action import fragments_and_records
-from rowmerge_nb.engine.blame import blame
+from rowmerge_nb.engine.blame import blame, place_of_message
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
@@ -231,8 +231,17 @@ class MergeRun(StatementRun):
                 expression, words = found
                 span = expression.span
                 error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
+            else:
+                span = place_of_message(error.code, error.message, self._placed())
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
+
+    def _placed(self) -> list[tuple[str, Span]]:
+        """Give the statement's expressions in Spark SQL, and where they were written."""
+        written = [self.analysis.on]
+        for clause in self.analysis.clauses:
+            written += [part for part in (clause.condition, *clause.values) if part is not None]
+        return [(part.spark, part.span) for part in written] + list(self.analysis.placed)
 
     def _failed(self, error: RowMergeError) -> Trace:
         """Roll back, and tell what had happened."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.action import fragments_and_records
+from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.edge import conform, shown_zones
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import sum_up
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import Trace
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.planner import plan_insert, plan_query
 from rowmerge_nb.plan.rules import spark_text
@@ -63,6 +64,8 @@ class TableRun(StatementRun):
             self.transaction.commit()
         except BaseException as failure:
             error = self.error_of(failure, "run")
+            if error.line is None:
+                _place(error, failure, self.analysis)
             fact = self.roll_back()
             self.failure = replace(self._trace("failed"), error=error_record(error, (fact,)))
             raise error from failure
@@ -199,3 +202,10 @@ class TableRun(StatementRun):
             notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
             seconds=dict(self.seconds),
         )
+
+
+def _place(error: RowMergeError, failure: BaseException, analysis: Analysis) -> None:
+    """Say which expression a run-time error comes from."""
+    span = place_of(failure, analysis.placed) or place_of_message(error.code, error.message, analysis.placed)
+    if span is not None:
+        error.line, error.column, error.length = span.line, span.column, span.end - span.start

@@ -263,19 +263,22 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
         raise ValueError(msg)
     if base == "decimal":
         precision, scale = (*numbers, 0)[:2] if numbers else (38, 0)
-        if not (1 <= precision <= 38 and 0 <= scale <= precision):
-            msg = f"DECIMAL precision must be in range [1, 38] and scale in [0, precision]: {text}"
+        if not 1 <= precision <= 38:
+            msg = f"DECIMAL precision must be in range [1, 38]: {precision}"
+            raise ValueError(msg)
+        if scale > precision:
+            msg = f"DECIMAL scale must be in range [0, precision ({precision})]: {scale}"
             raise ValueError(msg)
         return decimal_of(precision, scale)
     if base == "char" and not numbers:
         return CHAR
     if base == "char" and not 0 <= numbers[0] <= _LONGEST_CHAR:
-        msg = f"CHAR length must be in range [0, {_LONGEST_CHAR}]: {text}"
+        msg = f"CHAR length must be in range [0, {_LONGEST_CHAR}], got {numbers[0]}"
         raise ValueError(msg)
     if base in _WITH_PRECISION:
         numbers = numbers or (_DEFAULT_PRECISION,)
         if numbers[0] > _MOST_PRECISION:
-            msg = f"{base.upper()} precision must be in range [0, {_MOST_PRECISION}]: {text}"
+            msg = f"{base.upper()} precision must be in range [0, {_MOST_PRECISION}]: {numbers[0]}"
             raise ValueError(msg)
     return Type(base, numbers)
 

@@ -54,7 +54,7 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
     )
     # Spark gives no intervals of months out: they travel as the text that shows them.
     spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
-    return a.QueryAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields)
+    return a.QueryAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields, placed=tuple(context.placed))
 
 
 def _travelling(kind: Type) -> Type:
@@ -110,7 +110,8 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
         context.error("TYPE_MISMATCH", said, place)
     spark = _inserted(target.columns, columns, result)
-    return a.InsertAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), target, spark)
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, placed=tuple(context.placed))
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
@@ -172,7 +173,7 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
     columns, spark = _created(context, statement)
     metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
     bindings = tuple(context.bindings.values())
-    return a.CreateTableAnalysis(statement.text, bindings, tuple(context.notices), name, metadata, exists, spark)
+    return a.CreateTableAnalysis(statement.text, bindings, tuple(context.notices), name, metadata, exists, spark, placed=tuple(context.placed))
 
 
 def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None]:

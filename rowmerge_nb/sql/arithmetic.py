@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.casts_moments import from_micros, instant_of, micros, rounded, with_zone, zone_of
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, exact_precision, is_float, is_integer, is_numeric, is_zoned, spark_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, MAX_PRECISION, exact_precision, is_float, is_integer, is_numeric, is_zoned, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,10 +92,17 @@ def _division(
         negated = _checked(node, f"try_subtract(CAST(0 AS {name}), {left})", raw, fail, safe=safe)
         return e.once(lambda b: f"IF({b} = -1, {negated}, CAST({left} div {b} AS {name}))", guarded)
     plain = f"CAST({left} / {guarded} AS {name})"
-    if exact_precision("/", *(part.type for part in node.arguments)) <= node.type.parameters[0] or raw is None:
+    if raw is None or not _may_overflow([part.type.parameters for part in node.arguments], node.type):
         return plain
     tried = _checked(node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe)
     return tried if safe else e.once(lambda b: f"IF({b} = 0, {left} / {b}, {tried})", right)
+
+
+def _may_overflow(kinds: Sequence[tuple[int, int]], result: Type) -> bool:
+    """Can a quotient have too many digits, for Trino's result type or for Spark's own, which it is computed in?"""
+    (p1, s1), (p2, s2) = kinds
+    needed = p1 + s2 + max(s2 - s1, 0)
+    return needed > result.parameters[0] or p1 - s1 + s2 + max(6, s1 + p2 + 1) > MAX_PRECISION
 
 
 def negation(node: e.Apply, text: str, raw: str | None, fail: Callable[..., str], *, safe: bool) -> str:

@@ -211,6 +211,29 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
+    made = _nested_value(text, source, target, safe)
+    if not safe or made == text:
+        return made
+    # One part that cannot be cast makes the whole NULL.
+    return once(lambda value: f"IF({_lost(text, value, source, target)}, NULL, {value})", made)
+
+
+def _lost(before: str, after: str, source: Type, target: Type) -> str:
+    """Has a part become NULL that was not?"""
+    if source.base == "array":
+        return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
+    if source.base == "map":
+        values = f"zip_with(map_values({before}), map_values({after}), (x, y) -> x IS NOT NULL AND y IS NULL)"
+        return f"exists({values}, z -> z)"
+    pairs = zip(_field_names(source), _field_names(target), strict=True)
+    return " OR ".join(f"({before}.{quote(a)} IS NOT NULL AND {after}.{quote(b)} IS NULL)" for a, b in pairs)
+
+
+def _field_names(kind: Type) -> list[str]:
+    return [name or f"field{i}" for i, name in enumerate(kind.fields)]
+
+
+def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
     if source.base == "array":
         inner = cast("x", source.parameters[0], target.parameters[0], safe=safe)
         return text if inner == "x" else f"transform({text}, x -> {inner})"
@@ -219,8 +242,7 @@ def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
         value = cast("v", source.parameters[1], target.parameters[1], safe=safe)
         with_keys = text if key == "k" else f"transform_keys({text}, (k, v) -> {key})"
         return with_keys if value == "v" else f"transform_values({with_keys}, (k, v) -> {value})"
-    old = [name or f"field{i}" for i, name in enumerate(source.fields)]
-    new = [name or f"field{i}" for i, name in enumerate(target.fields)]
+    old, new = _field_names(source), _field_names(target)
     parts = [
         f"{text_literal(name)}, {cast(f'{text}.{quote(before)}', a, b, safe=safe)}"
         for name, before, a, b in zip(new, old, source.parameters, target.parameters, strict=True)

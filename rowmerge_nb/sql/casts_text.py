@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.casts_moments import UTC_NAMES, from_micros, local, micros, precision_of, rounded, with_zone, zone_of
-from rowmerge_nb.sql.expressions import fail, text_literal
+from rowmerge_nb.sql.expressions import fail, groups, text_literal
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, instant, is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
@@ -114,35 +114,42 @@ def _to_time(text: str, source: Type, target: Type, safe: bool) -> str:
 
 def _to_timestamp(text: str, source: Type, target: Type, safe: bool) -> str:
     """A zone in the text is read and left aside, as Trino does."""
-    parsed = _parsed(text, "")
-    number = f"{micros(parsed, target)} + {_fraction(_clock(text), target)}"
-    tried = f"IF(trim({text}) RLIKE {_MOMENT}, {from_micros(number, target)}, NULL)"
-    return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", text))
+
+    def write(found: list[str]) -> str:
+        day, clock, _ = found
+        parsed = f"try_cast(concat({day}, ' ', {_seconds(clock)}) AS TIMESTAMP_NTZ)"
+        return from_micros(f"{micros(parsed, target)} + {_fraction(clock, target)}", target)
+
+    return _moment(text, write, safe)
 
 
 def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
-    zone = f"coalesce(nullif(regexp_extract(trim({text}), {_MOMENT}, 3), ''), 'UTC')"
-    parsed = _parsed(text, f", ' ', {zone}").replace("TIMESTAMP_NTZ", "TIMESTAMP")
-    number = f"{micros(parsed, instant(target))} + {_fraction(_clock(text), target)}"
-    moment = f"IF(trim({text}) RLIKE {_MOMENT}, {from_micros(number, instant(target))}, NULL)"
-    tried = with_zone(moment, canonical_zone(zone)) if is_zoned(target) else moment
+    kind = instant(target)
+
+    def write(found: list[str]) -> str:
+        day, clock, written = found
+        zone = f"coalesce(nullif({written}, ''), 'UTC')"
+        parsed = f"try_cast(concat({day}, ' ', {_seconds(clock)}, ' ', {zone}) AS TIMESTAMP)"
+        moment = from_micros(f"{micros(parsed, kind)} + {_fraction(clock, target)}", kind)
+        return with_zone(moment, canonical_zone(zone)) if is_zoned(target) else moment
+
+    return _moment(text, write, safe)
+
+
+def _moment(text: str, write: Callable[[list[str]], str], safe: bool) -> str:
+    trimmed = f"trim({text})"
+    tried = f"IF({trimmed} RLIKE {_MOMENT}, {groups(trimmed, _MOMENT, 3, write)}, NULL)"
     return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", text))
 
 
-def _clock(text: str) -> str:
-    return f"regexp_extract(trim({text}), {_MOMENT}, 2)"
+def _seconds(clock: str) -> str:
+    """A clock without decimals: Spark takes no more than six."""
+    return f"coalesce(nullif(substring_index({clock}, '.', 1), ''), '00:00')"
 
 
-def _parsed(text: str, zone: str) -> str:
-    """Date and whole seconds of a text, read by Spark, which takes no more than six decimals."""
-    day = f"regexp_extract(trim({text}), {_MOMENT}, 1)"
-    clock = f"coalesce(nullif(regexp_extract({_clock(text)}, '^[^.]*', 0), ''), '00:00')"
-    return f"try_cast(concat({day}, ' ', {clock}{zone}) AS TIMESTAMP_NTZ)"
-
-
-def _fraction(text: str, target: Type) -> str:
+def _fraction(clock: str, target: Type) -> str:
     """The microseconds that the decimals of a second make, rounded to the target's precision."""
-    digits = f"substring(regexp_extract({text}, '[.]([0-9]+)', 1), 1, {_MOST_FRACTION})"
+    digits = f"substring(regexp_extract({clock}, '[.]([0-9]+)', 1), 1, {_MOST_FRACTION})"
     exact = f"round(CAST(concat('0.0', {digits}) AS DECIMAL(38,{_MOST_FRACTION + 1})) * 10, {precision_of(target)})"
     return f"CAST({exact} * 1000000 AS BIGINT)"
 

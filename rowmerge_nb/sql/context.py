@@ -34,6 +34,8 @@ class Context:
         self.symbols = Symbols()
         self.bindings: dict[str, TableBinding] = {}
         self.notices: list[Notice] = []
+        self.placed: list[tuple[str, Span]] = []
+        """Spark SQL of expressions, and where the user wrote them: by these run-time errors find their places."""
 
     def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
         """Raise an AnalysisError at a place; without one it has no position."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.casts_moments import with_zone
 from rowmerge_nb.sql.casts_text import canonical_zone
-from rowmerge_nb.sql.expressions import text_literal
+from rowmerge_nb.sql.expressions import groups, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +84,8 @@ class _Fields:
 
     def __init__(self, tokens: tuple[Token, ...], text: str) -> None:
         self.whole = text
+        self.found: list[str] = []
+        """What stands for the groups of the regular expression."""
         self.parts = tuple(_expression(token) for token in tokens)
         groups = [f"({part})" if token.field != "literal" else part for token, part in zip(tokens, self.parts, strict=True)]
         self.regex = text_literal(f"^{''.join(groups)}$")
@@ -98,7 +100,7 @@ class _Fields:
         return field in self.places
 
     def text(self, field: str) -> str:
-        return f"regexp_extract({self.whole}, {self.regex}, {self.places[field][0]})"
+        return self.found[self.places[field][0] - 1]
 
     def number(self, field: str, default: str) -> str:
         return f"CAST({self.text(field)} AS INT)" if field in self else default
@@ -115,6 +117,19 @@ def parsing(tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, p
         zoned: give a timestamp that carries the zone that the text names, UTC where it names none; otherwise a wall clock.
     """
     fields = _Fields(tokens, text)
+
+    def write(found: list[str]) -> str:
+        fields.found = found
+        return _checked(fields, fail, pivot, zoned=zoned)
+
+    refused = fail(_CODE, malformed(fields.parts, text))
+    count = sum(token.field != "literal" for token in tokens)
+    value = groups(text, fields.regex, count, write)
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN NOT {text} RLIKE {fields.regex} THEN {refused} ELSE {value} END"
+
+
+def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bool) -> str:
+    """The value that the fields make, once they are within their ranges."""
     year = _year(fields, pivot)
     day, checks = _day(fields, year)
     hour, half = _hour(fields)
@@ -129,8 +144,7 @@ def parsing(tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, p
             name, low, high = _RANGES[field]
             checks.append(_out_of_range(fields, fields.number(field, ""), name, str(low), high))
     checked = "".join(f"WHEN {condition} THEN {fail(_CODE, *message)} " for condition, message in checks)
-    refused = fail(_CODE, malformed(fields.parts, text))
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN NOT {text} RLIKE {fields.regex} THEN {refused} {checked}ELSE {moment} END"
+    return f"CASE {checked}ELSE {moment} END" if checked else moment
 
 
 def _out_of_range(fields: _Fields, number: str, name: str, low: str, high: str) -> tuple[str, tuple[str, ...]]:

@@ -159,7 +159,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         if node.word == "CURRENT_DATE":
             return self.call("current_date", DATE)
         if node.word in _CLOCKS:
-            return self.call(node.word.lower(), Type(_CLOCKS[node.word], (3,)))
+            kind = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
+            self._check_precision(kind, kind, node)
+            return self.call(node.word.lower(), kind)
         self.refuse(f"{node.word} is not supported by this engine", node)
 
     def _parameter(self, _node: s.Parameter) -> e.Typed:

@@ -27,6 +27,7 @@ __all__ = [
     "Written",
     "children",
     "fail",
+    "groups",
     "is_deterministic",
     "once",
     "quote",
@@ -227,6 +228,25 @@ def once(write: Callable[..., str], *texts: str) -> str:
         if name != text:
             body = f"transform(array({text}), {name} -> {body})[0]"
     return body
+
+
+def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str]) -> str:
+    """Write Spark SQL over the groups of a regular expression that matches a text, which is matched once for all of them.
+
+    Args:
+        text: the text.
+        regex: the expression, as a Spark SQL literal, whose last group alone may match a text with the character U+001F.
+        count: how many groups it has.
+        write: makes the text out of the groups' texts; a group that matched nothing is empty.
+
+    >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
+    "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"
+    """
+    marks = "\\u001F".join(f"${number}" for number in range(1, count + 1))
+    parts = f"split(regexp_replace({text}, {regex}, '{marks}'), '\\u001F', {count})"
+    if "(SELECT " in text:
+        return write([f"{parts}[{place}]" for place in range(count)])
+    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{place}]' for place in range(count)])})[0]"
 
 
 def fail(code: str, *message: str) -> str:

@@ -389,23 +389,43 @@ _ISO: Final = (
 )
 
 
+_ISO_DAY: Final = "^[0-9]+(-[0-9][0-9]?)?(-[0-9][0-9]?)?"
+
+
+def _iso_refusal(text: str) -> str:
+    """Say what is wrong with a text: a day or a month that there is not, or where it stops being ISO 8601."""
+    parts = f"split(regexp_extract({text}, '{_ISO_DAY}', 0), '-')"
+    year, month, day = (f"CAST(get({parts}, {i}) AS INT)" for i in range(3))
+    first = f"try_to_date(concat(lpad({year}, 4, '0'), '-', {month}, '-01'), 'yyyy-M-dd')"
+    wrong = f"concat('Cannot parse \"', {text}, '\": Value ', CAST({{}} AS STRING), ' for {{}} must be in the range [1,', {{}}, ']')"
+    month_wrong = wrong.format(month, "monthOfYear", "'12'")
+    day_wrong = wrong.format(day, "dayOfMonth", f"CAST(day(last_day({first})) AS STRING)")
+    return (
+        f"CASE WHEN {month} NOT BETWEEN 1 AND 12 THEN {month_wrong} WHEN {day} NOT BETWEEN 1 AND day(last_day({first})) "
+        f"THEN {day_wrong} ELSE {malformed((*_ISO_DATE, *_ISO_CLOCK), text)} END"
+    )
+
+
+def _or(text: str, default: str) -> str:
+    return f"coalesce(nullif({text}, ''), '{default}')"
+
+
 def _iso_timestamp(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
     if len(values) != 1 or not is_text(values[0].type):
         return None
 
     def write(fail: Callable[..., str], text: str) -> str:
-        def part(number: int, default: str) -> str:
-            found = f"regexp_extract({text}, {e.text_literal(_ISO)}, {number})"
-            return f"IF({found} = '', '{default}', {found})"
+        def made(found: list[str]) -> str:
+            year, month, day, hour, minute, second, fraction, offset = found
+            date = f"concat_ws('-', lpad({year}, 4, '0'), {_or(month, '1')}, {_or(day, '1')})"
+            clock = f"concat_ws(':', {_or(hour, '0')}, {_or(minute, '0')}, {_or(second, '0')})"
+            zone = f"regexp_replace(regexp_replace({_or(offset, 'UTC')}, '^([+-]..):?(..)$', '$1:$2'), '^([+-]..)$', '$1:00')"
+            millis = f"make_dt_interval(0, 0, 0, CAST(substring(rpad({fraction}, 3, '0'), 1, 3) AS DECIMAL(18,6)) / 1000)"
+            return with_zone(f"(try_cast(concat({date}, ' ', {clock}, ' ', {zone}) AS TIMESTAMP) + {millis})", written_zone(zone))
 
-        day = f"concat_ws('-', lpad({part(1, '0')}, 4, '0'), {part(2, '1')}, {part(3, '1')})"
-        clock = f"concat_ws(':', {part(4, '0')}, {part(5, '0')}, {part(6, '0')})"
-        zone = f"regexp_replace(regexp_replace({part(8, 'UTC')}, '^([+-]..):?(..)$', '$1:$2'), '^([+-]..)$', '$1:00')"
-        millis = f"make_dt_interval(0, 0, 0, CAST(substring(rpad({part(7, '0')}, 3, '0'), 1, 3) AS DECIMAL(18,6)) / 1000)"
-        moment = f"(try_cast(concat({day}, ' ', {clock}, ' ', {zone}) AS TIMESTAMP) + {millis})"
-        good = f"IF({text} RLIKE {e.text_literal(_ISO)}, {moment}, NULL)"
-        bad = fail(_CODE, malformed((*_ISO_DATE, *_ISO_CLOCK), text))
-        return f"CASE WHEN {text} IS NULL THEN NULL WHEN {good} IS NULL THEN {bad} ELSE {with_zone(good, written_zone(zone))} END"
+        regex = e.text_literal(_ISO)
+        good = f"IF({text} RLIKE {regex}, {e.groups(text, regex, 8, made)}, NULL)"
+        return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, _iso_refusal(text))}))"
 
     return _written(_ZONED_MILLISECONDS, "from_iso8601_timestamp", write, values[0])
 
@@ -417,8 +437,8 @@ def _iso_date(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -
     def write(fail: Callable[..., str], text: str) -> str:
         parts = f"split({text}, '-')"
         day = f"concat_ws('-', lpad({parts}[0], 4, '0'), coalesce(get({parts}, 1), '01'), coalesce(get({parts}, 2), '01'))"
-        good = f"IF({text} RLIKE '^[0-9]+(-[0-9][0-9]?)?(-[0-9][0-9]?)?$', try_cast({day} AS DATE), NULL)"
-        bad = fail(_CODE, malformed(_ISO_DATE, text))
+        good = f"IF({text} RLIKE '{_ISO_DAY}', try_cast({day} AS DATE), NULL)"
+        bad = fail(_CODE, _iso_refusal(text))
         return f"CASE WHEN {text} IS NULL THEN NULL WHEN {good} IS NULL THEN {bad} ELSE {good} END"
 
     return _written(DATE, "from_iso8601_date", write, values[0])

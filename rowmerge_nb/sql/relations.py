@@ -253,6 +253,7 @@ class RelationAnalyzer:
             analyzer = self.expressions(fields, Place("JOIN clause"))
             found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
             condition = f" ON {print_spark(found)}"
+            self.context.placed.append((print_spark(found), node.on.span))
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
         return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic)

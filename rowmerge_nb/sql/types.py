@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INTERVAL_DAY",
     "INTERVAL_YEAR",
+    "MAX_PRECISION",
     "MOST_MICROSECONDS",
     "ZONED",
     "arithmetic_type",

@@ -191,13 +191,14 @@ class PrimaryReader(Reader):
 
     def _special_word(self, start: int) -> s.Expression:
         word = self.take().word
+        precision = None
         if self.accept("("):
             if self.token.kind is not Kind.INTEGER:
                 self.note("<number>")
                 self.fail()
-            self.take()
+            precision = int(self.take().text)
             self.expect(")")
-        return s.Special(self.span_from(start), word)
+        return s.Special(self.span_from(start), word, precision)
 
     def _case(self, start: int) -> s.Expression:
         self.take()
@@ -447,6 +448,10 @@ class PrimaryReader(Reader):
         word = self.identifier().value
         if word == "double" and self.token.word == "PRECISION":
             self.take()
+        if word == "interval" and self.token.word in {"YEAR", "DAY"}:
+            self.take()
+            self.expect("TO")
+            self.expect("MONTH", "SECOND")
         if self.accept("("):
             self._type_arguments(is_row=word == "row")
         if word in {"time", "timestamp"} and self.accept("WITH", "WITHOUT"):
