@@ -143,8 +143,8 @@ def _moment(text: str, write: Callable[[list[str]], str], safe: bool) -> str:
 
 
 def _seconds(clock: str) -> str:
-    """A clock without decimals: Spark takes no more than six."""
-    return f"coalesce(nullif(substring_index({clock}, '.', 1), ''), '00:00')"
+    """A clock without decimals, of which Spark takes no more than six, and with seconds, which it wants before a zone."""
+    return f"regexp_replace(coalesce(nullif(substring_index({clock}, '.', 1), ''), '00:00'), '^([^:]*:[^:]*)$', '$1:00')"
 
 
 def _fraction(clock: str, target: Type) -> str:

@@ -231,7 +231,7 @@ def once(write: Callable[..., str], *texts: str) -> str:
 
 
 def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str]) -> str:
-    """Write Spark SQL over the groups of a regular expression that matches a text, which is matched once for all of them.
+    r"""Write Spark SQL over the groups of a regular expression that matches a text, which is matched once for all of them.
 
     Args:
         text: the text.
