@@ -35,6 +35,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Decimals keep their scale: what has no room is an overflow, as in Trino, not a rounding.
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.

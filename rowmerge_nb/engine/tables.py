@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.action import fragments_and_records
-from rowmerge_nb.engine.edge import conform
+from rowmerge_nb.engine.blame import place_of, place_of_message
+from rowmerge_nb.engine.edge import conform, shown_zones
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import sum_up
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
@@ -66,6 +67,8 @@ class TableRun(StatementRun):
             self.transaction.commit()
         except BaseException as failure:
             error = self.error_of(failure, "run")
+            if error.line is None:
+                _place(error, failure, self.analysis)
             fact = self.roll_back()
             self.failure = replace(self._trace("failed"), error=error_record(error, (fact,)))
             raise error from failure
@@ -95,7 +98,8 @@ class TableRun(StatementRun):
             return None
         table = self._collect(self.plan)
         columns = [
-            conform(column.combine_chunks(), f.type.arrow) for column, f in zip(table.columns, analysis.fields, strict=True)
+            shown_zones(conform(column.combine_chunks(), f.type.arrow), f.type)
+            for column, f in zip(table.columns, analysis.fields, strict=True)
         ]
         names = [field.name or f"_col{i}" for i, field in enumerate(analysis.fields)]
         return pa.Table.from_arrays(columns, names=names)
@@ -215,3 +219,10 @@ def _place_property(error: RowMergeError, spans: Mapping[str, Span]) -> None:
         span = next((span for name, span in spans.items() if name in error.message), None)
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
+
+
+def _place(error: RowMergeError, failure: BaseException, analysis: Analysis) -> None:
+    """Say which expression a run-time error comes from."""
+    span = place_of(failure, analysis.placed) or place_of_message(error.code, error.message, analysis.placed)
+    if span is not None:
+        error.line, error.column, error.length = span.line, span.column, span.end - span.start

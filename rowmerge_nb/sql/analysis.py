@@ -252,11 +252,13 @@ class Analysis:
         text: the statement's text.
         bindings: every table the statement reads, each once; the engine makes their views before it runs Spark text.
         notices: what the user should know though the statement runs.
+        placed: Spark text of expressions in queries, and where they were written.
     """
 
     text: str
     bindings: tuple[TableBinding, ...]
     notices: tuple[Notice, ...]
+    placed: tuple[tuple[str, Span], ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)

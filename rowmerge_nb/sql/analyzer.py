@@ -8,7 +8,7 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql import analysis as a
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import statements as st
@@ -27,7 +27,7 @@ from rowmerge_nb.sql.depth import room
 from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.queries import QueryAnalyzer
 from rowmerge_nb.sql.row_changes import analyze_delete, analyze_update
-from rowmerge_nb.sql.types import common_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,7 +65,18 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
         a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
         for i, f in enumerate(result.fields)
     )
-    return a.QueryAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), result.spark, fields)
+    # Spark gives no intervals of months out: they travel as the text that shows them.
+    spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
+    return a.QueryAnalysis(
+        statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields, placed=tuple(context.placed)
+    )
+
+
+def _travelling(kind: Type) -> Type:
+    if kind == INTERVAL_YEAR:
+        return VARCHAR
+    inner = tuple(_travelling(part) if isinstance(part, Type) else part for part in kind.parameters)
+    return Type(kind.base, inner, kind.fields)
 
 
 def _explain(context: Context, statement: st.Statement) -> a.Analysis:
@@ -109,7 +120,8 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
         context.error("TYPE_MISMATCH", said, place)
     spark = _inserted(target.columns, columns, result)
-    return a.InsertAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), target, spark)
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, placed=tuple(context.placed))
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
@@ -173,7 +185,8 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
     metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
     bindings = tuple(context.bindings.values())
     notices, spans = tuple(context.notices), statement.property_spans
-    return a.CreateTableAnalysis(statement.text, bindings, notices, name, metadata, exists, spark, spans)
+    placed = tuple(context.placed)
+    return a.CreateTableAnalysis(statement.text, bindings, notices, name, metadata, exists, spark, spans, placed=placed)
 
 
 def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None]:
@@ -185,13 +198,27 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
                     "DUPLICATE_COLUMN_NAME", f"Column name '{column.name.value}' specified more than once", column.name.span
                 )
             names.add(column.name.value)
+            _check_carried(context, column.name.value, column.type, column.name.span)
         return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None
     result = QueryAnalyzer(context).query(statement.query.tree)
     given = query_columns(context, statement.column_aliases, result)
     columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
+    for made in columns:
+        _check_carried(context, made.name, made.type, context.statement_span())
+    kinds = tuple(instant(field.type) for field in result.fields)
     items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
-    text = f"SELECT {items} FROM ({result.spark})"
+    text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
     return columns, text if statement.with_data else f"{text} LIMIT 0"
+
+
+def _check_carried(context: Context, name: str, kind: Type, place: st.Span) -> None:
+    """A table holds everything but intervals, and no parts of a second below the microsecond."""
+    fine = too_precise(kind)
+    if fine is not None:
+        said = f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more"
+        context.error("NOT_SUPPORTED", said, place, f"Write {fine.base} with a precision of 6 at most.")
+    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
+        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", place)
 
 
 def _stored(kind: Type) -> Type:

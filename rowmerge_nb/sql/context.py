@@ -41,6 +41,8 @@ class Context:
         self.bindings: dict[str, TableBinding] = {}
         self.notices: list[Notice] = []
         self.views: tuple[str, ...] = ()
+        self.placed: list[tuple[str, Span]] = []
+        """Spark SQL of expressions, and where the user wrote them: by these run-time errors find their places."""
 
     def within(self, view: ViewBinding) -> Context:
         """Give the context in which a view's query is analyzed: its own text and default schema, all else shared."""

@@ -16,7 +16,7 @@ from rowmerge_nb.sql.parser import parse_query
 from rowmerge_nb.sql.scope import Scope, ScopeField
 from rowmerge_nb.sql.spark import print_spark
 from rowmerge_nb.sql.table_functions import table_function
-from rowmerge_nb.sql.types import common_type
+from rowmerge_nb.sql.types import common_type, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -303,6 +303,7 @@ class RelationAnalyzer:
             analyzer = self.expressions(fields, Place("JOIN clause"))
             found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
             condition = f" ON {print_spark(found)}"
+            self.context.placed.append((print_spark(found), node.on.span))
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
         return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic)
@@ -327,10 +328,10 @@ class RelationAnalyzer:
             common = common_type(a.type, b.type)
             if common is None:
                 self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {a.type} = {b.type}", name.span)
-            pair = [self._coerced(f, common) for f in (a, b)]
+            pair = [self._coerced(f, instant(common)) for f in (a, b)]
             conditions.append(print_spark(e.Apply(BOOLEAN, "=", (pair[0], pair[1]))))
             used |= {a.symbol, b.symbol}
-            shared.append((name, common, pair))
+            shared.append((name, instant(common), pair))
         rest = tuple(f for f in (*left.fields, *right.fields) if f.symbol not in used)
         keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, kind) for name, kind, _ in shared)
         chosen = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))

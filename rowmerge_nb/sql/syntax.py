@@ -303,9 +303,10 @@ class Extract(Expression):
 
 @dataclass(frozen=True)
 class Special(Expression):
-    """``CURRENT_DATE`` and its like, a word that is a value."""
+    """``CURRENT_DATE`` and its like, a word that is a value; ``CURRENT_TIMESTAMP(6)`` has a precision."""
 
     word: str
+    precision: int | None = None
 
 
 @dataclass(frozen=True)

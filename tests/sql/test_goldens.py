@@ -27,7 +27,6 @@ NOT_YET = {
     "expr-json-cast",
     "expr-json-parse-bad",
     "expr-json-value",
-    "expr-time-zone",
     "expr-unicode",
 }
 """Statements that Trino runs and this engine refuses by name."""

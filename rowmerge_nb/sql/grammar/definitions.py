@@ -33,15 +33,17 @@ def read_type(name: s.TypeName) -> Type:
     """Give the type that a type name means.
 
     Raises:
-        AnalysisError: TYPE_MISMATCH "Unknown type: ..." at the name.
+        AnalysisError: at the name; TYPE_MISMATCH "Unknown type: ...", or the error about a precision that no type has.
     """
     try:
         return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", name.text))
     except ValueError as error:
-        message = str(error) if str(error).startswith("DECIMAL") else f"Unknown type: {name.text.lower()}"
+        code, message = "TYPE_MISMATCH", f"Unknown type: {name.text.lower()}"
+        if "must be in range" in str(error):
+            code, message = "INVALID_FUNCTION_ARGUMENT" if str(error)[0] in "CD" else "NUMERIC_VALUE_OUT_OF_RANGE", str(error)
         span = name.span
         length = span.end - span.start
-        raise AnalysisError(message, code="TYPE_MISMATCH", line=span.line, column=span.column, length=length) from None
+        raise AnalysisError(message, code=code, line=span.line, column=span.column, length=length) from None
 
 
 class DefinitionReader(MergeReader):

@@ -211,13 +211,14 @@ class PrimaryReader(Reader):
 
     def _special_word(self, start: int) -> s.Expression:
         word = self.take().word
+        precision = None
         if self.accept("("):
             if self.token.kind is not Kind.INTEGER:
                 self.note("<number>")
                 self.fail()
-            self.take()
+            precision = int(self.take().text)
             self.expect(")")
-        return s.Special(self.span_from(start), word)
+        return s.Special(self.span_from(start), word, precision)
 
     def _case(self, start: int) -> s.Expression:
         self.take()
@@ -504,6 +505,10 @@ class PrimaryReader(Reader):
         modern = ""
         if word == "double" and self.token.word == "PRECISION":
             self.take()
+        elif word == "interval" and self.token.word in {"YEAR", "DAY"}:
+            self.take()
+            self.expect("TO")
+            self.expect("MONTH", "SECOND")
         elif word in {"array", "map"} and self.token.word == "<":
             modern = self._between_angles(2 if word == "map" else 1, word)
         elif self.accept("("):
