@@ -62,6 +62,11 @@ class MemorySplit(ConnectorSplit):
     path: str | None = None
     pages: tuple[int, int] = (0, 0)
 
+    @property
+    def carries_rows(self) -> bool:
+        """A small table's rows are in its split."""
+        return self.data is not None
+
 
 class SplitStore:
     """Makes splits and keeps them as long as their version is kept.

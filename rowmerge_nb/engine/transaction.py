@@ -203,6 +203,8 @@ class StatementTransaction:
             provider = opened.connector.get_page_source_provider()
             splits = _splits(opened, self.session, handle)
             task = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema)
+        if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
+            return self._spark().createDataFrame(task.rows(), spark_schema([(f.name, f.type) for f in schema]))
         count = max(len(task.splits), 1)
         numbers = self._spark().range(0, len(task.splits), 1, count)
         return numbers.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
