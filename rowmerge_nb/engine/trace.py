@@ -206,7 +206,8 @@ class Trace:
 
     Args:
         statement: its text.
-        kind: ``MERGE``, ``INSERT``, ``CREATE TABLE``, ``CREATE TABLE AS``, ``DROP TABLE``, ``SELECT``.
+        kind: ``MERGE``, ``INSERT``, ``CREATE TABLE``, ``CREATE TABLE AS``, ``DROP TABLE``, ``SELECT``, ``CREATE VIEW``,
+            ``SHOW TABLES``, and whatever else a statement's first words are.
         state: ``finished``, ``failed``, ``planned`` (dry run: planned, not begun) or ``explained``.
         skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
         target: the target's name as written, and ``qualified`` its full name.
