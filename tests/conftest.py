@@ -22,6 +22,20 @@ def spark() -> Iterator[SparkSession]:
     stop_session(session)
 
 
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """A private PostgreSQL server's connection string; where there is no server, the test is skipped with the reason."""
+    from rowmerge_nb.errors import SetupError
+    from rowmerge_nb.testing.postgresql import find_server, private_server
+
+    try:
+        find_server()
+    except SetupError as error:
+        pytest.skip(str(error))
+    with private_server() as uri:
+        yield uri
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones."""
     for item in items:

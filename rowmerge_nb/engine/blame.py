@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.lowering import case_expression, case_value, merge_row_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.plan.nodes import SearchedCase
     from rowmerge_nb.sql.analysis import Returning, RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.statements import Span
 
-__all__ = ["blame"]
+__all__ = ["blame", "place_of", "place_of_message"]
 
 
 def blame(
@@ -48,6 +50,39 @@ def blame(
             if first <= start < end:
                 return expression, "in RETURNING"
     return condition if condition is not None and condition[0].spark.startswith(fragment, start) else None
+
+
+def place_of(failure: BaseException, placed: Sequence[tuple[str, Span]]) -> Span | None:
+    """Find where the user wrote the expression that an error of Spark comes from.
+
+    Args:
+        failure: what Spark raised, possibly wrapped.
+        placed: Spark SQL of the statement's expressions, and where they were written.
+
+    Returns:
+        The place of the smallest expression that holds what failed; None where Spark's error does not tell.
+    """
+    context = _context(failure)
+    if context is None:
+        return None
+    holding = [(len(text), span) for text, span in placed if context[1] in text]
+    return min(holding, key=lambda pair: pair[0])[1] if holding else None
+
+
+def place_of_message(code: str, message: str, placed: Sequence[tuple[str, Span]]) -> Span | None:
+    """Find the one expression that can have said an error's message: Spark gives no context for errors that we raise ourselves.
+
+    Returns:
+        Its place; None where no expression or more than one can have said it.
+    """
+    found = {span for text, span in placed for begin in _beginnings(code, text) if message.startswith(begin)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _beginnings(code: str, text: str) -> Iterator[str]:
+    """Give what the messages of the failures in a Spark text begin with."""
+    for written in re.findall(rf"'\[\[{code}\]\] ((?:[^'\\]|\\.)*)'", text):
+        yield re.sub(r"\\(.)", r"\1", written)
 
 
 def _context(failure: BaseException | None) -> tuple[int, str] | None:

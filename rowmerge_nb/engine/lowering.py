@@ -318,7 +318,8 @@ def _(node: TableWriter, context: Context) -> Any:
 def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:
     """Give the channels of a statement's pages."""
     columns = tuple(pa.field(column.name, column.type.arrow) for column in node.columns)
-    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, bool(node.redistribution_columns), node.era)
+    has_hash = bool(node.redistribution_columns) and node.era is Era.DOCUMENTS
+    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, has_hash, node.era)
 
 
 def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.engine.action import fragments_and_records
-from rowmerge_nb.engine.blame import blame
+from rowmerge_nb.engine.blame import blame, place_of_message
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
@@ -246,12 +246,23 @@ class RowChangeRun(StatementRun):
                 expression, words = found
                 span = expression.span
                 error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
+            else:
+                span = place_of_message(error.code, error.message, self._placed())
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
 
     def _span(self, number: int) -> Span:
         """Give the place of a clause; -1 stands for no clause."""
         return next(clause.span for clause in self.analysis.clauses if clause.number == number)
+
+    def _written(self) -> list[TypedExpression]:
+        """Give the expressions of the statement itself; those of its queries are in ``analysis.placed``."""
+        clauses = self.analysis.clauses
+        return [part for clause in clauses for part in (clause.condition, *clause.values) if part is not None]
+
+    def _placed(self) -> list[tuple[str, Span]]:
+        """Give the statement's expressions in Spark SQL, and where they were written."""
+        return [(part.spark, part.span) for part in self._written()] + list(self.analysis.placed)
 
     def _failed(self, error: RowMergeError) -> Trace:
         """Roll back, and tell what had happened."""
@@ -424,6 +435,9 @@ class MergeRun(RowChangeRun):
 
     def _span(self, number: int) -> Span:
         return super()._span(number) if number >= 0 else self.analysis.on.span
+
+    def _written(self) -> list[TypedExpression]:
+        return [self.analysis.on, *super()._written()]
 
     def _source_rows(self) -> int | None:
         binding = self.analysis.source.binding

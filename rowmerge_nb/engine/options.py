@@ -20,6 +20,9 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "trace": ("auto", "full", "off"),
 }
 
+VERIFIERS = ("duckdb", "postgresql")
+"""The engines that a statement can be verified by."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -32,6 +35,8 @@ class Options:
         duplicates: which repeated matches end a MERGE: ``trino`` or ``standard``.
         dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
         trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
+        verify: which other engine runs the statement as well, over the same input, and is compared: ``duckdb``, ``postgresql``
+            (the server that the variable ROWMERGE_POSTGRES names) or ``postgresql://...``; None for none.
         rules_off: names of plan rules that are not applied.
         namespace: DataFrames that the statement may name.
         progress: is told each step as it begins.
@@ -49,6 +54,7 @@ class Options:
     duplicates: str = "trino"
     dialect: str = "trino"
     trace: str = "auto"
+    verify: str | None = None
     rules_off: frozenset[str] = frozenset()
     namespace: Mapping[str, Any] = field(default_factory=dict)
     progress: Callable[[str], None] | None = None
@@ -91,6 +97,8 @@ def _checked(name: str, value: Any) -> Any:
             if rule not in RULES:
                 _refuse(name, rule, tuple(RULES))
         return frozenset(value)
+    if name == "verify" and str(value) not in VERIFIERS and not str(value).startswith(("postgresql://", "postgres://")):
+        _refuse(name, value, (*VERIFIERS, "postgresql://..."))
     if name in _CHOICES:
         if str(value) not in _CHOICES[name]:
             _refuse(name, value, _CHOICES[name])

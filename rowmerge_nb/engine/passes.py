@@ -77,6 +77,11 @@ class ScanPass:
             for number in batch.column(0).to_pylist():
                 yield from self._read(number)
 
+    def rows(self) -> pa.Table:
+        """Give the rows of all splits, read where this is called."""
+        pages = [page for number in range(len(self.splits)) for page in self._read(number)]
+        return pa.Table.from_batches(pages, schema=self.schema)
+
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         step = "create_page_source"
         source = None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rowmerge_nb.engine.trace import Call, PageSample, Trace
+    from rowmerge_nb.engine.trace import Call, PageSample, Trace, VerificationRecord
 
 __all__ = ["Result"]
 
@@ -22,7 +22,7 @@ class Result:
     Args:
         trace: what happened.
         table: the rows of a query, or those of RETURNING; None otherwise.
-        explained: the text of an EXPLAIN; None for other statements.
+        explained: the text of an EXPLAIN or SHOW CREATE; None for other statements.
     """
 
     def __init__(self, trace: Trace, table: pa.Table | None = None, explained: str | None = None) -> None:
@@ -50,6 +50,11 @@ class Result:
     def plan(self) -> str:
         """The plan that was run, as EXPLAIN prints it."""
         return explain_text(self.trace.plan)
+
+    @property
+    def verification(self) -> VerificationRecord | None:
+        """What another engine said of the statement; None unless the option ``verify`` asked one."""
+        return self.trace.verification
 
     @property
     def pages(self) -> PageSample | None:

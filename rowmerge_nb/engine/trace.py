@@ -25,6 +25,7 @@ __all__ = [
     "PageSample",
     "StoredSample",
     "Trace",
+    "VerificationRecord",
     "WriterRecord",
 ]
 
@@ -167,6 +168,21 @@ class NoticeRecord:
 
 
 @dataclass(frozen=True)
+class VerificationRecord:
+    """What another engine said of the statement (option ``verify``).
+
+    Args:
+        engine: its name, ``DuckDB`` or ``PostgreSQL``.
+        state: ``agrees``, ``differs``, ``other rule`` (for repeated matches) or ``not compared``.
+        message: a sentence.
+    """
+
+    engine: str
+    state: str
+    message: str
+
+
+@dataclass(frozen=True)
 class ErrorRecord:
     """The error that ended the statement.
 
@@ -213,6 +229,7 @@ class Trace:
         notices: what the user should know.
         error: the error, if it failed.
         returned: how many rows RETURNING gave; None without it.
+        verification: what another engine said of it, where one was asked.
         seconds: per step how long it took.
     """
 
@@ -247,4 +264,5 @@ class Trace:
     error: ErrorRecord | None = None
     alone: int | None = None
     returned: int | None = None
+    verification: VerificationRecord | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)

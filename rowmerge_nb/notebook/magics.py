@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MergeMagic", "project_defaults", "register", "unregister"]
 
-_ENGINE_OPTIONS: Final = ("paradigm", "duplicates", "era", "dialect", "trace")
+_ENGINE_OPTIONS: Final = ("paradigm", "duplicates", "era", "dialect", "trace", "verify")
 
 
 def _choices(name: str) -> list[str]:
@@ -55,6 +55,9 @@ class MergeMagic(Magics):
     era = Enum(_choices("era"), "documents", help="Whose page layout is used.").tag(config=True)
     dialect = Enum(_choices("dialect"), "trino", help="Which SQL is accepted.").tag(config=True)
     trace = Enum(_choices("trace"), "auto", help="How many rows the report keeps.").tag(config=True)
+    verify = Enum(
+        ["", *_choices("verify")], "", help="Which other engine runs statements as well, to compare; empty for none."
+    ).tag(config=True)
     show = Unicode("", help="Parts of the report to show, with commas; empty for the usual ones.").tag(config=True)
     timings = Bool(default_value=False, help="Show times, which differ from run to run.").tag(config=True)
     progress = Bool(default_value=True, help="Show a line of progress while a cell takes longer than half a second.").tag(

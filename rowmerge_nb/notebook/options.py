@@ -66,6 +66,12 @@ OPTIONS: Final = (
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
     MagicOption("show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff.", "PART,PART"),
     MagicOption("trace", "How many rows the report keeps: some, all, or counts only.", "auto|full|off"),
+    MagicOption(
+        "verify",
+        "Have another engine run the statement as well, and compare; a PostgreSQL server is named by ROWMERGE_POSTGRES.",
+        "duckdb|postgresql",
+        assumed="duckdb",
+    ),
     MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
     MagicOption("help", "Show this page.", short="h"),
 )

@@ -253,6 +253,7 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         return (*data, f"{OPERATION} := {int(Operation.DELETE)}", *number, f"{INSERT_FROM_UPDATE} := 0")
     if isinstance(node, MergeProcessor):
         return (
+            f"target: {node.table}",
             f"merge row column: {MERGE_ROW}",
             f"row id column: {node.row_id.name}",
             f"redistribution columns: [{', '.join(node.redistribution_columns)}]",

@@ -351,6 +351,7 @@ class MergeProcessor(PlanNode):
         redistribution_columns: names of the columns of the insert layout, in table order.
         has_hash: a ``hash`` channel is there.
         row_id: the symbol of the row id.
+        table: the target, as written.
     """
 
     meaning: ClassVar[str] = (
@@ -363,6 +364,7 @@ class MergeProcessor(PlanNode):
     redistribution_columns: tuple[str, ...]
     has_hash: bool
     row_id: Symbol
+    table: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -151,6 +151,7 @@ class RowChangePlanner:
         self.row_id = Symbol(ROW_ID, facts.row_id.type)
         self.unique_id = Symbol(UNIQUE_ID, BIGINT)
         self.redistribution = self._redistribution()
+        self.has_hash = bool(self.redistribution) and era is Era.DOCUMENTS
         control = [(PRESENT, BOOLEAN), (OPERATION, TINYINT), (CASE_NUMBER, INTEGER)]
         self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
 
@@ -178,14 +179,18 @@ class RowChangePlanner:
         )
 
     def place(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
-        """Give the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed."""
+        """Give the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed.
+
+        Today's Trino has no ``hash`` any more.
+        """
         layout = [self.fields[i] for i in self.redistribution]
-        if not layout:
-            return (), ()
+        symbols = tuple(Symbol(field.symbol, field.type) for field in layout)
+        if not self.has_hash:
+            return symbols, ()
         keys = ", ".join(quote(field.symbol) for field in layout)
         text = f"hash({', '.join(f.name or f.symbol for f in layout)})"
         hashed = Assignment(Symbol(HASH, BIGINT), f"xxhash64({keys})", text)
-        return (*(Symbol(field.symbol, field.type) for field in layout), hashed.symbol), (hashed,)
+        return (*symbols, hashed.symbol), (hashed,)
 
     def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, str]:
         """Give what goes into a column of the merge row, as text and as Spark text."""
@@ -205,6 +210,7 @@ class RowChangePlanner:
         if not column.nullable:
             message = f"NULL value not allowed for NOT NULL column: {column.name}"
             spark = f"coalesce({spark}, {fail(self.null_code, text_literal(message))})"
+            text = f"COALESCE({text}, fail('{message}'))"
         return text, told_apart(spark, clause.number)
 
     def process(self, source: PlanNode) -> MergeProcessor:
@@ -219,7 +225,8 @@ class RowChangePlanner:
             era=self.era,
             columns=columns,
             redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
-            has_hash=bool(self.redistribution),
+            has_hash=self.has_hash,
+            table=self.analysis.target.display,
             row_id=self.row_id,
         )
 

@@ -29,7 +29,7 @@ from rowmerge_nb.plan.planner import quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "joined_rows", "spark_text"]
+__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "is_small", "joined_rows", "spark_text"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,12 @@ def estimated_rows(node: PlanNode) -> int | None:
             bound *= max(table.row_count, 2) ** node.spark.count(table.view)
         return bound
     return estimated_rows(node.sources[0]) if node.sources else None
+
+
+def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
+    """Tell whether all that a plan reads is known to be small."""
+    sizes = [estimated_rows(node) for node in chain(plan) if not node.sources]
+    return all(size is not None and size <= rows for size in sizes)
 
 
 def joined_rows(join: Join) -> int | None:

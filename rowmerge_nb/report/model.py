@@ -99,7 +99,7 @@ def build_report(trace: Trace) -> Report:
         kind=trace.kind,
         state=trace.state,
         outcome=build_outcome(trace),
-        notices=tuple(Notice(visible(notice.message), notice.line) for notice in trace.notices),
+        notices=_notices(trace),
         failure=build_failure(trace) if trace.error is not None else None,
         clauses=build_clauses(trace),
         plan=build_plan(trace),
@@ -109,6 +109,14 @@ def build_report(trace: Trace) -> Report:
         diff=build_diff(trace, pages),
         timings=tuple(trace.seconds.items()),
     )
+
+
+def _notices(trace: Trace) -> tuple[Notice, ...]:
+    """Give the notices, and what another engine said of the statement as the last of them."""
+    told = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
+    if trace.verification is not None:
+        told.append(Notice(visible(trace.verification.message), None))
+    return tuple(told)
 
 
 def _calls(calls: tuple[Call, ...]) -> Calls | None:

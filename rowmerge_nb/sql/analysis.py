@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.handles import ConnectorTableHandle
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.statements import Explain, Span
@@ -22,11 +22,13 @@ __all__ = [
     "Analysis",
     "ClauseAnalysis",
     "CreateTableAnalysis",
+    "DefinitionAnalysis",
     "DeleteAnalysis",
     "DropTableAnalysis",
     "ExplainAnalysis",
     "Field",
     "InsertAnalysis",
+    "ListingAnalysis",
     "MergeAnalysis",
     "Notice",
     "QueryAnalysis",
@@ -38,6 +40,7 @@ __all__ = [
     "Tables",
     "TypedExpression",
     "UpdateAnalysis",
+    "ViewBinding",
 ]
 
 
@@ -70,6 +73,19 @@ class TableBinding:
     deterministic: bool = True
 
 
+@dataclass(frozen=True)
+class ViewBinding:
+    """A view that the statement names.
+
+    Args:
+        qualified: the full name, ``catalog.schema.view``.
+        definition: what the catalog keeps of it.
+    """
+
+    qualified: str
+    definition: ConnectorViewDefinition
+
+
 class Tables(Protocol):
     """Where the analyzer looks tables up; the engine implements it over its catalogs and the notebook's names."""
 
@@ -78,6 +94,24 @@ class Tables(Protocol):
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND if those are missing."""
+
+    def view(self, parts: Sequence[str]) -> ViewBinding | None:
+        """Find a view by one to three name parts; None if there is none."""
+
+    def catalogs(self) -> Sequence[str]:
+        """Give the names of all catalogs, sorted."""
+
+    def default(self) -> tuple[str, str]:
+        """Give the default catalog and schema."""
+
+    def schemas(self, catalog: str) -> Sequence[str]:
+        """Give the names of a catalog's schemas, sorted."""
+
+    def has_schema(self, catalog: str, schema: str) -> bool:
+        """Tell whether a catalog has a schema of this name."""
+
+    def relations(self, catalog: str, schema: str) -> Sequence[str]:
+        """Give the names of a schema's tables and views, sorted."""
 
     def names(self) -> Sequence[str]:
         """Give all names that could have been meant, for "did you mean"."""
@@ -218,11 +252,13 @@ class Analysis:
         text: the statement's text.
         bindings: every table the statement reads, each once; the engine makes their views before it runs Spark text.
         notices: what the user should know though the statement runs.
+        placed: Spark text of expressions in queries, and where they were written.
     """
 
     text: str
     bindings: tuple[TableBinding, ...]
     notices: tuple[Notice, ...]
+    placed: tuple[tuple[str, Span], ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -304,12 +340,14 @@ class CreateTableAnalysis(Analysis):
         metadata: the table to make; column names as written.
         exists: a table of that name is there already and IF NOT EXISTS was said.
         spark: for CREATE TABLE AS the Spark text of the query, output columns as in ``metadata``; None without a query.
+        property_spans: where the name of each property stands.
     """
 
     name: tuple[str, str, str]
     metadata: ConnectorTableMetadata
     exists: bool
     spark: str | None
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -317,6 +355,40 @@ class DropTableAnalysis(Analysis):
     """A DROP TABLE; ``target`` is None where IF EXISTS found nothing."""
 
     target: TableBinding | None
+
+
+@dataclass(frozen=True)
+class DefinitionAnalysis(Analysis):
+    """What makes or removes a view or a schema, or empties a table.
+
+    Args:
+        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``.
+        name: catalog, schema, and the view or table; a schema has two parts.
+        skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
+        view: the view to make.
+        target: the table to empty.
+    """
+
+    kind: str
+    name: tuple[str, ...]
+    skipped: bool = False
+    view: ConnectorViewDefinition | None = None
+    target: TableBinding | None = None
+
+
+@dataclass(frozen=True)
+class ListingAnalysis(Analysis):
+    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone.
+
+    Args:
+        kind: the statement's words: ``SHOW TABLES``, ...
+        columns: the names of the answer's columns, all of type varchar.
+        rows: the answer.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class _MergeAnalyzer:
 
     def _target(self) -> a.TableBinding:
         place = self.context.statement_span()
+        self.context.refuse_view(self.statement.target, "Merging into views is not supported")
         target = self.context.table(self.statement.target, place)
         if target.dataframe is not None:
             said = f"'{target.display}' is a DataFrame of the notebook; it can be a source but not the target of MERGE"

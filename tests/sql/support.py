@@ -42,6 +42,9 @@ class FakeTables:
             raise RowMergeError(msg, code="SCHEMA_NOT_FOUND")
         return catalog, schema, table
 
+    def view(self, parts: Sequence[str]) -> None:
+        return None
+
     def names(self) -> Sequence[str]:
         return [*self.tables, *self.frames]
 

@@ -66,8 +66,10 @@ class MergeReader(QueryReader):
         by_source = (
             self.extended and not matched and self.accept("BY") is not None and self.expect("SOURCE", "TARGET").word == "SOURCE"
         )
+        self.undecided += matched  # UPDATE or DELETE: only what follows the condition decides
         condition = self.expression() if self.accept("AND") else None
         self.expect("THEN")
+        self.undecided -= matched
         action = self._change_action() if matched or by_source else self._insert_action()
         if by_source and action.star is not None:
             self.error(
@@ -106,7 +108,7 @@ class MergeReader(QueryReader):
         columns = self.accept_columns()
         self.expect("VALUES")
         self.expect("(")
-        values = self.expressions()
+        values = self.listed()
         self.expect(")")
         self.restart()
         return _Action(Operation.INSERT, columns, values)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from typing import NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.statements import Identifier, Span, TableName
 from rowmerge_nb.sql.tokens import RESERVED, Kind, Token, tokenize
 
-__all__ = ["Reader"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Reader", "is_mismatch"]
 
 PRIMARY_KEY = "Write the key as a property behind the columns: WITH (primary_key = ARRAY['...'])."
 _BEGINS = frozenset(["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"])
@@ -42,11 +47,20 @@ _REFUSED = {
 """(offending word, one of the expected ones): what to say about forms that are refused in every dialect."""
 
 
+def is_mismatch(error: ParseError) -> bool:
+    """Is it about a token that nothing expects, and not about a literal, a name or a form that is refused?"""
+    return error.message.startswith("mismatched input")
+
+
 class Reader:
     """A cursor over the tokens of one statement.
 
     What a reader asked for at the farthest token that it reached is what an error says was expected; that is Trino's rule
     too, and it makes trying one reading after another safe.
+
+    Trino's parser looks ahead where one token does not decide between two readings. An error in what it looks at is reported
+    where it stands (``undecided`` counts how many such choices are open). Elsewhere it gives up an optional part that it cannot
+    read to its end, and reports the first token of that part (`give_up`).
     """
 
     def __init__(self, text: str, *, extended: bool = False) -> None:
@@ -55,8 +69,22 @@ class Reader:
         self.extended = extended
         self.tokens = tokenize(text)
         self.index = 0
+        self._closing = _closing(self.tokens)
         self._farthest = 0
         self._expected: set[str] = set()
+        self.undecided = 0
+        self.undecided_primary = -1
+        self.depth = 0
+
+    def deeper(self) -> None:
+        """One thing begins within another; who calls this takes one off ``depth`` at its end.
+
+        Raises:
+            ParseError: more stand within one another than can be read.
+        """
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise too_deep()
 
     # -- looking --------------------------------------------------------------------------------------------------
 
@@ -80,11 +108,16 @@ class Reader:
         """Forget what else could stand here: at a mandatory choice Trino names only the choice's own words."""
         self._farthest, self._expected = self.index, set()
 
+    def give_up(self, index: int) -> None:
+        """Go back to the token where an optional part began: what stands there cannot be read, and nothing behind it counts."""
+        self.index = index
+        self.restart()
+
     def at(self, *words: str) -> bool:
         """Is the next token one of these words or symbols? They are remembered as possible if not."""
         if self.token.word in words:
             return True
-        self.note(*(f"'{word}'" for word in words))
+        self.note(*_labels(words))
         return False
 
     def accept(self, *words: str) -> Token | None:
@@ -117,6 +150,10 @@ class Reader:
             self.note("<EOF>")
             self.fail()
 
+    def closing(self, index: int) -> int:
+        """The index of the token that closes the parenthesis at this index; that of the end where nothing closes it."""
+        return self._closing.get(index, len(self.tokens) - 1)
+
     # -- names ----------------------------------------------------------------------------------------------------
 
     def at_identifier(self, token: Token | None = None) -> bool:
@@ -134,6 +171,8 @@ class Reader:
         token = self.take()
         if token.kind is Kind.BACKQUOTED:
             self.error("backquoted identifiers are not supported; use double quotes to quote identifiers", token.span)
+        if token.text == '""':
+            self.error("Zero-length delimited identifier not allowed", token.span)
         if token.kind is Kind.DIGITS_FIRST:
             self.error("identifiers must not start with a digit; surround the identifier with double quotes", token.span)
         return Identifier(token.name, token.span)
@@ -188,6 +227,10 @@ class Reader:
             raise ParseError(message, hint=hint)
         raise ParseError(message, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
 
+    def failed_at(self, index: int) -> bool:
+        """Is this token the one that nothing expects?"""
+        return self._farthest == index
+
     def fail(self) -> NoReturn:
         """Raise what Trino says at a token that nothing expects."""
         token = self.tokens[self._farthest]
@@ -225,3 +268,19 @@ class Reader:
             near = difflib.get_close_matches(token.word, [word for word in words if word.isalpha()], n=1)
             return f"Did you mean {near[0]}?" if near else None
         return None
+
+
+@cache
+def _labels(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"'{word}'" for word in words)
+
+
+def _closing(tokens: Sequence[Token]) -> dict[int, int]:
+    open_places: list[int] = []
+    found = {}
+    for index, token in enumerate(tokens):
+        if token.text == "(":
+            open_places.append(index)
+        elif token.text == ")" and open_places:
+            found[open_places.pop()] = index
+    return found

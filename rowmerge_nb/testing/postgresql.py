@@ -1,0 +1,105 @@
+"""A PostgreSQL server of one's own, in a temporary directory, for as long as it is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from rowmerge_nb.errors import SetupError
+
+__all__ = ["find_server", "private_server"]
+
+_PLACES: Final = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/pgsql/bin")
+OLDEST: Final = 15
+"""The first version with MERGE."""
+
+
+def find_server() -> Path:
+    """Give the directory of the newest ``initdb`` and ``pg_ctl`` on this machine.
+
+    Raises:
+        SetupError: there is none that has MERGE.
+    """
+    on_path = shutil.which("initdb")
+    found = [Path(on_path).resolve().parent] if on_path else []
+    found += [path for place in _PLACES for path in Path("/").glob(place.lstrip("/")) if (path / "initdb").is_file()]
+    versions = {path: _version(path) for path in found}
+    fitting = [path for path, version in versions.items() if version >= OLDEST]
+    if not fitting:
+        msg = f"No PostgreSQL server of version {OLDEST} or newer was found" + (f", only {versions}" if versions else "")
+        raise SetupError(msg, hint="Install one: apt-get install postgresql, or brew install postgresql.")
+    return max(fitting, key=versions.__getitem__)
+
+
+def _version(directory: Path) -> int:
+    with suppress(OSError, ValueError, IndexError, subprocess.SubprocessError):
+        text = subprocess.run([directory / "initdb", "--version"], capture_output=True, text=True, check=True).stdout
+        return int(text.split()[2].split(".")[0])
+    return 0
+
+
+@contextmanager
+def private_server() -> Iterator[str]:
+    """Start a server that listens on a socket in its own directory only; gives its connection string.
+
+    The server refuses to run as root: there the user ``postgres`` or ``nobody`` runs it.
+
+    Raises:
+        SetupError: there is no server on this machine, or it does not start.
+    """
+    programs = find_server()
+    # Short, since the path of a socket may have 100 characters.
+    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp", ignore_cleanup_errors=True) as name:
+        directory = Path(name)
+        user = _unprivileged()
+        if user is not None:
+            shutil.chown(directory, user)
+        data = directory / "data"
+        switches = f"-c listen_addresses='' -c fsync=off -c timezone=UTC -k {directory}"
+        control: list[str | Path] = [programs / "pg_ctl", "-D", data, "-s", "-w"]
+        _run(
+            [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"],
+            directory,
+            user,
+        )
+        _run([*control, "-o", switches, "-l", directory / "log", "start"], directory, user)
+        try:
+            yield f"host={directory} user=postgres dbname=postgres"
+        finally:
+            _run([*control, "-m", "immediate", "stop"], directory, user)
+
+
+def _unprivileged() -> str | None:
+    """Give the user to become, or None where that is not needed."""
+    if os.geteuid() != 0:
+        return None
+    import pwd
+
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            return pwd.getpwnam(name).pw_name
+    msg = "PostgreSQL does not run as root, and there is no user 'postgres' or 'nobody' to run it"
+    raise SetupError(msg, hint="Run this as an ordinary user.")
+
+
+def _run(command: list[str | Path], directory: Path, user: str | None) -> None:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=directory,
+        user=user,
+        group=None,
+        env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        msg = f"{Path(command[0]).name} failed ({done.returncode}): {done.stderr.strip()}"
+        raise SetupError(msg, hint="The server's log may say more.")
