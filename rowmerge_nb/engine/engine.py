@@ -398,7 +398,8 @@ class Engine:
         try:
             if isinstance(run, RowChangeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
-                return Result(run.run(settings), run.returned)
+                trace = run.run(settings)
+                return Result(trace, run.returned)
             return Result(*run.run())
         except RowMergeError as error:
             error.result = Result(run.failure) if run.failure is not None else None

@@ -360,7 +360,14 @@ def _merge_pass(
         return UpdatePass(paradigm=node.paradigm, rule=None, **common)
     check = node.source
     rule = DuplicateRule(check.rule, node.paradigm, check.idle)
-    return MergePass(paradigm=node.paradigm, rule=rule, extras=_extras(check), **common)
+    places = {name: len(merge_layout(node).input_schema) + i for i, name in enumerate(_extras(check))}
+    return MergePass(
+        paradigm=node.paradigm,
+        rule=rule,
+        source_present=places.get(SOURCE_PRESENT),
+        returning=places.get(RETURNING),
+        **common,
+    )
 
 
 def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Placing:
