@@ -15,6 +15,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rowmerge_nb.connectors.memory_changes import apply_changes
+from rowmerge_nb.connectors.memory_handles import (
+    MemoryInsertTableHandle,
+    MemoryMergeTableHandle,
+    MemoryPartitioningHandle,
+    MemoryTableHandle,
+    MemoryTransactionHandle,
+    table_handle_of,
+    transaction_number,
+)
 from rowmerge_nb.connectors.memory_io import (
     MemoryBucketFunction,
     MemoryPageSinkProvider,
@@ -26,86 +35,33 @@ from rowmerge_nb.connectors.memory_io import (
 from rowmerge_nb.connectors.memory_tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
-from rowmerge_nb.spi.handles import (
-    ColumnHandle,
-    ConnectorInsertTableHandle,
-    ConnectorMergeTableHandle,
-    ConnectorPartitioningHandle,
-    ConnectorTableHandle,
-    ConnectorTransactionHandle,
-    SchemaTableName,
-)
+from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorSplit
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorPartitioningHandle,
+        ConnectorSession,
+        ConnectorSplit,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
     from rowmerge_nb.spi.layout import BucketFunction
     from rowmerge_nb.spi.page_source import Constraint
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["MemoryConnector", "MemoryTableHandle"]
 
-
-@dataclass(frozen=True)
-class MemoryTableHandle(ConnectorTableHandle):
-    """One version of a table.
-
-    Args:
-        name: the table.
-        version: the version that is read.
-        metadata: columns and properties.
-    """
-
-    name: SchemaTableName
-    version: int
-    metadata: ConnectorTableMetadata
-
-    def columns_of(self, name: str) -> tuple[str, ...]:
-        """Give a property that lists columns."""
-        return tuple(self.metadata.properties.get(name, ()))
-
-    @property
-    def bucket_count(self) -> int | None:
-        """How many buckets the table has; None if it is not bucketed."""
-        return self.metadata.properties.get("bucket_count")
-
-
-@dataclass(frozen=True)
-class MemoryTransactionHandle(ConnectorTransactionHandle):
-    """A transaction, by number."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class MemoryInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are appended to."""
-
-    table_handle: MemoryTableHandle
-
-
-@dataclass(frozen=True)
-class MemoryMergeTableHandle(ConnectorMergeTableHandle):
-    """A table that is merged into; tasks need no more than the handle."""
-
-
-@dataclass(frozen=True)
-class MemoryPartitioningHandle(ConnectorPartitioningHandle):
-    """Buckets: of inserted rows by the hash of their bucket columns, of changed rows by their row id.
-
-    Args:
-        bucket_count: how many buckets.
-        arguments: positions of the bucket columns among the layout's columns; None for the layout of row ids.
-    """
-
-    bucket_count: int
-    arguments: tuple[int, ...] | None
+PARTITION_PLACES = 1 << 16
+"""Partition values are hashed to this many places: far more than there are writers, so that these stay evenly loaded."""
 
 
 @dataclass
@@ -120,11 +76,16 @@ class _Table:
 
 @dataclass
 class _Transaction:
-    """What a transaction has read, and what it will make visible: per table its next state, None for a dropped one."""
+    """What a transaction has read, and what it will make visible: per table its next state, None for a dropped one.
+
+    Views likewise; of schemas whether they are there.
+    """
 
     read: dict[SchemaTableName, int] = field(default_factory=dict)
     pinned: dict[tuple[SchemaTableName, int], pa.Table] = field(default_factory=dict)
     tables: dict[SchemaTableName, _Table | None] = field(default_factory=dict)
+    views: dict[SchemaTableName, ConnectorViewDefinition | None] = field(default_factory=dict)
+    schemas: dict[str, bool] = field(default_factory=dict)
 
 
 class MemoryConnector(Connector):
@@ -132,6 +93,7 @@ class MemoryConnector(Connector):
 
     Args:
         keep_versions: how many former versions of each table are kept for looking back.
+        schemas: the schemas that are there from the beginning.
 
     >>> connector = MemoryConnector()
     >>> connector.name, sorted(connector.get_table_properties())[0]
@@ -140,8 +102,10 @@ class MemoryConnector(Connector):
 
     name = "memory"
 
-    def __init__(self, keep_versions: int = 5) -> None:
+    def __init__(self, keep_versions: int = 5, schemas: Iterable[str] = ("default",)) -> None:
         self.keep_versions = keep_versions
+        self._schemas = set(schemas)
+        self._views: dict[SchemaTableName, ConnectorViewDefinition] = {}
         self._lock = threading.RLock()
         self._tables: dict[SchemaTableName, _Table] = {}
         self._transactions: dict[int, _Transaction] = {}
@@ -164,7 +128,7 @@ class MemoryConnector(Connector):
             ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read.
         """
         with self._lock:
-            transaction = self._transactions.pop(_number(transaction_handle))
+            transaction = self._transactions.pop(transaction_number(transaction_handle))
             for name, version in transaction.read.items():
                 current = self._tables[name].current if name in self._tables else 0
                 if name in transaction.tables and current != version:
@@ -178,17 +142,18 @@ class MemoryConnector(Connector):
                         del table.versions[old]
                     self._tables[name] = table
                 self._splits.forget(name, set(table.versions) if table else set(), set(self._transactions))
+            self._views, self._schemas = self.views_of(transaction), self.schemas_of(transaction)
             self._splits.sweep(set(self._transactions))
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
         with self._lock:
-            self._transactions.pop(_number(transaction_handle), None)
+            self._transactions.pop(transaction_number(transaction_handle), None)
             self._splits.sweep(set(self._transactions))
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
         """Give the metadata of a transaction."""
-        return MemoryMetadata(self, self._transactions[_number(transaction_handle)])
+        return MemoryMetadata(self, self._transactions[transaction_number(transaction_handle)])
 
     def get_split_manager(self) -> MemorySplitManager:
         """Give the split manager."""
@@ -228,6 +193,10 @@ class MemoryConnector(Connector):
         check_content(checked, data)
         with self._lock:
             version = self.next_version()
+            if checked.name in self._views:
+                msg = f"View already exists: '{checked.name}'"
+                raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP VIEW before.")
+            self._schemas.add(checked.name.schema)
             self._tables[checked.name] = _Table(checked, {version: data.combine_chunks()})
             self._splits.forget(checked.name, {version}, set(self._transactions))
             self._splits.sweep(set(self._transactions))
@@ -249,6 +218,22 @@ class MemoryConnector(Connector):
                 raise ConnectorError(msg, code="NOT_FOUND")
             return table.versions[wanted]
 
+    def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
+        """Give the partitions of a table's version: their values, a column per transform, and how many rows each has.
+
+        Raises:
+            ConnectorError: as `read` does; NOT_FOUND for a table without partitions.
+        """
+        data = self.read(name, version)
+        with self._lock:
+            transforms = MemoryTableHandle(name, 0, self._tables[name].metadata).transforms
+        if not transforms:
+            msg = f"Table '{name}' has no partitions"
+            raise ConnectorError(msg, code="NOT_FOUND", hint="CREATE TABLE ... WITH (partitioned_by = ARRAY['...']) makes some.")
+        values = {str(t): t.apply(data.column(t.column).combine_chunks()) for t in transforms}
+        counted = pa.table(values).group_by(list(values)).aggregate([([], "count_all")])
+        return counted.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
+
     def versions(self, name: SchemaTableName) -> tuple[int, ...]:
         """Give the numbers of the versions that are kept, oldest first."""
         with self._lock:
@@ -258,6 +243,21 @@ class MemoryConnector(Connector):
         """Give a table as a transaction sees it."""
         with self._lock:
             return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
+
+    def has_table(self, name: SchemaTableName) -> bool:
+        """Tell whether there is a table of this name."""
+        with self._lock:
+            return name in self._tables
+
+    def views_of(self, transaction: _Transaction) -> dict[SchemaTableName, ConnectorViewDefinition]:
+        """Give all views as a transaction sees them."""
+        with self._lock:
+            return {name: view for name, view in {**self._views, **transaction.views}.items() if view is not None}
+
+    def schemas_of(self, transaction: _Transaction) -> set[str]:
+        """Give all schemas as a transaction sees them."""
+        with self._lock:
+            return {name for name, there in {**dict.fromkeys(self._schemas, True), **transaction.schemas}.items() if there}
 
     def names(self) -> tuple[SchemaTableName, ...]:
         """Give the names of all tables, sorted."""
@@ -303,7 +303,7 @@ class MemoryMetadata(ConnectorMetadata):
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
-        return _handle(table_handle).metadata
+        return table_handle_of(table_handle).metadata
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Give the names of all tables."""
@@ -311,7 +311,7 @@ class MemoryMetadata(ConnectorMetadata):
 
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
         """Give the number of rows, which is always known."""
-        handle = _handle(table_handle)
+        handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
 
@@ -325,13 +325,52 @@ class MemoryMetadata(ConnectorMetadata):
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table with the commit."""
-        self._transaction.tables[_handle(table_handle).name] = None
+        self._transaction.tables[table_handle_of(table_handle).name] = None
+
+    def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Make an empty version of a table."""
+        handle = table_handle_of(table_handle)
+        self._replace(handle, schema_of(handle.metadata.columns).empty_table())
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        """Tell whether there is a schema of this name."""
+        return schema in self._connector.schemas_of(self._transaction)
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        """Give the names of all schemas."""
+        return sorted(self._connector.schemas_of(self._transaction))
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Make a schema, visible with the commit."""
+        self._transaction.schemas[schema] = True
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Remove a schema with the commit."""
+        self._transaction.schemas[schema] = False
+
+    stores_views = True
+
+    def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
+        """Give a view."""
+        return self._connector.views_of(self._transaction).get(name)
+
+    def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all views."""
+        return sorted(self._connector.views_of(self._transaction), key=str)
+
+    def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
+        """Store a view, visible with the commit."""
+        self._transaction.views[view.name] = view
+
+    def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
+        """Remove a view with the commit."""
+        self._transaction.views[name] = None
 
     def begin_insert(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
     ) -> MemoryInsertTableHandle:
         """Begin an INSERT."""
-        return MemoryInsertTableHandle(_handle(table_handle))
+        return MemoryInsertTableHandle(table_handle_of(table_handle))
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
@@ -344,30 +383,36 @@ class MemoryMetadata(ConnectorMetadata):
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
         """Give the paradigm of the statement if it asks for one, else the table's; this connector has both."""
-        chosen = session.properties.get("row_change_paradigm") or _handle(table_handle).metadata.properties["paradigm"]
+        chosen = session.properties.get("row_change_paradigm") or table_handle_of(table_handle).metadata.properties["paradigm"]
         return RowChangeParadigm[chosen]
 
     def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
         """Give the row id: a position, or bucket and position."""
-        bucketed = _handle(table_handle).bucket_count is not None
+        bucketed = table_handle_of(table_handle).bucket_count is not None
         return RowIdColumn("$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the partition and bucket columns in table order; bucketed tables place rows by their own function."""
-        handle = _handle(table_handle)
-        bucketed_by = handle.columns_of("bucketed_by")
-        placing = {*handle.columns_of("partitioned_by"), *bucketed_by}
+        """Give the partition and bucket columns in table order.
+
+        Bucketed tables, and those whose partitions are made by transforms, place rows by a function of their own.
+        """
+        handle = table_handle_of(table_handle)
+        bucketed_by, transforms = handle.columns_of("bucketed_by"), handle.transforms
+        placing = {*(transform.column for transform in transforms), *bucketed_by}
         names = tuple(column.name for column in handle.metadata.columns if column.name in placing)
         if not names:
             return None
-        if handle.bucket_count is None:
+        if handle.bucket_count is None and all(transform.name == "identity" for transform in transforms):
             return ConnectorTableLayout(names)
+        if handle.bucket_count is None:
+            arguments = tuple(names.index(transform.column) for transform in transforms)
+            return ConnectorTableLayout(names, MemoryPartitioningHandle(PARTITION_PLACES, arguments, transforms))
         arguments = tuple(names.index(name) for name in bucketed_by)
         return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
         """Give the bucket of the row id for bucketed tables; others have none."""
-        count = _handle(table_handle).bucket_count
+        count = table_handle_of(table_handle).bucket_count
         return None if count is None else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
 
     def begin_merge(
@@ -377,20 +422,24 @@ class MemoryMetadata(ConnectorMetadata):
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> MemoryMergeTableHandle:
         """Begin a MERGE on the version that the handle names."""
-        return MemoryMergeTableHandle(_handle(table_handle))
+        return MemoryMergeTableHandle(table_handle_of(table_handle))
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> None:
         """Make the next version out of the fragments; it becomes visible with the commit."""
-        self._apply(_handle(merge_handle.get_table_handle()), fragments)
+        self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
     def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> None:
+        self._replace(handle, fragments=fragments)
+
+    def _replace(self, handle: MemoryTableHandle, data: pa.Table | None = None, fragments: Collection[bytes] = ()) -> None:
+        """Make the next version of a table: other data, or that of the handle's version with changes."""
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or handle.version not in table.versions:
             msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
-        changed = apply_changes(table.versions[handle.version], fragments)
+        changed = apply_changes(table.versions[handle.version], fragments) if data is None else data
         check_content(table.metadata, changed)
         self._transaction.tables[handle.name] = _Table(
             table.metadata, {**table.versions, self._connector.next_version(): changed}
@@ -411,11 +460,11 @@ class MemorySplitManager(ConnectorSplitManager):
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
         """Give the splits of a table's version; one at least, if only to say that there are no rows."""
-        return self._connector.splits_of(_handle(table_handle))
+        return self._connector.splits_of(table_handle_of(table_handle))
 
 
 class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
-    """Bucket functions of bucketed tables."""
+    """Bucket functions of bucketed and partitioned tables."""
 
     def get_bucket_function(
         self,
@@ -424,23 +473,10 @@ class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Give the function of the bucket columns, or that of the row id."""
+        """Give the function of bucket columns or partition values, or that of the row id."""
         if not isinstance(partitioning_handle, MemoryPartitioningHandle):
             return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
-        if partitioning_handle.arguments is None:
-            return MemoryRowIdBucketFunction(partitioning_handle.bucket_count)
-        return MemoryBucketFunction(partitioning_handle.bucket_count, partitioning_handle.arguments)
-
-
-def _number(handle: ConnectorTransactionHandle) -> int:
-    if not isinstance(handle, MemoryTransactionHandle):
-        msg = f"{handle!r} is not a transaction of this connector"
-        raise TypeError(msg)
-    return handle.number
-
-
-def _handle(handle: ConnectorTableHandle) -> MemoryTableHandle:
-    if not isinstance(handle, MemoryTableHandle):
-        msg = f"{handle!r} is not a table of this connector"
-        raise TypeError(msg)
-    return handle
+        count, arguments = partitioning_handle.bucket_count, partitioning_handle.arguments
+        if arguments is None:
+            return MemoryRowIdBucketFunction(count)
+        return MemoryBucketFunction(count, arguments, partitioning_handle.transforms)

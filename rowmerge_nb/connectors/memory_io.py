@@ -25,6 +25,7 @@ from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rowmerge_nb.connectors.transforms import Transform
     from rowmerge_nb.spi.handles import (
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
@@ -60,6 +61,11 @@ class MemorySplit(ConnectorSplit):
     data: bytes | None = None
     path: str | None = None
     pages: tuple[int, int] = (0, 0)
+
+    @property
+    def carries_rows(self) -> bool:
+        """A small table's rows are in its split."""
+        return self.data is not None
 
 
 class SplitStore:
@@ -205,7 +211,7 @@ def _buckets(columns: Sequence[pa.Array], count: int) -> pa.Array:
 
 @dataclass(frozen=True)
 class MemoryBucketFunction(BucketFunction):
-    """Bucket of a new row: hash of its bucket columns modulo the number of buckets.
+    """Bucket of a new row: hash of its bucket columns, or of its partition values, modulo the number of buckets.
 
     >>> page = pa.RecordBatch.from_pydict({"id": [1, 2, 1]})
     >>> buckets = MemoryBucketFunction(4, (0,)).get_buckets(page)
@@ -215,6 +221,7 @@ class MemoryBucketFunction(BucketFunction):
 
     count: int
     arguments: tuple[int, ...]
+    transforms: tuple[Transform, ...] = ()
 
     @property
     def bucket_count(self) -> int:
@@ -223,7 +230,10 @@ class MemoryBucketFunction(BucketFunction):
 
     def get_buckets(self, page: Page) -> pa.Array:
         """Give the bucket of every row."""
-        return _buckets([page.column(argument) for argument in self.arguments], self.count)
+        columns = [page.column(argument) for argument in self.arguments]
+        if self.transforms:
+            columns = [transform.apply(column) for transform, column in zip(self.transforms, columns, strict=True)]
+        return _buckets(columns, self.count)
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.connectors.transforms import parse_transforms
 from rowmerge_nb.errors import AnalysisError, ExecutionError
 from rowmerge_nb.spi.operations import RowChangeParadigm
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+    from rowmerge_nb.spi.types import Type
 
-__all__ = ["TABLE_PROPERTIES", "check_content", "checked_metadata", "schema_of"]
+__all__ = ["TABLE_PROPERTIES", "by_name", "check_content", "checked_metadata", "schema_of"]
 
 TABLE_PROPERTIES: Final = {
     "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
-    "partitioned_by": "columns whose value decides the partition, ARRAY['...']",
+    "partitioned_by": "columns or transforms of them that decide the partition, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
     "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
     "bucket_count": "how many buckets there are",
     "primary_key": "columns that identify a row; NULL and repeated keys are refused, ARRAY['...']",
@@ -49,9 +51,10 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.")
     properties["paradigm"] = paradigm
     written = {column.name.lower(): column.name for column in metadata.columns}
-    for name in ("partitioned_by", "bucketed_by", "primary_key"):
-        value = properties.get(name) or ()
-        listed = (value,) if isinstance(value, str) else tuple(value)
+    transforms = parse_transforms(_listed(properties, "partitioned_by"), by_name(metadata.columns))
+    properties["partitioned_by"] = tuple(map(str, transforms))
+    for name in ("bucketed_by", "primary_key"):
+        listed = _listed(properties, name)
         missing = [column for column in listed if str(column).lower() not in written]
         if missing:
             msg = f"Table property '{name}' names column '{missing[0]}', which the table does not have"
@@ -66,6 +69,17 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         msg = f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together"
         raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint="Give both, with a bucket_count of at least 1, or neither.")
     return replace(metadata, properties=properties)
+
+
+def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:
+    """Give columns by lower-case name, as reading partition transforms needs them."""
+    return {column.name.lower(): (column.name, column.type) for column in columns}
+
+
+def _listed(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Give a property that lists columns; one alone may be written without ARRAY."""
+    value = properties.get(name) or ()
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 import threading
 from contextlib import contextmanager
@@ -69,7 +68,10 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep PySpark from printing what we raise anyway, with Trino's code and a sentence."""
-    logger = logging.getLogger("SQLQueryContextLogger")
+    from pyspark.logger import PySparkLogger
+
+    # A plain logger under this name would be found by PySpark, which passes it what only its own class takes.
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     before, logger.disabled = logger.disabled, True
     try:
         yield

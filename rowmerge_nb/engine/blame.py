@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.lowering import case_expression, case_value, merge_row_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.plan.nodes import SearchedCase
-    from rowmerge_nb.sql.analysis import RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.analysis import Returning, RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.statements import Span
 
-__all__ = ["blame"]
+__all__ = ["blame", "place_of", "place_of_message"]
 
 
 def blame(
@@ -20,6 +22,7 @@ def blame(
     analysis: RowChangeAnalysis,
     case: SearchedCase | None,
     condition: tuple[TypedExpression, str] | None,
+    returned: tuple[str, Returning] | None = None,
 ) -> tuple[TypedExpression, str] | None:
     """Find the expression of a statement that an error of Spark comes from.
 
@@ -28,6 +31,7 @@ def blame(
         analysis: the statement.
         case: the CASE that Spark evaluated, if there was one.
         condition: the condition that chooses the rows, ON or WHERE, and words for where it stands.
+        returned: the row of RETURNING as Spark evaluated it, and what it is made of; None without one.
 
     Returns:
         The expression and, in words, where it stands; None where Spark's error does not tell.
@@ -41,17 +45,64 @@ def blame(
         for first, end, expression, words in _pieces(text, case, analysis):
             if first <= start < end:
                 return expression, words
+    if returned is not None and returned[0].startswith(fragment, start):
+        for first, end, expression in _returned_pieces(*returned):
+            if first <= start < end:
+                return expression, "in RETURNING"
     return condition if condition is not None and condition[0].spark.startswith(fragment, start) else None
+
+
+def place_of(failure: BaseException, placed: Sequence[tuple[str, Span]]) -> Span | None:
+    """Find where the user wrote the expression that an error of Spark comes from.
+
+    Args:
+        failure: what Spark raised, possibly wrapped.
+        placed: Spark SQL of the statement's expressions, and where they were written.
+
+    Returns:
+        The place of the smallest expression that holds what failed; None where Spark's error does not tell.
+    """
+    context = _context(failure)
+    if context is None:
+        return None
+    holding = [(len(text), span) for text, span in placed if context[1] in text]
+    return min(holding, key=lambda pair: pair[0])[1] if holding else None
+
+
+def place_of_message(code: str, message: str, placed: Sequence[tuple[str, Span]]) -> Span | None:
+    """Find the one expression that can have said an error's message: Spark gives no context for errors that we raise ourselves.
+
+    Returns:
+        Its place; None where no expression or more than one can have said it.
+    """
+    found = {span for text, span in placed for begin in _beginnings(code, text) if message.startswith(begin)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _beginnings(code: str, text: str) -> Iterator[str]:
+    """Give what the messages of the failures in a Spark text begin with."""
+    for written in re.findall(rf"'\[\[{code}\]\] ((?:[^'\\]|\\.)*)'", text):
+        yield re.sub(r"\\(.)", r"\1", written)
 
 
 def _context(failure: BaseException | None) -> tuple[int, str] | None:
     """Give offset and text of the part of a Spark expression that failed."""
     while failure is not None:
         contexts: Any = getattr(failure, "getQueryContext", lambda: None)()
-        if contexts:
+        # What Spark refuses before it runs points at a line of Python, and knows no place within a text.
+        if contexts and contexts[0].contextType().name == "SQL":
             return contexts[0].startIndex(), contexts[0].fragment()
         failure = failure.__cause__
     return None
+
+
+def _returned_pieces(text: str, returning: Returning) -> Iterator[tuple[int, int, TypedExpression]]:
+    """Give the places of the expressions within the text of the row of RETURNING, in the order in which they were printed."""
+    end = 0
+    for column in returning.columns:
+        start = text.index(column.expression.spark, end)
+        end = start + len(column.expression.spark)
+        yield start, end, column.expression
 
 
 def _pieces(text: str, case: SearchedCase, analysis: RowChangeAnalysis) -> Iterator[tuple[int, int, TypedExpression, str]]:

@@ -12,12 +12,13 @@ from rowmerge_nb.engine.frames import columns_of, is_frame, is_spark_frame
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.sql.analysis import Notice, TableBinding
+from rowmerge_nb.sql.analysis import Notice, TableBinding, ViewBinding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rowmerge_nb.engine.transaction import StatementTransaction
+    from rowmerge_nb.engine.views import Views
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.types import Type
 
@@ -36,6 +37,7 @@ class StatementTables:
         namespace: DataFrames by name; a table of the same name wins.
         spark: gives the Spark session.
         registered: per table the identity of the DataFrame that it was made from: of that one no notice is needed.
+        views: the views of all catalogs.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class StatementTables:
         namespace: Mapping[str, Any],
         spark: Callable[[], Any],
         registered: Mapping[str, int],
+        views: Views,
     ) -> None:
         self._registered = registered
+        self._views = views
         self.notices: list[Notice] = []
         self._transaction = transaction
         self._connectors = connectors
@@ -64,7 +68,7 @@ class StatementTables:
         return self._found[key]
 
     def _resolve(self, written: tuple[str, ...], key: tuple[str, ...]) -> TableBinding | None:
-        catalog, schema, table = self.qualify(key)
+        catalog, schema, table = self._completed(key)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
         frame_name = self._frame_name(written[0]) if len(written) == 1 else None
@@ -106,7 +110,48 @@ class StatementTables:
         )
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
-        """Complete a name by the default catalog and schema."""
+        """Complete a name by the default catalog and schema, and see that there are such."""
+        catalog, schema, table = self._completed(parts)
+        if not self.has_schema(catalog, schema):
+            known = self.schemas(catalog)
+            near = difflib.get_close_matches(schema, known, 1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"CREATE SCHEMA makes one. There are: {', '.join(known)}."
+            msg = f"Schema '{schema}' does not exist"
+            raise AnalysisError(msg, code="SCHEMA_NOT_FOUND", hint=hint)
+        return catalog, schema, table
+
+    def view(self, parts: Sequence[str]) -> ViewBinding | None:
+        """Find a view."""
+        catalog, schema, name = self._completed(parts)
+        metadata = self._transaction.metadata(catalog)
+        found = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
+        return None if found is None else ViewBinding(f"{catalog}.{schema}.{name}", found)
+
+    def catalogs(self) -> Sequence[str]:
+        """Give the names of all catalogs, sorted."""
+        return sorted(self._connectors)
+
+    def default(self) -> tuple[str, str]:
+        """Give the default catalog and schema."""
+        return self._default
+
+    def schemas(self, catalog: str) -> Sequence[str]:
+        """Give the names of a catalog's schemas, sorted."""
+        return self._transaction.metadata(catalog).list_schemas(self._transaction.session)
+
+    def has_schema(self, catalog: str, schema: str) -> bool:
+        """Tell whether a catalog has a schema of this name."""
+        return self._transaction.metadata(catalog).schema_exists(self._transaction.session, schema)
+
+    def relations(self, catalog: str, schema: str) -> Sequence[str]:
+        """Give the names of a schema's tables and views, sorted."""
+        return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
+
+    def _listed(self, catalog: str) -> Sequence[SchemaTableName]:
+        session, metadata = self._transaction.session, self._transaction.metadata(catalog)
+        return (*metadata.list_tables(session), *self._views.names(catalog, metadata, session))
+
+    def _completed(self, parts: Sequence[str]) -> tuple[str, str, str]:
         names = tuple(part.lower() for part in parts)
         catalog, schema, table = (*self._default[: 3 - len(names)], *names)
         if catalog not in self._connectors:
@@ -123,7 +168,7 @@ class StatementTables:
             listed: Sequence[SchemaTableName] = ()
             # Names are for hints only: a catalog that does not answer offers none.
             with suppress(Exception):
-                listed = self._transaction.metadata(catalog).list_tables(self._transaction.session)
+                listed = self._listed(catalog)
             for name in listed:
                 if (catalog, name.schema) == self._default:
                     found.append(name.table)

@@ -96,6 +96,7 @@ class DuplicateRule:
             ``standard``: more than one acting source row on a target row, whatever their clauses.
         paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always end the statement, since the result
             would depend on the order of rows.
+        idle: the case numbers of DO NOTHING clauses: a row that takes one does not act.
 
     >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
     >>> found = DuplicateRule("trino", RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
@@ -107,6 +108,7 @@ class DuplicateRule:
 
     name: str
     paradigm: RowChangeParadigm
+    idle: tuple[int, ...] = ()
 
     def check(self, unique_id: pa.Array, case_number: pa.Array) -> Duplicates:
         """Find the target rows that were matched more than once.
@@ -118,7 +120,7 @@ class DuplicateRule:
         keys = Keys.of(unique_id, case_number)
         matched = keys.unique_id != NO_TARGET
         ids, cases = keys.unique_id[matched], keys.case_number[matched]
-        acting = cases != NO_CLAUSE
+        acting = ~np.isin(cases, (NO_CLAUSE, *self.idle))
         several = np.unique(ids[acting][_sizes(ids[acting])[0] > 1])
         if self.name == "standard":
             return Duplicates(several, several[:0])

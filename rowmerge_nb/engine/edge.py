@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["conform", "for_spark", "from_spark_schema", "spark_schema", "spark_type"]
+__all__ = ["conform", "for_spark", "from_spark_schema", "shown_zones", "spark_schema", "spark_type"]
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -44,6 +44,21 @@ def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 def _offsets(array: pa.Array) -> pa.Array:
     """Give the offsets of a list or map array, copied: those of a slice cannot be combined with a null mask."""
     return pa.array(array.offsets.to_numpy().copy(), pa.int32())
+
+
+def shown_zones(array: pa.Array, kind: Type) -> pa.Array:
+    """Give a column of a result whose timestamps carry zones as Arrow's timestamps: in their zone if all have one, in UTC otherwise.
+
+    >>> from rowmerge_nb.spi.types import Type
+    >>> kind = Type("timestamp with time zone", (3,), ("zone",))
+    >>> shown_zones(pa.array([{"instant": None, "zone": "Asia/Kolkata"}], kind.arrow), kind).type
+    TimestampType(timestamp[us, tz=Asia/Kolkata])
+    """
+    if kind.base != "timestamp with time zone" or not kind.fields:
+        return array
+    instants, names = array.flatten()
+    zones = names.drop_null().unique().to_pylist()
+    return instants.cast(pa.timestamp("us", tz=zones[0] if len(zones) == 1 else "UTC"))
 
 
 def for_spark(kind: pa.DataType) -> pa.DataType:

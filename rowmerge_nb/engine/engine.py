@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import getpass
 import os
-import sys
 import threading
 import uuid
+from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
+from rowmerge_nb.engine.definitions import DefinitionRun
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
+from rowmerge_nb.engine.listing import TableInfo, list_tables
 from rowmerge_nb.engine.merge import MergeRun, RowChangeRun
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.result import Result
@@ -24,6 +26,7 @@ from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
 from rowmerge_nb.engine.verification import begin_verification
+from rowmerge_nb.engine.views import Views
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, ParseError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.explain import explain_text
 from rowmerge_nb.plan.rules import RULES, RuleSettings
@@ -32,10 +35,12 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.sql.analysis import (
     Analysis,
     CreateTableAnalysis,
+    DefinitionAnalysis,
     DeleteAnalysis,
     DropTableAnalysis,
     ExplainAnalysis,
     InsertAnalysis,
+    ListingAnalysis,
     MergeAnalysis,
     RowChangeAnalysis,
     UpdateAnalysis,
@@ -43,7 +48,7 @@ from rowmerge_nb.sql.analysis import (
 from rowmerge_nb.sql.statements import Explain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from concurrent.futures import Future
 
     import pyarrow as pa
@@ -53,14 +58,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "TableInfo"]
 
-RECURSION = 20_000
-_RUNS: Final = {MergeAnalysis: MergeRun, UpdateAnalysis: UpdateRun, DeleteAnalysis: DeleteRun}
-
-
-class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
-    """A line of `Engine.tables`: qualified name, kind of store, columns, rows where known, paradigm."""
-
-    __slots__ = ()
+_RUNS: Final[Mapping[type[Analysis], Any]] = {
+    MergeAnalysis: MergeRun,
+    UpdateAnalysis: UpdateRun,
+    DeleteAnalysis: DeleteRun,
+    DefinitionAnalysis: DefinitionRun,
+    ListingAnalysis: DefinitionRun,
+}
 
 
 class Engine:
@@ -91,7 +95,8 @@ class Engine:
         self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace)
         self.rule_settings = rule_settings or RuleSettings()
         self._default = (catalog.lower(), schema.lower())
-        self._memory = MemoryConnector()
+        self._memory = MemoryConnector(schemas=("default", self._default[1]) if catalog.lower() == "memory" else ("default",))
+        self._views = Views()
         self._connectors: dict[str, Connector] = {"memory": self._memory}
         self._given = spark
         self._cores = cores
@@ -181,7 +186,8 @@ class Engine:
             name: ``table`` or ``schema.table`` in the catalog ``memory``.
             frame: pandas, Arrow, Spark, or anything with the Arrow stream interface.
             paradigm: row change paradigm; by default DELETE_ROW_AND_INSERT_ROW.
-            partitioned_by: columns whose value decides the partition.
+            partitioned_by: columns, or transforms of them, that decide the partition: ``region``, ``bucket(id, 4)``,
+                ``truncate(name, 3)``, ``year(day)``, ``month(day)``, ``day(ts)``, ``hour(ts)``.
             bucketed_by: columns whose hash decides the bucket; needs ``bucket_count``.
             bucket_count: how many buckets there are.
             primary_key: columns that identify a row.
@@ -224,7 +230,7 @@ class Engine:
             msg = f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS")
         catalog, schema, table = (*self._default[: 3 - len(parts)], *parts)
-        if catalog == "memory":
+        if catalog == "memory" and (version is not None or self._memory.has_table(SchemaTableName(schema, table))):
             return self._memory.read(SchemaTableName(schema, table), version)
         result = self.run(f"SELECT * FROM {name}")
         if result.table is None:
@@ -233,30 +239,12 @@ class Engine:
         return result.table
 
     def tables(self) -> list[TableInfo]:
-        """Give all tables of all catalogs."""
+        """Give all tables and views of all catalogs."""
         transaction = self._transaction(self.options)
         try:
-            return self._listed(transaction)
+            return list_tables(self._connectors, self._views, transaction)
         finally:
             transaction.rollback()
-
-    def _listed(self, transaction: StatementTransaction) -> list[TableInfo]:
-        found = []
-        for catalog, connector in sorted(self._connectors.items()):
-            metadata = transaction.metadata(catalog)
-            for name in metadata.list_tables(transaction.session):
-                handle = metadata.get_table_handle(transaction.session, name)
-                if handle is None:
-                    continue
-                known = metadata.get_table_metadata(transaction.session, handle)
-                columns = tuple(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in known.columns)
-                try:
-                    paradigm = metadata.get_row_change_paradigm(transaction.session, handle).name
-                except RowMergeError:
-                    paradigm = ""
-                rows = metadata.row_count(transaction.session, handle)
-                found.append(TableInfo((f"{catalog}.{name}", connector.name, columns, rows, paradigm)))
-        return found
 
     # -- statements -----------------------------------------------------------------------------------------------
 
@@ -334,8 +322,8 @@ class Engine:
 
         try:
             options.step("parse")
-            with _deep_nesting(), _interruptible("parse"):
-                statement = parse(text)
+            with _interruptible("parse"):
+                statement = parse(text, dialect=options.dialect)
             if not options.dry_run and not isinstance(statement, Explain):
                 # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
                 self.start()
@@ -352,7 +340,7 @@ class Engine:
 
         transaction = self._transaction(options)
         tables = StatementTables(
-            transaction, self._connectors, self._default, options.namespace, lambda: self.spark, self._registered
+            transaction, self._connectors, self._default, options.namespace, lambda: self.spark, self._registered, self._views
         )
         tag = transaction.session.query_id
         self._running[tag] = transaction.cancelled
@@ -360,7 +348,7 @@ class Engine:
             with self._adopt():
                 options.step("analyze")
                 try:
-                    with _deep_nesting(), _interruptible("analyze"):
+                    with _interruptible("analyze"):
                         analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
                 except BaseException:
                     with suppress(Exception):
@@ -395,11 +383,13 @@ class Engine:
             "row_count": lambda: self._row_count(name),
             "notices": tuple(tables.notices),
         }
+        if isinstance(analysis, DefinitionAnalysis | ListingAnalysis):
+            common = {**common, "views": self._views}
         run: Any = _RUNS.get(type(analysis), TableRun)(analysis=analysis, **common)
         try:
             if isinstance(run, RowChangeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
-                return Result(run.run(settings))
+                return Result(run.run(settings), run.returned)
             return Result(*run.run())
         except RowMergeError as error:
             error.result = Result(run.failure) if run.failure is not None else None
@@ -432,25 +422,11 @@ class Engine:
 
 
 @contextmanager
-def _deep_nesting() -> Iterator[None]:
-    """Give recursive readers more room than Python's default; what is nested deeper still is refused with a sentence."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, RECURSION))
-    try:
-        yield
-    except RecursionError:
-        msg = "The statement is nested too deeply to be read"
-        raise ParseError(msg, line=1, column=1, hint="Split it, or use IN lists and subqueries instead of long chains.") from None
-    finally:
-        sys.setrecursionlimit(before)
-
-
-@contextmanager
 def _interruptible(step: str) -> Iterator[None]:
     """Turn an interrupt, and what a connector raises while a statement is analyzed, into errors of ours."""
     try:
         yield
-    except (RowMergeError, RecursionError):
+    except RowMergeError:
         raise
     except KeyboardInterrupt as interrupt:
         msg = "The statement was interrupted"
@@ -479,7 +455,7 @@ def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
         catalog, _, rest = analysis.target.qualified.partition(".")
         schema, _, table = rest.partition(".")
         return catalog, schema, table
-    return None
+    return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]
 
 
 def _user() -> str:

@@ -24,6 +24,7 @@ from rowmerge_nb.engine.passes import (
 )
 from rowmerge_nb.engine.processors import MergeLayout
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
     DeleteProject,
@@ -196,7 +197,10 @@ def _(node: Join, context: Context) -> Any:
         right = right.drop(POSITION)
     if node.distribution == "PARTITIONED":
         right = right.repartition(context.partitions, *(F.expr(source) for _, source in node.equalities))
-    return (F.broadcast(left) if node.replicate_target else left).join(right, F.expr(node.spark), "right")
+    if node.distribution == "REPLICATED":
+        right = F.broadcast(right)
+    left = F.broadcast(left) if node.replicate_target else left
+    return left.join(right, F.expr(node.spark), "full" if node.full else "right")
 
 
 @lower.register
@@ -209,11 +213,9 @@ def _(node: Project, context: Context) -> Any:
         computed[node.case.symbol.name] = F.expr(case_expression(node.case)).alias(node.case.symbol.name)
     columns = [computed.get(symbol.name, F.col(quote(symbol.name))) for symbol in node.outputs]
     if context.witness and node.case is not None:
-        columns.append(F.expr(_witness_expression(context)).alias(WITNESS))
-    elif WITNESS in rows.columns:
-        columns.append(F.col(quote(WITNESS)))
-    elif SOURCE_ROW in rows.columns:
-        columns.append(F.col(quote(SOURCE_ROW)))
+        columns.append(F.expr(_witness_expression(context, full=SOURCE_PRESENT in rows.columns)).alias(WITNESS))
+    else:
+        columns += [F.col(quote(name)) for name in (WITNESS, SOURCE_ROW, POSITION) if name in rows.columns]
     return rows.select(*columns)
 
 
@@ -246,13 +248,12 @@ def case_value(value: str, kind: str) -> str:
 
 
 def _row(branch: CaseBranch, types: Sequence[str]) -> str:
-    present = {True: "true", False: "false", None: f"({PRESENT} IS NOT NULL)"}[branch.matched]
-    values = [*branch.spark_values, present, str(int(branch.operation)), str(branch.number)]
+    values = [*branch.spark_values, branch.present, str(int(branch.operation)), str(branch.number)]
     fields = (f"'f{i}', {case_value(value, kind)}" for i, (value, kind) in enumerate(zip(values, types, strict=True)))
     return f"named_struct({', '.join(fields)})"
 
 
-def _witness_expression(context: Context) -> str:
+def _witness_expression(context: Context, *, full: bool = False) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
         # Fields go by position: a struct with two fields of one name cannot leave Spark.
         fields = (f"'f{i}', {quote(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
@@ -261,7 +262,8 @@ def _witness_expression(context: Context) -> str:
     if not context.source:
         return f"named_struct('source_row', CAST(NULL AS BIGINT), 'target', {struct(context.target)})"
     target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
-    return f"named_struct('source_row', {quote(SOURCE_ROW)}, 'source', {struct(context.source)}, 'target', {target})"
+    source = f"CASE WHEN {SOURCE_PRESENT} IS NOT NULL THEN {struct(context.source)} END" if full else struct(context.source)
+    return f"named_struct('source_row', {quote(SOURCE_ROW)}, 'source', {source}, 'target', {target})"
 
 
 @lower.register
@@ -316,11 +318,15 @@ def _(node: TableWriter, context: Context) -> Any:
 def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:
     """Give the channels of a statement's pages."""
     columns = tuple(pa.field(column.name, column.type.arrow) for column in node.columns)
-    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, bool(node.redistribution_columns), node.era)
+    has_hash = bool(node.redistribution_columns) and node.era is Era.DOCUMENTS
+    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, has_hash, node.era)
 
 
 def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:
-    """Put the channels into the order of the processor's page, then unique_id (where matches are checked) and witness."""
+    """Put the channels into the order of the processor's page.
+
+    Behind them come ``unique_id`` (where matches are checked), what the extended dialect adds, and the witness.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     if isinstance(node, DeleteProject):
@@ -328,9 +334,14 @@ def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:
     rows = lower(node.source, context)
     redistribution = rows.columns[: len(node.redistribution_columns)]
     names = [*redistribution, *([HASH] if node.has_hash else []), ROW_ID, MERGE_ROW, CASE_NUMBER]
-    names += [UNIQUE_ID] if isinstance(node.source, DuplicateCheck) else []
+    names += [UNIQUE_ID, *_extras(node.source)] if isinstance(node.source, DuplicateCheck) else []
     names += [WITNESS] if context.witness else []
     return rows.select(*(F.col(quote(name)).alias(f"c{i}") for i, name in enumerate(names)))
+
+
+def _extras(check: DuplicateCheck) -> tuple[str, ...]:
+    """Give the columns of the extended dialect that go into the pass beside the page."""
+    return tuple(symbol.name for symbol in check.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
 
 
 def _merge_pass(
@@ -347,7 +358,9 @@ def _merge_pass(
         return DeletePass(paradigm=None, rule=None, **common)
     if not isinstance(node.source, DuplicateCheck):
         return UpdatePass(paradigm=node.paradigm, rule=None, **common)
-    return MergePass(paradigm=node.paradigm, rule=DuplicateRule(node.source.rule, node.paradigm), **common)
+    check = node.source
+    rule = DuplicateRule(check.rule, node.paradigm, check.idle)
+    return MergePass(paradigm=node.paradigm, rule=rule, extras=_extras(check), **common)
 
 
 def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Placing:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.engine.action import fragments_and_records
-from rowmerge_nb.engine.blame import blame
+from rowmerge_nb.engine.blame import blame, place_of_message
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
+from rowmerge_nb.engine.returned import returned_table
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.extended import returned_row
 from rowmerge_nb.plan.nodes import (
     DeleteProject,
     DuplicateCheck,
@@ -29,7 +31,7 @@ from rowmerge_nb.plan.nodes import (
     SemiJoin,
 )
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules, chain, estimated_rows, spark_text
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules, chain, estimated_rows, joined_rows, spark_text
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.operations import Era, Operation
 
@@ -57,10 +59,14 @@ class RowChangeRun(StatementRun):
 
     Args:
         analysis: the statement, resolved.
+
+    Attributes:
+        returned: the rows of RETURNING, once the statement is committed.
     """
 
     kind: ClassVar[str]
     analysis: RowChangeAnalysis
+    returned: pa.Table | None = None
 
     def run(self, settings: RuleSettings) -> Trace:
         """Run the statement and give its trace.
@@ -92,6 +98,7 @@ class RowChangeRun(StatementRun):
             self._check(self.account, context)
             step = "finish_merge"
             self._finish(fragments)
+            returned = self._returned(self.account)
             step = "commit"
             self.begin_step("commit")
             with self.timed("commit"):
@@ -102,6 +109,7 @@ class RowChangeRun(StatementRun):
             self.failure = self._failed(error)
             raise error from failure
         # From here on the change is there, whatever happens while it is told.
+        self.returned = returned
         return self._trace("finished")
 
     # -- steps ----------------------------------------------------------------------------------------------------
@@ -179,7 +187,7 @@ class RowChangeRun(StatementRun):
         self.begin_step("start Spark")
         spark = self.spark()
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
-        rows = estimated_rows(self._driving())
+        rows = self._flowing()
         small = rows is not None and rows <= settings.small_rows
         target, source = self._sides()
         return Context(
@@ -238,12 +246,23 @@ class RowChangeRun(StatementRun):
                 expression, words = found
                 span = expression.span
                 error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
+            else:
+                span = place_of_message(error.code, error.message, self._placed())
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
 
     def _span(self, number: int) -> Span:
         """Give the place of a clause; -1 stands for no clause."""
         return next(clause.span for clause in self.analysis.clauses if clause.number == number)
+
+    def _written(self) -> list[TypedExpression]:
+        """Give the expressions of the statement itself; those of its queries are in ``analysis.placed``."""
+        clauses = self.analysis.clauses
+        return [part for clause in clauses for part in (clause.condition, *clause.values) if part is not None]
+
+    def _placed(self) -> list[tuple[str, Span]]:
+        """Give the statement's expressions in Spark SQL, and where they were written."""
+        return [(part.spark, part.span) for part in self._written()] + list(self.analysis.placed)
 
     def _failed(self, error: RowMergeError) -> Trace:
         """Roll back, and tell what had happened."""
@@ -294,7 +313,9 @@ class RowChangeRun(StatementRun):
             clauses=self._clauses(account if told else None),
             joined=account.joined if account and told else None,
             matched=account.matched if account and told else None,
-            unmatched=account.joined - account.matched if account and told else None,
+            unmatched=account.joined - account.matched - account.alone if account and told else None,
+            alone=account.alone if account and told and self._is_full() else None,
+            returned=None if self.returned is None else self.returned.num_rows,
             source_rows=self._source_rows(),
             count=account.counted if account and done else None,
             rows_before=target.row_count,
@@ -308,6 +329,18 @@ class RowChangeRun(StatementRun):
             + (_two_versions(groups) if done and groups else ()),
             seconds=dict(self.seconds),
         )
+
+    def _returned(self, account: Account) -> pa.Table | None:
+        """Give the rows that the statement returns; None where it returns none."""
+        return None
+
+    def _is_full(self) -> bool:
+        """Tell whether target rows without a source row take part."""
+        return False
+
+    def _flowing(self) -> int | None:
+        """Give a measure of the rows that go through the plan, where it is known."""
+        return estimated_rows(self._driving())
 
     def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
         return tuple(
@@ -350,10 +383,20 @@ class MergeRun(RowChangeRun):
     def _driving(self) -> PlanNode:
         return self._join().right
 
+    def _returned(self, account: Account) -> pa.Table | None:
+        return returned_table(account.returned, self.analysis.returning)
+
+    def _flowing(self) -> int | None:
+        return joined_rows(self._join())
+
+    def _is_full(self) -> bool:
+        return self._join().full
+
     def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
         join = self._join()
         names = [column.name for column in self.analysis.target.columns]
-        source = _named(join.right.outputs, {f.symbol: f.name for f in self.analysis.source.fields})
+        fields = {f.symbol: f.name for f in self.analysis.source.fields}
+        source = _named([symbol for symbol in join.right.outputs if symbol.name in fields], fields)
         return tuple(zip(names, join.left.outputs[: len(names)], strict=True)), source
 
     def _check(self, account: Account, context: Context) -> None:
@@ -386,10 +429,15 @@ class MergeRun(RowChangeRun):
 
     def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
         case = next(node.case for node in chain(self._plan()) if isinstance(node, Project) and node.case is not None)
-        return blame(failure, self.analysis, case, (self.analysis.on, "in the ON condition"))
+        row, returning = returned_row(self._plan()), self.analysis.returning
+        returned = (row, returning) if row is not None and returning is not None else None
+        return blame(failure, self.analysis, case, (self.analysis.on, "in the ON condition"), returned)
 
     def _span(self, number: int) -> Span:
         return super()._span(number) if number >= 0 else self.analysis.on.span
+
+    def _written(self) -> list[TypedExpression]:
+        return [self.analysis.on, *super()._written()]
 
     def _source_rows(self) -> int | None:
         binding = self.analysis.source.binding
@@ -406,7 +454,8 @@ class MergeRun(RowChangeRun):
         left = estimated_rows(join.left)
         pruned = any(isinstance(inner, SemiJoin) for inner in chain(join.left))
         yield join, (None if pruned else left, source_rows), account.joined
-        yield join.right, (), source_rows
+        for inner in chain(join.right):
+            yield inner, (source_rows,) if inner.sources else (), source_rows
         for inner in chain(join.left):
             scan = not inner.sources
             yield inner, () if scan else (left if not pruned else None,), left if scan or not pruned else None

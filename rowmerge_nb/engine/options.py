@@ -16,7 +16,7 @@ __all__ = ["Options"]
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "era": tuple(Era),
     "duplicates": ("trino", "standard"),
-    "dialect": ("trino",),
+    "dialect": ("trino", "extended"),
     "trace": ("auto", "full", "off"),
 }
 
@@ -33,7 +33,7 @@ class Options:
         paradigm: the row change paradigm to use, for connectors that have both; None for the table's own.
         era: whose page layout: ``documents`` or ``current``.
         duplicates: which repeated matches end a MERGE: ``trino`` or ``standard``.
-        dialect: ``trino``.
+        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
         trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
         verify: which other engine runs the statement as well, over the same input, and is compared: ``duckdb``, ``postgresql``
             (the server that the variable ROWMERGE_POSTGRES names) or ``postgresql://...``; None for none.

@@ -77,6 +77,11 @@ class ScanPass:
             for number in batch.column(0).to_pylist():
                 yield from self._read(number)
 
+    def rows(self) -> pa.Table:
+        """Give the rows of all splits, read where this is called."""
+        pages = [page for number in range(len(self.splits)) for page in self._read(number)]
+        return pa.Table.from_batches(pages, schema=self.schema)
+
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         step = "create_page_source"
         source = None
@@ -174,12 +179,13 @@ class MergePass:
         layout: the channels of the merge.
         paradigm: the connector's paradigm; None where there is no processor.
         rule: which repeated matches end the statement; None where no row can be matched twice.
+        extras: what the extended dialect adds: ``source_present`` under a FULL join, ``returning`` if rows are given back.
         witness: the type of the hidden witness channel, None if rows do not carry it.
         per_clause: how many rows per clause are sampled.
         placing: how rows find their writer; None without an exchange.
         sinks: makes sinks when the writer is in this pass; None behind an exchange.
 
-    Its input channels are those of the page without ``is_distinct``, then ``unique_id``, then the witness if there is one.
+    Its input channels are those of the page without ``is_distinct``, then ``unique_id``, the extras, and the witness if there is one.
     """
 
     layout: MergeLayout
@@ -189,6 +195,7 @@ class MergePass:
     per_clause: int
     placing: Placing | None
     sinks: SinkFactory | None
+    extras: tuple[str, ...] = ()
 
     @property
     def exchanged(self) -> pa.Schema:
@@ -206,6 +213,8 @@ class MergePass:
             pages = iter(())
         if self.sinks is not None:
             yield from _Writer(self.layout, self.sinks, recorder).run(self._transformed(pages, recorder))
+            for record in recorder.returned:
+                yield _outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
             return
         spread = recorder.record.partition
         try:
@@ -216,6 +225,8 @@ class MergePass:
             recorder.failed(error, "transform_page")
         if recorder.record.before or recorder.record.error or recorder.record.failing:
             yield self._record_batch(recorder.record)
+        for record in recorder.returned:
+            yield self._record_batch(record)
 
     def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
         """Mark and check all rows of the partition; give the input pages with their witnesses."""
@@ -226,6 +237,9 @@ class MergePass:
         unique_id = pa.chunked_array([batch.column(channels) for batch in batches]).combine_chunks()
         cases = pa.chunked_array([batch.column(channels - 1) for batch in batches]).combine_chunks()
         recorder.record.matched += len(unique_id) - unique_id.null_count
+        if (source := self._extra("source_present")) is not None:
+            recorder.record.alone = sum(batch.column(source).null_count for batch in batches)
+            recorder.record.matched -= recorder.record.alone
         numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
         recorder.record.clause_rows = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
         found = self.rule.check(unique_id, cases)
@@ -235,13 +249,22 @@ class MergePass:
             recorder.record.witnesses = self._witnesses(batches, wanted[:WITNESSED_ROWS])
         if found.failing.size:
             return iter(())
-        return self._input_pages(batches, mark_distinct(unique_id, cases, self.layout.era))
+        return self._input_pages(batches, mark_distinct(unique_id, cases, self.layout.era), recorder)
 
-    def _input_pages(self, batches: list[pa.RecordBatch], distinct: pa.Array) -> Iterator[tuple[Page, Page | None]]:
+    def _extra(self, name: str) -> int | None:
+        """Give the position of a channel that the extended dialect adds; None if it is not there."""
+        return len(self.layout.input_schema) + self.extras.index(name) if name in self.extras else None
+
+    def _input_pages(
+        self, batches: list[pa.RecordBatch], distinct: pa.Array, recorder: Recorder
+    ) -> Iterator[tuple[Page, Page | None]]:
         schema = self.layout.input_schema
+        returning = self._extra("returning")
         start = 0
         while batches:
             batch = batches.pop(0)
+            if returning is not None:
+                recorder.give_back(batch.column(returning))
             marks = distinct.slice(start, batch.num_rows)
             start += batch.num_rows
             arrays = [conform(batch.column(i), field.type) for i, field in enumerate(list(schema)[:-1])]

@@ -45,7 +45,7 @@ class TaskRecord:
     Args:
         partition: the partition it worked on; of a writer behind an exchange its number.
         clause_rows: joined rows per case number.
-        matched: joined rows with a target row.
+        matched: joined rows with both sides, and ``alone`` those with the target's alone.
         before: rows into ``transform_page``; ``after`` rows out of it.
         sampled: the sampled rows.
         stored: the first rows that the sink got.
@@ -57,6 +57,7 @@ class TaskRecord:
         failing: unique ids of target rows that fail the check, and ``warning`` those that only deserve a warning.
         witnesses: the rows of those target rows: unique_id, case_number, row_id and, where rows carry it, the witness.
         error: what ended the task.
+        returned: rows of RETURNING as an Arrow stream; such a record tells nothing else.
     """
 
     partition: int
@@ -76,6 +77,8 @@ class TaskRecord:
     witnesses: Page | None = None
     error: RowMergeError | None = None
     aborted: bool = False
+    alone: int = 0
+    returned: bytes = b""
 
 
 class Recorder:
@@ -84,10 +87,14 @@ class Recorder:
     Args:
         partition: the task's partition.
         per_clause: how many rows per clause are sampled, 0 for none.
+
+    Attributes:
+        returned: the records that carry the rows of RETURNING, a page of them each.
     """
 
     def __init__(self, partition: int, per_clause: int) -> None:
         self.record = TaskRecord(partition)
+        self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._left: dict[int, int] = {}
         self._started = time.perf_counter()
@@ -127,6 +134,17 @@ class Recorder:
             taken = witness.take(pa.array(chosen)) if witness is not None else None
             part = Sampled(before.take(pa.array(chosen)), after.take(pa.array(positions)), produced[chosen], taken)
             record.sampled.append(part)
+
+    def give_back(self, rows: pa.StructArray) -> None:
+        """Keep a page's rows of RETURNING; those are NULL for which no clause changes anything."""
+        changed = rows.drop_null()
+        if len(changed):
+            names = [f"f{place}" for place in range(changed.type.num_fields)]
+            page = pa.RecordBatch.from_arrays(changed.flatten(), names=names)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, page.schema) as writer:
+                writer.write_batch(page)
+            self.returned.append(TaskRecord(self.record.partition, returned=sink.getvalue().to_pybytes()))
 
     def _choose(self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         chosen = [np.zeros(0, np.int64)]
@@ -178,6 +196,7 @@ class Account:
 
     Args:
         clause_rows: joined rows per case number.
+        returned: the rows of RETURNING, as Arrow streams.
         errors: what ended tasks, in the order of their partitions.
     """
 
@@ -193,6 +212,8 @@ class Account:
     witnesses: list[Page]
     errors: list[RowMergeError]
     counted: int
+    alone: int
+    returned: list[bytes]
 
 
 def sum_up(records: Sequence[TaskRecord]) -> Account:
@@ -227,6 +248,8 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         witnesses=[record.witnesses for record in records if record.witnesses is not None],
         errors=[record.error for record in records if record.error is not None],
         counted=sum(record.counted for record in records),
+        alone=sum(record.alone for record in records),
+        returned=[record.returned for record in records if record.returned],
     )
 
 

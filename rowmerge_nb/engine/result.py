@@ -21,8 +21,8 @@ class Result:
 
     Args:
         trace: what happened.
-        table: the rows of a query; None for other statements.
-        explained: the text of an EXPLAIN; None for other statements.
+        table: the rows of a query, or those of RETURNING; None otherwise.
+        explained: the text of an EXPLAIN or SHOW CREATE; None for other statements.
     """
 
     def __init__(self, trace: Trace, table: pa.Table | None = None, explained: str | None = None) -> None:
@@ -37,10 +37,10 @@ class Result:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows per operation: INSERT, UPDATE, DELETE, and ``none`` for joined rows that no clause took."""
+        """Rows per operation: INSERT, UPDATE, DELETE, and ``none`` for joined rows that no clause took, or one with DO NOTHING."""
         totals = {"INSERT": 0, "UPDATE": 0, "DELETE": 0, "none": 0}
         for clause in self.trace.clauses:
-            name = clause.operation.name if clause.number >= 0 else "none"
+            name = clause.operation.name if clause.operation.name in totals else "none"
             totals[name] += clause.rows or 0
         if not self.trace.clauses and self.trace.kind in {"INSERT", "CREATE TABLE AS"}:
             totals["INSERT"] = self.trace.count or 0
@@ -82,7 +82,7 @@ class Result:
         return pd.DataFrame(changed_rows(self.trace), dtype=object)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows of a query as a pandas DataFrame; of other statements the one row that Trino answers: ``rows``."""
+        """The rows of a query or of RETURNING as a pandas DataFrame; of other statements the one row that Trino answers: ``rows``."""
         import pandas as pd
 
         if self.table is not None:
@@ -93,21 +93,20 @@ class Result:
     def __str__(self) -> str:
         if self.explained is not None:
             return self.explained
-        if self.table is not None:
-            return _sql_null(self.to_pandas()).to_string()
-        from rowmerge_nb.report.bundle import mime_bundle
-
-        return mime_bundle(self.trace)["text/plain"]
+        return self._repr_mimebundle_()["text/plain"]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         if self.explained is not None:
             return {"text/plain": self.explained, "text/html": f"<pre>{escape(self.explained)}</pre>"}
+        rows: dict[str, str] = {}
         if self.table is not None:
             frame = _sql_null(self.to_pandas())
-            return {"text/plain": frame.to_string(), "text/html": frame.to_html(max_rows=60)}
+            rows = {"text/plain": frame.to_string(), "text/html": frame.to_html(max_rows=60)}
+            if self.trace.returned is None:
+                return rows
         from rowmerge_nb.report.bundle import mime_bundle
 
-        return mime_bundle(self.trace)
+        return mime_bundle(self.trace, above=rows)
 
     def __repr__(self) -> str:
         return f"<Result of {self.trace.kind}: {self.trace.state}, {self.count} rows>"

@@ -49,6 +49,10 @@ class _WhereRun(RowChangeRun):
         where = self.analysis.where
         return blame(failure, self.analysis, case, None if where is None else (where, "in the WHERE condition"))
 
+    def _written(self) -> list[TypedExpression]:
+        where = self.analysis.where
+        return [*([where] if where is not None else []), *super()._written()]
+
     def _span(self, number: int) -> Span:
         where = self.analysis.where
         return where.span if number == WHERE and where is not None else super()._span(0)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.spark import SESSION_SETTINGS
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
+from rowmerge_nb.plan.rules import is_small
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StatementRun", "error_record"]
 
+ADAPTIVE = "spark.sql.adaptive.enabled"
 CONNECTOR_STEPS = {"begin_merge", "finish_merge", "commit"}
 
 
@@ -64,8 +67,18 @@ class StatementRun:
             raise StatementInterrupted(msg, step=name)
 
     def collect(self, spark: Any, rows: Any) -> pa.Table:
-        """Run the statement's action."""
-        return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
+        """Run the statement's action.
+
+        Of a small statement Spark makes one plan and keeps to it: planning again after every stage costs more than it finds out.
+        """
+        small = self.plan is not None and is_small(self.plan)
+        if small:
+            spark.conf.set(ADAPTIVE, "false")
+        try:
+            return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
+        finally:
+            if small:
+                spark.conf.set(ADAPTIVE, SESSION_SETTINGS[ADAPTIVE])
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:

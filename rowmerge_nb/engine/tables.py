@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.action import fragments_and_records
-from rowmerge_nb.engine.edge import conform
+from rowmerge_nb.engine.blame import place_of, place_of_message
+from rowmerge_nb.engine.edge import conform, shown_zones
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import sum_up
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import Trace
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.planner import plan_insert, plan_query
 from rowmerge_nb.plan.rules import spark_text
@@ -26,9 +27,12 @@ from rowmerge_nb.sql.analysis import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.sql.statements import Span
 
 __all__ = ["TableRun"]
 
@@ -63,6 +67,8 @@ class TableRun(StatementRun):
             self.transaction.commit()
         except BaseException as failure:
             error = self.error_of(failure, "run")
+            if error.line is None:
+                _place(error, failure, self.analysis)
             fact = self.roll_back()
             self.failure = replace(self._trace("failed"), error=error_record(error, (fact,)))
             raise error from failure
@@ -92,7 +98,8 @@ class TableRun(StatementRun):
             return None
         table = self._collect(self.plan)
         columns = [
-            conform(column.combine_chunks(), f.type.arrow) for column, f in zip(table.columns, analysis.fields, strict=True)
+            shown_zones(conform(column.combine_chunks(), f.type.arrow), f.type)
+            for column, f in zip(table.columns, analysis.fields, strict=True)
         ]
         names = [field.name or f"_col{i}" for i, field in enumerate(analysis.fields)]
         return pa.Table.from_arrays(columns, names=names)
@@ -136,7 +143,13 @@ class TableRun(StatementRun):
         name = analysis.metadata.name
         binding = TableBinding(table, catalog, f"{catalog}.{schema}.{table}", analysis.metadata.columns, "")
         self.transaction.target = binding
-        self.transaction.log.call("create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(name))
+        try:
+            self.transaction.log.call(
+                "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(name)
+            )
+        except RowMergeError as error:
+            _place_property(error, analysis.property_spans)
+            raise
         if analysis.spark is None:
             return
         handle = metadata.get_table_handle(session, name)
@@ -198,3 +211,18 @@ class TableRun(StatementRun):
             notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
             seconds=dict(self.seconds),
         )
+
+
+def _place_property(error: RowMergeError, spans: Mapping[str, Span]) -> None:
+    """Point at the property that an error speaks of: the connector, which raised it, does not know where it stands."""
+    if error.code == "INVALID_TABLE_PROPERTY" and error.line is None:
+        span = next((span for name, span in spans.items() if name in error.message), None)
+        if span is not None:
+            error.line, error.column, error.length = span.line, span.column, span.end - span.start
+
+
+def _place(error: RowMergeError, failure: BaseException, analysis: Analysis) -> None:
+    """Say which expression a run-time error comes from."""
+    span = place_of(failure, analysis.placed) or place_of_message(error.code, error.message, analysis.placed)
+    if span is not None:
+        error.line, error.column, error.length = span.line, span.column, span.end - span.start

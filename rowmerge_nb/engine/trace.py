@@ -59,7 +59,10 @@ class Call:
 
 @dataclass(frozen=True)
 class ClauseRecord:
-    """A WHEN clause and how many joined rows it took; the last record (number -1) counts rows for which none fired."""
+    """A WHEN clause and how many joined rows it took; the last record (number -1) counts rows for which none fired.
+
+    ``matched`` is False for both kinds of NOT MATCHED; the operation of DO NOTHING is NONE.
+    """
 
     number: int
     operation: Operation
@@ -214,7 +217,8 @@ class Trace:
         plan: the plan's nodes, the root first, depth first.
         rows: per node id the rows that went in from each source and the rows that came out; None where not known.
         clauses: the WHEN clauses with their counts; empty unless MERGE.
-        joined: rows out of the join; ``matched`` and ``unmatched`` are its parts; ``source_rows`` rows of the source where known.
+        joined: rows out of the join; ``matched`` and ``unmatched`` are its parts, under a FULL join also ``alone``: target rows without
+            a source row; ``source_rows`` rows of the source where known.
         count: rows changed, the statement's answer; None unless it finished.
         rows_before: rows of the target before and ``rows_after`` after, where the connector knows them.
         pages: what ``transform_page`` did.
@@ -224,6 +228,7 @@ class Trace:
         duplicate_groups: target rows that were matched more than once (of a failed check, or of a warning).
         notices: what the user should know.
         error: the error, if it failed.
+        returned: how many rows RETURNING gave; None without it.
         verification: what another engine said of it, where one was asked.
         seconds: per step how long it took.
     """
@@ -257,5 +262,7 @@ class Trace:
     duplicate_groups: tuple[DuplicateGroup, ...] = ()
     notices: tuple[NoticeRecord, ...] = ()
     error: ErrorRecord | None = None
+    alone: int | None = None
+    returned: int | None = None
     verification: VerificationRecord | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)

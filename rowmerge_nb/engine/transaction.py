@@ -25,6 +25,7 @@ from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, Sc
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.analysis import Notice
+from rowmerge_nb.sql.types import parts_of, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -170,7 +171,7 @@ class StatementTransaction:
                 columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
                 names = [column.name for column in columns]
                 rows = self._rows(binding, self._column_handles(binding, columns), names, binding.handle)
-                rows.select(*names_of(names)).createOrReplaceTempView(binding.view)
+                _fields_named(rows.select(*names_of(names)), columns).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
@@ -180,7 +181,7 @@ class StatementTransaction:
             handle = self.merge_handle.get_table_handle()
         data = node.columns[:-1] if node.row_id is not None else node.columns
         columns = [*self._column_handles(node.table, data), *node.columns[len(data) :]]
-        return self._rows(node.table, columns, [symbol.name for symbol in node.outputs], handle)
+        return _fields_named(self._rows(node.table, columns, [symbol.name for symbol in node.outputs], handle), data)
 
     def _column_handles(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
         """Give the connector's own handles for data columns."""
@@ -203,6 +204,8 @@ class StatementTransaction:
             provider = opened.connector.get_page_source_provider()
             splits = _splits(opened, self.session, handle)
             task = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema)
+        if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
+            return self._spark().createDataFrame(task.rows(), spark_schema([(f.name, f.type) for f in schema]))
         count = max(len(task.splits), 1)
         numbers = self._spark().range(0, len(task.splits), 1, count)
         return numbers.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
@@ -245,6 +248,20 @@ class StatementTransaction:
             raise ValueError(msg)
         self.metadata(self.target.catalog)
         return self._open[self.target.catalog]
+
+
+def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
+    """Give rows whose first columns are these with the names of fields that Spark SQL speaks of: pages have rows by position."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    nested = {place for place, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
+    if not nested:
+        return rows
+    kinds = {place: spark_type(columns[place].type) for place in nested}
+    found = [F.col(quote(name)) for name in rows.columns]
+    return rows.select(
+        *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))
+    )
 
 
 def _splits(opened: _Open, session: ConnectorSession, handle: Any) -> Sequence[Any]:

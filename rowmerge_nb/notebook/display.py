@@ -63,16 +63,17 @@ def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows:
         result: the result.
         parts: names of the parts of the report, with commas; None for the usual ones.
         timings: show times.
-        max_rows: how many rows of a query are shown.
+        max_rows: how many rows of a query, or of RETURNING, are shown.
         first_line: the number of the cell's line on which the statement begins.
     """
-    if result.table is not None:
-        return _rows_bundle(result.table, max_rows)
+    rows = _rows_bundle(result.table, max_rows) if result.table is not None else None
+    if rows is not None and result.trace.returned is None:
+        return rows
     if result.explained is not None:
         return text_bundle(result.explained)
     from rowmerge_nb.report.bundle import mime_bundle
 
-    return dict(mime_bundle(result.trace, show=parts, timings=timings, first_line=first_line))
+    return dict(mime_bundle(result.trace, show=parts, timings=timings, first_line=first_line, above=rows))
 
 
 def _rows_bundle(table: Any, max_rows: int) -> Bundle:

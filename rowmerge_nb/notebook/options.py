@@ -59,7 +59,9 @@ OPTIONS: Final = (
     ),
     MagicOption("duplicates", "Which repeated matches end a MERGE: Trino's rule, or that of standard SQL.", "trino|standard"),
     MagicOption("era", "Whose pages: those of the design documents, or today's Trino.", "documents|current"),
-    MagicOption("dialect", "Which SQL is accepted.", "trino"),
+    MagicOption(
+        "dialect", "Which SQL is accepted: Trino's, or forms of MERGE that other engines have as well.", "trino|extended"
+    ),
     MagicOption("explain", "Show the plan and run nothing.", "text|dot|json|svg", assumed="text"),
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
     MagicOption("show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff.", "PART,PART"),

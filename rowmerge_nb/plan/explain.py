@@ -31,7 +31,7 @@ from rowmerge_nb.plan.nodes import (
     TableWriter,
 )
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
 
 __all__ = ["NodeRecord", "describe", "explain_text"]
 
@@ -50,8 +50,8 @@ class NodeRecord:
         sources: ids of the nodes below.
         meaning: one sentence for people who see the node for the first time.
         branches: of the Project with the CASE: its branches, ELSE last; otherwise empty.
-        attributes: facts that drawings use, by name: of MarkDistinct ``exchange`` (``yes``/``no``), of Join ``distribution`` and
-            ``replicate_target``, of MergeProcessor ``paradigm``, ``redistribution`` (column names, comma separated), of Exchange
+        attributes: facts that drawings use, by name: of MarkDistinct ``exchange`` (``yes``/``no``), of Join ``distribution``,
+            ``replicate_target`` and ``full``, of MergeProcessor ``paradigm``, ``redistribution`` (column names, comma separated), of Exchange
             ``insert`` and ``update`` (layouts as text), of MergeWriter ``fused``, of TableScan ``role`` (``target``/``source``); of every
             node ``trino``: its arguments in the form that Trino prints.
     """
@@ -78,7 +78,7 @@ def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
         details=_details(plan),
         layout=tuple((symbol.name, str(symbol.type)) for symbol in plan.outputs),
         sources=tuple(source.id for source in plan.sources),
-        meaning=plan.meaning,
+        meaning=_FULL_MEANING if isinstance(plan, Join) and plan.full else plan.meaning,
         branches=plan.case.branches if isinstance(plan, Project) and plan.case else (),
         attributes={**_attributes(plan), "trino": _trino_arguments(plan)},
     )
@@ -253,6 +253,7 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         return (*data, f"{OPERATION} := {int(Operation.DELETE)}", *number, f"{INSERT_FROM_UPDATE} := 0")
     if isinstance(node, MergeProcessor):
         return (
+            f"target: {node.table}",
             f"merge row column: {MERGE_ROW}",
             f"row id column: {node.row_id.name}",
             f"redistribution columns: [{', '.join(node.redistribution_columns)}]",
@@ -285,15 +286,14 @@ def _case_text(case: SearchedCase) -> str:
 
 
 def _row_text(branch: CaseBranch) -> str:
-    present = {True: "true", False: "false", None: f"{PRESENT} IS NOT NULL"}[branch.matched]
-    return ", ".join([*branch.values, present, str(int(branch.operation)), str(branch.number)])
+    return ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
 
 
 def _attributes(node: PlanNode) -> dict[str, str]:
     if isinstance(node, TableScan):
         return {"role": "target" if node.row_id is not None else "source"}
     if isinstance(node, Join):
-        return {"distribution": node.distribution, "replicate_target": _yes(node.replicate_target)}
+        return {"distribution": node.distribution, "replicate_target": _yes(node.replicate_target), "full": _yes(node.full)}
     if isinstance(node, MarkDistinct):
         return {"exchange": _yes(node.exchange)}
     if isinstance(node, MergeProcessor):
@@ -308,6 +308,9 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
+_FULL_MEANING = (
+    "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
+)
 _DUPLICATE_PREDICATES = {
     "trino": "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
     "standard": "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",

@@ -118,11 +118,12 @@ class AssignUniqueId(PlanNode):
 
 @dataclass(frozen=True)
 class Assignment:
-    """A computed column: its symbol, Spark text, and the text a reader is shown."""
+    """A computed column: its symbol, Spark text, the text a reader is shown, and whether a subquery is in it."""
 
     symbol: Symbol
     spark: str
     text: str
+    subquery: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class CaseBranch:
 
     Args:
         number: case number; -1 for ELSE.
-        operation: what it asks for; ``Operation.NONE`` for ELSE.
+        operation: what it asks for; ``Operation.NONE`` for ELSE and for DO NOTHING.
         matched: whether the clause is WHEN MATCHED; None for ELSE.
         condition: the branch's condition as text: ``present AND s.address = 'Berkeley'``, ``ELSE``.
         spark_condition: the same as Spark text; ``""`` for ELSE.
@@ -139,6 +140,7 @@ class CaseBranch:
         spark_values: the same as Spark text, in table order.
         clause: the WHEN clause as written; ``""`` for ELSE.
         line: the clause's line within the statement; 0 for ELSE.
+        by_source: the clause is WHEN NOT MATCHED BY SOURCE.
     """
 
     number: int
@@ -150,6 +152,14 @@ class CaseBranch:
     spark_values: tuple[str, ...]
     clause: str
     line: int
+    by_source: bool = False
+
+    @property
+    def present(self) -> str:
+        """What the merge row's field ``present`` says, as Spark text: whether there is a target row."""
+        if self.matched is None:
+            return "present IS NOT NULL"
+        return "true" if self.matched or self.by_source else "false"
 
 
 @dataclass(frozen=True)
@@ -255,7 +265,7 @@ class SemiJoin(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class Join(PlanNode):
-    """RIGHT JOIN of target (left) and source (right) on the MERGE criteria.
+    """RIGHT JOIN of target (left) and source (right) on the MERGE criteria; FULL JOIN where a clause is about what the source lacks.
 
     Args:
         left: the target side.
@@ -264,9 +274,11 @@ class Join(PlanNode):
         text: the ON condition as written.
         equalities: pairs of Spark text (target, source) that must be equal wherever ON is true.
         distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its equality keys, so all
-            matches of one target row meet in one task), ``SINGLE`` (the source is one partition).
+            matches of one target row meet in one task), ``SINGLE`` (the source is one partition), ``REPLICATED`` (every task gets
+            all of the source).
         replicate_target: the target is small, and every task gets all of it.
         subquery: the ON condition has a subquery.
+        full: target rows without a source row stay too, with NULLs.
     """
 
     meaning: ClassVar[str] = "Pairs every source row with the target rows it matches; a source row without one stays, with NULLs."
@@ -278,11 +290,12 @@ class Join(PlanNode):
     distribution: str = "AUTOMATIC"
     replicate_target: bool = False
     subquery: bool = False
+    full: bool = False
 
     @property
     def name(self) -> str:
         """The node's name as Trino prints it."""
-        return "RightJoin"
+        return "FullJoin" if self.full else "RightJoin"
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
@@ -313,11 +326,13 @@ class DuplicateCheck(PlanNode):
 
     Args:
         rule: ``trino`` or ``standard``.
+        idle: the case numbers of DO NOTHING clauses, which change no row.
     """
 
     meaning: ClassVar[str] = "Fails the statement if one target row was matched more than once."
     source: PlanNode
     rule: str = "trino"
+    idle: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -336,6 +351,7 @@ class MergeProcessor(PlanNode):
         redistribution_columns: names of the columns of the insert layout, in table order.
         has_hash: a ``hash`` channel is there.
         row_id: the symbol of the row id.
+        table: the target, as written.
     """
 
     meaning: ClassVar[str] = (
@@ -348,6 +364,7 @@ class MergeProcessor(PlanNode):
     redistribution_columns: tuple[str, ...]
     has_hash: bool
     row_id: Symbol
+    table: str
 
 
 @dataclass(frozen=True, kw_only=True)

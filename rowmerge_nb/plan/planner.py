@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.plan.extended import (
+    SOURCE_MARK,
+    has_subquery,
+    mark_source,
+    passed_for,
+    plan_returning,
+    returned_symbols,
+    which_rows,
+)
 from rowmerge_nb.plan.nodes import (
     Assignment,
     AssignUniqueId,
@@ -34,7 +43,7 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
-from rowmerge_nb.sql.expressions import Subquery, fail, text_literal, walk
+from rowmerge_nb.sql.expressions import fail, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +57,6 @@ if TYPE_CHECKING:
         QueryAnalysis,
         RowChangeAnalysis,
         TableBinding,
-        TypedExpression,
     )
 
 __all__ = ["RowChangePlanner", "TargetFacts", "has_subquery", "plan_insert", "plan_merge", "plan_query", "quote", "told_apart"]
@@ -122,7 +130,7 @@ def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: s
 
     Returns:
         Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ← MarkDistinct ←
-        Project(case_number) ← Project(merge_row) ← Join(RIGHT) of target and source.
+        Project(returning)? ← Project(case_number) ← Project(merge_row) ← Join(RIGHT or FULL) of target and source.
     """
     return _MergePlanner(analysis, facts, era, rule).plan()
 
@@ -143,6 +151,7 @@ class RowChangePlanner:
         self.row_id = Symbol(ROW_ID, facts.row_id.type)
         self.unique_id = Symbol(UNIQUE_ID, BIGINT)
         self.redistribution = self._redistribution()
+        self.has_hash = bool(self.redistribution) and era is Era.DOCUMENTS
         control = [(PRESENT, BOOLEAN), (OPERATION, TINYINT), (CASE_NUMBER, INTEGER)]
         self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
 
@@ -170,19 +179,25 @@ class RowChangePlanner:
         )
 
     def place(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
-        """Give the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed."""
+        """Give the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed.
+
+        Today's Trino has no ``hash`` any more.
+        """
         layout = [self.fields[i] for i in self.redistribution]
-        if not layout:
-            return (), ()
+        symbols = tuple(Symbol(field.symbol, field.type) for field in layout)
+        if not self.has_hash:
+            return symbols, ()
         keys = ", ".join(quote(field.symbol) for field in layout)
         text = f"hash({', '.join(f.name or f.symbol for f in layout)})"
         hashed = Assignment(Symbol(HASH, BIGINT), f"xxhash64({keys})", text)
-        return (*(Symbol(field.symbol, field.type) for field in layout), hashed.symbol), (hashed,)
+        return (*symbols, hashed.symbol), (hashed,)
 
     def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, str]:
         """Give what goes into a column of the merge row, as text and as Spark text."""
         column, field, value = self.columns[index], self.fields[index], clause.values[index]
         old = (_text(self.analysis.target_alias, field.name or field.symbol), quote(field.symbol))
+        if clause.operation is Operation.NONE:
+            return old if index in self.redistribution else _NULL
         if clause.operation is Operation.DELETE:
             # The documents' DELETE row keeps only what decides the row's place; today's Trino keeps all of it.
             return old if self.era is Era.CURRENT or index in self.redistribution else _NULL
@@ -195,6 +210,7 @@ class RowChangePlanner:
         if not column.nullable:
             message = f"NULL value not allowed for NOT NULL column: {column.name}"
             spark = f"coalesce({spark}, {fail(self.null_code, text_literal(message))})"
+            text = f"COALESCE({text}, fail('{message}'))"
         return text, told_apart(spark, clause.number)
 
     def process(self, source: PlanNode) -> MergeProcessor:
@@ -209,7 +225,8 @@ class RowChangePlanner:
             era=self.era,
             columns=columns,
             redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
-            has_hash=bool(self.redistribution),
+            has_hash=self.has_hash,
+            table=self.analysis.target.display,
             row_id=self.row_id,
         )
 
@@ -256,6 +273,9 @@ class _MergePlanner(RowChangePlanner):
             hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
             raise ConnectorError(msg, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
         source = self._source()
+        full = any(clause.by_source for clause in self.analysis.clauses)
+        if full:
+            source = mark_source(source, next(self.ids))
         join = Join(
             id=next(self.ids),
             left=(target := self._target()),
@@ -265,10 +285,17 @@ class _MergePlanner(RowChangePlanner):
             text=self.analysis.on.text,
             equalities=self.analysis.equalities,
             subquery=has_subquery(self.analysis.on),
+            full=full,
         )
-        marked = self._mark(self._number(self._case(join)))
-        checked = DuplicateCheck(id=next(self.ids), outputs=marked.outputs, source=marked, rule=self.rule)
-        return self.finish(self.write(self.exchange(self.process(checked))))
+        numbered = self._number(self._case(join))
+        returning = self.analysis.returning
+        if returning is not None:
+            numbered = plan_returning(numbered, returning, self.fields, self.ids)
+        marked = self._mark(numbered)
+        idle = tuple(clause.number for clause in self.analysis.clauses if clause.operation is Operation.NONE)
+        checked = DuplicateCheck(id=next(self.ids), outputs=marked.outputs, source=marked, rule=self.rule, idle=idle)
+        plan = self.finish(self.write(self.exchange(self.process(checked))))
+        return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
     def _target(self) -> Project:
         scan = self.scan()
@@ -301,20 +328,21 @@ class _MergePlanner(RowChangePlanner):
 
     def _case(self, join: Join) -> Project:
         place, hashed = self.place()
+        outputs = (*place, self.unique_id, self.row_id, self.merge_row, *([SOURCE_MARK] if join.full else []))
         return Project(
             id=next(self.ids),
-            outputs=(*place, self.unique_id, self.row_id, self.merge_row),
+            outputs=(*outputs, *passed_for(self.analysis.returning, join.outputs, outputs)),
             source=join,
             assignments=hashed,
             case=SearchedCase(
                 self.merge_row,
-                (*(self._branch(clause) for clause in self.analysis.clauses), self._else()),
+                (*(self._branch(clause, full=join.full) for clause in self.analysis.clauses), self._else()),
                 subquery=any(has_subquery(e) for c in self.analysis.clauses for e in (c.condition, *c.values) if e is not None),
             ),
         )
 
-    def _branch(self, clause: ClauseAnalysis) -> CaseBranch:
-        present, spark = (PRESENT, f"{PRESENT} IS NOT NULL") if clause.matched else (f"{PRESENT} IS NULL",) * 2
+    def _branch(self, clause: ClauseAnalysis, *, full: bool) -> CaseBranch:
+        present, spark = which_rows(clause, full=full)
         condition = f"{present} AND {_within_and(clause.condition.text)}" if clause.condition else present
         pairs = [self.value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(
@@ -327,6 +355,7 @@ class _MergePlanner(RowChangePlanner):
             spark_values=tuple(spark for _, spark in pairs),
             clause=clause.text,
             line=clause.span.line,
+            by_source=clause.by_source,
         )
 
     def _else(self) -> CaseBranch:
@@ -360,11 +389,6 @@ def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str]) -> Output
     rows = (Symbol("rows", BIGINT),)
     finish = TableFinish(id=next(ids), outputs=rows, source=writer, table=table.display)
     return Output(id=next(ids), outputs=rows, source=finish)
-
-
-def has_subquery(expression: TypedExpression) -> bool:
-    """Tell whether an expression has a subquery."""
-    return any(isinstance(part, Subquery) for part in walk(expression.tree))
 
 
 def _within_and(text: str) -> str:

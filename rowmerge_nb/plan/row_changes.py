@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.plan.nodes import Assignment, CaseBranch, DeleteProject, Filter, Project, SearchedCase, Symbol
 from rowmerge_nb.plan.planner import RowChangePlanner, TargetFacts, has_subquery, told_apart
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, OPERATION
+from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, IS_DISTINCT, OPERATION
 from rowmerge_nb.spi.types import INTEGER, TINYINT
 
 if TYPE_CHECKING:
@@ -67,11 +67,12 @@ class _UpdatePlanner(_WherePlanner):
     def plan(self) -> Output:
         source = self._filtered()
         place, hashed = self.place()
+        number, distinct = Symbol(CASE_NUMBER, INTEGER), Symbol(IS_DISTINCT, TINYINT)
         project = Project(
             id=next(self.ids),
-            outputs=(*place, self.row_id, self.merge_row, Symbol(CASE_NUMBER, INTEGER)),
+            outputs=(*place, self.row_id, self.merge_row, number, distinct),
             source=source,
-            assignments=(*hashed, Assignment(Symbol(CASE_NUMBER, INTEGER), "0", "0")),
+            assignments=(*hashed, Assignment(number, "0", "0"), Assignment(distinct, "1", "1")),
             case=SearchedCase(self.merge_row, (self._row(),), subquery=self._has_subquery()),
         )
         return self.finish(self.write(self.exchange(self.process(project))))
@@ -102,7 +103,13 @@ class _DeletePlanner(_WherePlanner):
         number = (Symbol(CASE_NUMBER, INTEGER),) if self.era is Era.CURRENT else ()
         project = DeleteProject(
             id=next(self.ids),
-            outputs=(*columns, Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT)),
+            outputs=(
+                *columns,
+                Symbol(OPERATION, TINYINT),
+                *number,
+                self.row_id,
+                Symbol(INSERT_FROM_UPDATE, TINYINT),
+            ),
             source=source,
             era=self.era,
             columns=columns,

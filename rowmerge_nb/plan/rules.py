@@ -29,7 +29,7 @@ from rowmerge_nb.plan.planner import quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "spark_text"]
+__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "is_small", "joined_rows", "spark_text"]
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,26 @@ def estimated_rows(node: PlanNode) -> int | None:
     return estimated_rows(node.sources[0]) if node.sources else None
 
 
+def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
+    """Tell whether all that a plan reads is known to be small."""
+    sizes = [estimated_rows(node) for node in chain(plan) if not node.sources]
+    return all(size is not None and size <= rows for size in sizes)
+
+
+def joined_rows(join: Join) -> int | None:
+    """Give a measure of the rows that come out of a join with few matches per row: those of the sides that it keeps whole."""
+    sides = [estimated_rows(side) for side in ([join.left, join.right] if join.full else [join.right])]
+    return None if None in sides else sum(rows for rows in sides if rows is not None)
+
+
 def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     """Read only those columns of a source table that the statement needs."""
     needed = spark_text(plan)
 
     def prune(node: PlanNode) -> PlanNode:
+        if isinstance(node, Project) and isinstance(node.source, TableScan) and node.source.row_id is None:
+            made = {assignment.symbol for assignment in node.assignments}
+            return replace(node, outputs=tuple(o for o in node.outputs if o in made or o in node.source.outputs))
         if not isinstance(node, TableScan) or node.row_id is not None:
             return node
         kept = [i for i, symbol in enumerate(node.outputs) if quote(symbol.name) in needed]
@@ -114,11 +129,12 @@ def prune_deleted_columns(plan: Output, settings: RuleSettings) -> Output:
 def prune_target(plan: Output, settings: RuleSettings) -> Output:
     """Drop the target rows that no source row can match before they are numbered and joined.
 
-    Only where the source is read twice with the same result, is small enough for its keys to go to every task, and the target is not.
+    Only where the source is read twice with the same result, is small enough for its keys to go to every task, and the target is not;
+    and not under a FULL join, to which those rows matter.
     """
 
     def prune(node: PlanNode) -> PlanNode:
-        if not isinstance(node, Join) or not node.equalities or node.replicate_target:
+        if not isinstance(node, Join) or not node.equalities or node.replicate_target or node.full:
             return node
         rows, target_rows = estimated_rows(node.right), estimated_rows(node.left)
         if rows is None or rows > settings.key_rows or not _repeatable(node.right):
@@ -142,10 +158,10 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
 
 
 def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
-    """Send a small target to every task, so that the join needs no exchange."""
+    """Send a small target to every task, so that the join needs no exchange; Spark has no such form of a FULL join by equality."""
 
     def choose(node: PlanNode) -> PlanNode:
-        if isinstance(node, Join):
+        if isinstance(node, Join) and not (node.full and node.equalities):
             rows = estimated_rows(node.left)
             return replace(node, replicate_target=rows is not None and rows <= settings.small_rows)
         return node
@@ -158,13 +174,19 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
 
     By force means: a small source is read as one partition while every task has the whole target; or the source is repartitioned by
     its equality keys into a fixed number of partitions, which adaptive execution neither splits nor reads locally.
+
+    Under a FULL join a small source may do without a replicated target. By equality, rows of either side go to the task of their
+    keys, and adaptive execution splits neither side of a FULL join; without equal keys, the source is sent to the target's tasks.
     """
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join):
             rows = estimated_rows(node.right)
-            if node.replicate_target and rows is not None and rows <= settings.small_rows:
+            small = rows is not None and rows <= settings.small_rows
+            if small and (node.replicate_target or (node.full and node.equalities)):
                 return replace(node, distribution="SINGLE")
+            if small and node.full:
+                return replace(node, distribution="REPLICATED")
             return replace(node, distribution="PARTITIONED") if node.equalities else node
         if isinstance(node, MarkDistinct):
             # Spark plans a subquery of a condition or value as a join of its own, which may send the rows anywhere.
@@ -237,7 +259,9 @@ def has_subquery(node: PlanNode) -> bool:
         return False
     if isinstance(node, Join | Filter) and node.subquery:
         return True
-    if isinstance(node, Project) and node.case is not None and node.case.subquery:
+    if isinstance(node, Project) and (
+        (node.case is not None and node.case.subquery) or any(a.subquery for a in node.assignments)
+    ):
         return True
     return any(has_subquery(source) for source in node.sources)
 

@@ -9,7 +9,7 @@ from rowmerge_nb.report.model import build_report
 from rowmerge_nb.report.text import render_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from rowmerge_nb.engine.trace import Trace
 
@@ -17,7 +17,13 @@ __all__ = ["mime_bundle"]
 
 
 def mime_bundle(
-    trace: Trace, *, show: str | Iterable[str] | None = None, timings: bool = False, number: int = 0, first_line: int = 1
+    trace: Trace,
+    *,
+    show: str | Iterable[str] | None = None,
+    timings: bool = False,
+    number: int = 0,
+    first_line: int = 1,
+    above: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Make what a notebook stores for a statement.
 
@@ -27,6 +33,7 @@ def mime_bundle(
         timings: show times, which differ from run to run.
         number: tells this output's ids from those of the same statement shown before.
         first_line: the number of the cell's line on which the statement begins.
+        above: what is shown above the report, by the same keys: the rows of RETURNING.
 
     Returns:
         Exactly the keys ``text/plain`` and ``text/html``.
@@ -38,7 +45,13 @@ def mime_bundle(
     """
     report = build_report(trace)
     names = tuple(show) if show is not None and not isinstance(show, str) else show
-    return {
+    bundle = {
         "text/plain": render_text(report, show=names, timings=timings, first_line=first_line),
         "text/html": render_html(report, show=names, timings=timings, number=number, first_line=first_line),
+    }
+    if not above:
+        return bundle
+    return {
+        "text/plain": f"{above['text/plain']}\n\n{bundle['text/plain']}",
+        "text/html": f"{above['text/html']}\n{bundle['text/html']}",
     }

@@ -99,7 +99,7 @@ def build_clauses(trace: Trace) -> ClauseTable | None:
     total = sum(rows for rows in counts if rows is not None) if all(rows is not None for rows in counts) else None
     writes = _writes(trace.plan)
     rows = tuple(_row(record, total, writes) for record in trace.clauses)
-    joined = trace.source_rows is not None and total is not None and total != trace.source_rows
+    joined = trace.alone is not None or (trace.source_rows is not None and total is not None and total != trace.source_rows)
     return ClauseTable(rows, total, "joined rows" if joined else "source rows")
 
 
@@ -144,10 +144,12 @@ def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
     names = [name for name, _ in processor.layout]
     result = {}
     for branch in case_branches(plan):
-        if branch.operation is Operation.DELETE:
+        if branch.operation is Operation.NONE:
+            result[branch.number] = "nothing"
+        elif branch.operation is Operation.DELETE:
             result[branch.number] = "row removed"
         elif branch.operation is Operation.UPDATE:
-            result[branch.number] = ", ".join(_assigned(branch.clause))
+            result[branch.number] = ", ".join(_assigned(branch.clause) or names[: len(branch.values)])
         elif branch.operation is Operation.INSERT:
             pairs = zip(names, branch.values, strict=False)
             result[branch.number] = ", ".join(name for name, value in pairs if value != "NULL")
@@ -155,7 +157,7 @@ def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
 
 
 def _assigned(clause: str) -> list[str]:
-    """Read the columns off the SET list of a clause.
+    """Read the columns off the SET list of a clause; none for ``SET *``, which is all of them.
 
     >>> _assigned("WHEN MATCHED THEN UPDATE SET a = f(x, 1), b = ', d = 1'")
     ['a', 'b']
@@ -212,11 +214,10 @@ def case_text(trace: Trace) -> tuple[str, ...]:
         return (visible(f"row({', '.join([*branches[0].values, 'true', str(int(branches[0].operation)), '0'])}) AS merge_row"),)
     lines = ["CASE"]
     for branch in branches:
-        present = "NULL" if branch.matched is None else "true" if branch.matched else "false"
-        kept = "present IS NOT NULL" if branch.matched is None else present
-        values = ", ".join([*branch.values, kept, str(int(branch.operation)), str(branch.number)])
+        values = ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
         head = "  ELSE" if branch.matched is None else f"  WHEN {condition_text(branch)} THEN"
-        note = "none" if branch.number < 0 else f"case {branch.number}, {branch.operation.name}"
+        word = "DO NOTHING" if branch.operation is Operation.NONE else branch.operation.name
+        note = "none" if branch.number < 0 else f"case {branch.number}, {word}"
         whole_null = trace.era == "current" and branch.matched is None
         lines += [head, "    NULL" if whole_null else visible(f"    row({' '.join(values.split())})  -- {note}")]
     return (*lines, "END AS merge_row")

@@ -7,6 +7,7 @@ straight; below, rows go by operation, and behind an exchange by writer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.channel_map import channel_map_dot
@@ -109,7 +110,7 @@ class _Drawing:
         """Draw the next node; give how many operators are in it, and what leaves it."""
         first = steps[0]
         if first.kind == "Case" and self.plan.lanes:
-            projects = [step for step in steps[1:2] if step.kind == "Project"]
+            projects = list(takewhile(lambda step: step.kind == "Project", steps[1:]))
             return 1 + len(projects), self._case(projects, streams)
         if first.kind in {"MarkDistinct", "DuplicateCheck"} and self.plan.lanes:
             together = [first, *(step for step in steps[1:2] if step.kind == "DuplicateCheck")]
@@ -180,17 +181,18 @@ class _Drawing:
             while chain[-1].sources:
                 chain.append(self.plan.get(chain[-1].sources[0]))
             streams.append(self._leaves(name, chain))
-        notes = [[Box([[muted(self.plan.alone)]], span=2)]] if self.plan.alone else []
-        # Both outlets are equally wide, wide enough for the criteria above them.
-        half = max(200, (Box([self._title(join)]).least + 1) // 2)
+        kinds = _KINDS_OF_FULL if self.plan.full else _KINDS
+        parts = list(zip("mus", (self.plan.matched, self.plan.unmatched, self.plan.by_source), strict=True))[: len(kinds)]
+        notes = [[Box([[muted(self.plan.alone)]], span=len(kinds))]] if self.plan.alone else []
+        # All outlets are equally wide, wide enough for the criteria above them.
+        width = max(200, (Box([self._title(join)]).least + 1) // len(kinds))
         outlets = [
-            Box([[plain("matched" + GAP), mono("present", "mut")]], align="CENTER", port="m", fill="Nt", width=half),
-            Box([[plain("not matched" + GAP), mono("present IS NULL", "mut")]], align="CENTER", port="u", fill="Nt", width=half),
+            Box([[plain(kind + GAP), mono(mark, "mut")]], align="CENTER", port=port, fill="Nt", width=width)
+            for (port, _), (kind, mark) in zip(parts, kinds, strict=True)
         ]
-        node(self.graph, "join", [[Box([self._title(join)], span=2)], *notes, outlets])
+        node(self.graph, "join", [[Box([self._title(join)], span=len(kinds))], *notes, outlets])
         for stream in streams:
             edge(self.graph, stream.port, "join", label=_label(stream), rows=stream.rows)
-        parts = (("m", self.plan.matched), ("u", self.plan.unmatched))
         return [Stream(f"join:{port}:s", "line", rows, "" if rows is None else plural(rows, "row")) for port, rows in parts]
 
     def _title(self, operator: Operator) -> list[Text]:
@@ -199,20 +201,26 @@ class _Drawing:
     def _case(self, projects: list[Operator], streams: list[Stream]) -> list[Stream]:
         lanes, width = self.plan.lanes, self.lane_width
         columns = 2 * len(lanes)
-        inlets = [Box(port=f"i{i}", fill="Nt", span=len(lanes), width=len(lanes) * width // 2) for i in range(2)]
-        rows = [inlets] if len(streams) == 2 else []
+        count = len(streams)
+        # Each inlet takes its part of the cell's columns, the last one what is left.
+        spans = [columns // count] * (count - 1) + [columns - columns // count * (count - 1)]
+        inlets = [Box(port=f"i{i}", fill="Nt", span=span, width=span * width // 2) for i, span in enumerate(spans)]
+        rows = [inlets] if count > 1 else []
         decided = len(self.plan.branches) > 1
         title = [bold("CASE"), muted(GAP + "first true wins; writes merge_row")]
         alone = [bold("Project"), muted(GAP + "every row gets its merge_row")]
         rows.append([Box([title if decided else alone], span=columns)])
         rows += [[Box([self._predicate(index)], span=columns)] for index in range(len(self._branches()))]
-        rows += [[Box([[bold("Project"), mono(GAP + project.arguments)]], span=columns)] for project in projects]
+        rows += [
+            [Box([[bold("Project"), mono(GAP + cell(project.arguments, ARGUMENTS + 24).text)]], span=columns)]
+            for project in projects
+        ]
         rows.append(
             [Box([[bold(lane.label, lane.style)]], "CENTER", f"c{i}", lane.style + "t", 2, width) for i, lane in enumerate(lanes)]
         )
         node(self.graph, "case", rows)
         for index, stream in enumerate(streams):
-            head = f"case:i{index}:n" if len(streams) == 2 else "case"
+            head = f"case:i{index}:n" if count > 1 else "case"
             edge(self.graph, stream.port, head, label=_label(stream), rows=stream.rows)
         return self._lane_streams("case", "c")
 
@@ -325,6 +333,12 @@ class _Drawing:
 
 _OWN_NODE: Final = frozenset(
     {"MergeWriter", "TableWriter", "Exchange", "MergeProcessor", "MarkDistinct", "TableFinish", "Case", "Output", "DeleteProject"}
+)
+_KINDS: Final = (("matched", "present"), ("not matched", "present IS NULL"))
+_KINDS_OF_FULL: Final = (
+    ("matched", "present AND source_present"),
+    ("not matched by target", "present IS NULL"),
+    ("not matched by source", "source_present IS NULL"),
 )
 _LANE_NODES: Final = frozenset({"MarkDistinct", "DuplicateCheck", "MergeProcessor"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.outcome import DELETE_AND_INSERT
@@ -112,7 +112,7 @@ class LedgerRow:
     """A row before ``transform_page`` and the rows it became; no rows: it was dropped.
 
     Args:
-        source: its number in the source as text, ``""`` where not recorded.
+        source: its number in the source as text, ``none`` of a target row without one, ``""`` where not recorded.
         name: the source row's first value (without a source the target row's), so that it can be recognised.
         merge_null: the whole merge row is NULL (current era, nothing fired).
     """
@@ -282,7 +282,11 @@ def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
         halves = tuple(_after_row(after, i, channels, sample.writers) for i in range(position, position + produced))
         position += produced
         row = [column[index] for column in before]
-        rows.append((witness[index][0], index, _ledger_row(row, witness[index], channels, halves)))
+        entry = _ledger_row(row, witness[index], channels, halves)
+        if witness[index][0] is None and sample.witness is not None and "source" in sample.witness.schema.names:
+            # A target row that a FULL join kept without a source row.
+            entry = replace(entry, source="none")
+        rows.append((witness[index][0], index, entry))
     # The order of rows in a run is Spark's; that of the source is the reader's.
     return [row for _, _, row in sorted(rows, key=lambda entry: (entry[0] is None, entry[0] or 0, entry[1]))]
 

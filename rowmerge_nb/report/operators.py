@@ -102,8 +102,10 @@ class Plan:
         writers: one per sink.
         counted: numbers are there.
         dashed: the sinks are not reached (dry run).
-        matched: rows out of the join with a target row, and ``unmatched`` without.
-        alone: target rows that met no source row.
+        matched: rows out of the join with both sides, and ``unmatched`` without a target row.
+        by_source: rows out of a FULL join without a source row; None where nothing ran.
+        full: the join is a FULL one.
+        alone: of another join, how many target rows met no source row.
         case_lines: the CASE as the engine evaluates it.
         legend: how to read the drawing.
         paradigm: the row change paradigm.
@@ -118,6 +120,8 @@ class Plan:
     dashed: bool
     matched: int | None
     unmatched: int | None
+    by_source: int | None
+    full: bool
     alone: str
     case_lines: tuple[str, ...]
     legend: str
@@ -164,6 +168,8 @@ def build_plan(trace: Trace) -> Plan | None:
         dashed=trace.state == "planned",
         matched=trace.matched,
         unmatched=trace.unmatched,
+        by_source=trace.alone,
+        full=any(record.attributes.get("full") == "yes" for record in trace.plan),
         alone=_alone(trace),
         case_lines=case_text(trace),
         legend=legend,
@@ -197,7 +203,7 @@ def _alone(trace: Trace) -> str:
     Two source rows may match one target row by different clauses, so joined rows are not counted: row ids are.
     """
     sample = trace.pages
-    if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete:
+    if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete or trace.alone is not None:
         return ""
     row_ids = sample.before.column(sample.before.num_columns - 4).to_pylist()
     alone = trace.rows_before - len({repr(row_id) for row_id in row_ids if row_id is not None})
@@ -224,7 +230,6 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
 
 
 _TITLES: Final = {
-    "Join": "RIGHT JOIN",
     "MergeProcessor": "transform_page",
     "DuplicateCheck": "DuplicateCheck",
     "TableFinish": "TableFinish",
@@ -242,6 +247,8 @@ def _case_arguments(record: NodeRecord) -> str:
 def _title(record: NodeRecord) -> str:
     if len(record.branches) == 1:
         return "Project"
+    if record.kind == "Join":
+        return "FULL JOIN" if record.attributes.get("full") == "yes" else "RIGHT JOIN"
     return "CASE" if record.branches else _TITLES.get(record.kind, record.name)
 
 
@@ -269,6 +276,8 @@ def _carries(record: NodeRecord, trace: Trace) -> str:
 def _notes(record: NodeRecord, trace: Trace) -> list[str]:
     if record.kind == "Join" and trace.matched is not None and trace.unmatched is not None:
         notes = [f"matched {number(trace.matched)}, not matched {number(trace.unmatched)}"]
+        if trace.alone is not None:
+            notes[0] += f" by target and {number(trace.alone)} by source"
         return [*notes, alone] if (alone := _alone(trace)) else notes
     if record.kind == "MarkDistinct":
         return ["rows are first exchanged by unique_id"] if record.attributes.get("exchange") == "yes" else []

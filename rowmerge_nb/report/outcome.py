@@ -64,6 +64,16 @@ class Outcome:
     balance: Balance | None
 
 
+_DEFINED: Final = {
+    "CREATE VIEW": ("View", "created"),
+    "DROP VIEW": ("View", "dropped"),
+    "CREATE SCHEMA": ("Schema", "created"),
+    "DROP SCHEMA": ("Schema", "dropped"),
+    "TRUNCATE TABLE": ("Table", "emptied"),
+}
+"""Statements that define something: what it is, and what was done with it."""
+
+
 def build_outcome(trace: Trace) -> Outcome:
     """Say what a statement did, or what it would do."""
     tag = {"planned": "dry run", "explained": "explain"}.get(trace.state, "")
@@ -90,6 +100,15 @@ def _finished(trace: Trace) -> Phrase:
     if trace.kind == "MERGE":
         return (*_changes(trace), *_sizes(trace))
     name = Run(visible(trace.target), "code")
+    if trace.kind in _DEFINED:
+        what, done = _DEFINED[trace.kind]
+        missing = (Run(f"There is no such {what.lower()}; nothing was dropped."),)
+        skipped = (
+            missing if trace.kind.startswith("DROP") else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
+        )
+        return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {done}."))
+    if trace.kind.startswith("SHOW"):
+        return (Run("The catalogs answered."),)
     if trace.kind.startswith("CREATE TABLE") and trace.skipped:
         return (Run("Table "), name, Run(" exists already; it was left as it is."))
     if trace.kind == "CREATE TABLE":
@@ -122,12 +141,18 @@ def _changes(trace: Trace) -> Phrase:
         if rows:
             words = f"{number(rows)} {verb}" if runs else f"{plural(rows, 'row')} {verb}"
             runs += [Run(", ")] * bool(runs) + [Run(words, style)]
-    none = counts.get("N") or 0
+    none = sum(record.rows or 0 for record in trace.clauses if record.number < 0)
+    idle = (counts.get("N") or 0) - none
     if not runs:
         runs = [Run("No row changed", "b")]
+    what = "source row" if trace.joined == trace.source_rows or trace.source_rows is None else "joined row"
+    what = what if trace.alone is None else "joined row"
     if none:
-        what = "source row" if trace.joined == trace.source_rows or trace.source_rows is None else "joined row"
         runs.append(Run(f"; {plural(none, what)} matched no clause"))
+    if idle:
+        runs.append(Run(f"; {plural(idle, what)} took DO NOTHING"))
+    if trace.returned is not None:
+        runs.append(Run(f"; {plural(trace.returned, 'row')} returned"))
     return (*runs, Run("."))
 
 

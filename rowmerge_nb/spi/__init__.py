@@ -19,7 +19,7 @@ from rowmerge_nb.spi.handles import (
 )
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.page import MergePage, Page, concat_pages, operations_of, rows_with, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
@@ -56,6 +56,7 @@ __all__ = [
     "ConnectorTableLayout",
     "ConnectorTableMetadata",
     "ConnectorTransactionHandle",
+    "ConnectorViewDefinition",
     "Constraint",
     "Era",
     "Fragments",

@@ -97,6 +97,15 @@ class ConnectorTableHandle:
 class ConnectorSplit:
     """A part of a table that one task reads."""
 
+    @property
+    def carries_rows(self) -> bool:
+        """The rows are in the split itself.
+
+        Where that is so of all splits of a table, they are read at once where the statement is planned: a task would cost more than
+        the reading.
+        """
+        return False
+
 
 class ConnectorTransactionHandle:
     """A transaction of a connector."""

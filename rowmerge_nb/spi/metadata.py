@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from rowmerge_nb.errors import ConnectorError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["ColumnMetadata", "ConnectorMetadata", "ConnectorTableMetadata"]
+__all__ = ["ColumnMetadata", "ConnectorMetadata", "ConnectorTableMetadata", "ConnectorViewDefinition"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,25 @@ class ConnectorTableMetadata:
     name: SchemaTableName
     columns: tuple[ColumnMetadata, ...]
     properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ConnectorViewDefinition:
+    """A view: a query under a name, analyzed anew by every statement that reads it.
+
+    Args:
+        name: the view's schema and name.
+        original_sql: the query as written.
+        catalog: the default catalog that completed names when the view was made; it completes them ever after.
+        schema: the default schema likewise.
+        columns: what the query gave when the view was made; a query that gives something else by now makes the view stale.
+    """
+
+    name: SchemaTableName
+    original_sql: str
+    catalog: str
+    schema: str
+    columns: tuple[ColumnMetadata, ...]
 
 
 class ConnectorMetadata(ABC):
@@ -89,6 +108,49 @@ class ConnectorMetadata(ABC):
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table. Raises ConnectorError NOT_SUPPORTED by default."""
         self._refuse("dropping tables", "drop_table")
+
+    def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove all rows of a table. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("truncating tables", "truncate_table")
+
+    # -- schemas --------------------------------------------------------------------------------------------------
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        """Tell whether there is a schema of this name (lower case); by default any name will do."""
+        return True
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        """Give the names of all schemas, sorted; by default those that tables and views are listed in."""
+        return sorted({name.schema for name in (*self.list_tables(session), *self.list_views(session))})
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Make an empty schema. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("creating schemas", "create_schema")
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Remove an empty schema; SCHEMA_NOT_EMPTY if it is not. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("dropping schemas", "drop_schema")
+
+    # -- views ----------------------------------------------------------------------------------------------------
+
+    stores_views: ClassVar[bool] = False
+    """Whether this connector has the methods for views. The engine itself keeps the views of a catalog that has not."""
+
+    def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
+        """Give the view of that name, or None if there is none."""
+        return None
+
+    def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all views; by default there are none."""
+        return ()
+
+    def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
+        """Store a view, in place of one of the same name if there is one. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("creating views", "create_view")
+
+    def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
+        """Remove a view. Raises ConnectorError NOT_SUPPORTED by default."""
+        self._refuse("dropping views", "drop_view")
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,9 @@ class Type:
     Args:
         base: lower-case base name: ``"decimal"``, ``"timestamp with time zone"``, ``"row"``, ...
         parameters: numbers (precision, scale, length) or types (array element, map key and value, row fields).
-        fields: for ``row``, one name or None (anonymous) per field, parallel to ``parameters``.
+        fields: for ``row``, one name or None (anonymous) per field, parallel to ``parameters``; for ``timestamp with time zone``,
+            ``("zone",)`` where every value carries a zone of its own beside its instant, as values of expressions may. The type
+            of a column has none: what is stored is the instant, which is shown in UTC.
 
     >>> str(Type("decimal", (12, 2)))
     'decimal(12,2)'
@@ -76,6 +78,8 @@ class Type:
         >>> parse_type("row(file varchar, position bigint)").arrow
         StructType(struct<file: string, position: int64>)
         """
+        if self.base == "timestamp with time zone" and self.fields:
+            return pa.struct([("instant", _ARROW[self.base]), ("zone", pa.string())])
         if self.base in _ARROW:
             return _ARROW[self.base]
         if self.base == "decimal":
@@ -127,10 +131,27 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us"),
     "timestamp with time zone": pa.timestamp("us", tz="UTC"),
     "unknown": pa.null(),
+    "interval day to second": pa.duration("us"),
+    # Arrow's months do not come through Spark: results have them as Trino writes them, 1-2 for a year and two months.
+    "interval year to month": pa.string(),
 }
 
+_TAKES: Final = {
+    **dict.fromkeys(_ARROW, 0),
+    **dict.fromkeys(("varchar", "char", "time", "timestamp", "timestamp with time zone"), 1),
+    "decimal": 2,
+}
+"""How many numbers may stand behind a type's name."""
+
 _SYNONYMS: Final = {"int": "integer", "dec": "decimal", "numeric": "decimal", "string": "varchar", "double precision": "double"}
-_MAX_PRECISION: Final = {"timestamp": 12, "timestamp with time zone": 12, "time": 12}
+_WITH_PRECISION: Final = frozenset({"timestamp", "timestamp with time zone", "time"})
+_DEFAULT_PRECISION: Final = 3
+_MOST_PRECISION: Final = 12
+_LONGEST_CHAR: Final = 65536
+_INTERVALS: Final = {
+    ("day", "to", "second"): "interval day to second",
+    ("year", "to", "month"): "interval year to month",
+}
 
 
 def decimal_of(precision: int, scale: int = 0) -> Type:
@@ -178,8 +199,8 @@ def parse_type(text: str) -> Type:
 
     >>> str(parse_type("map(varchar, array(decimal(12, 2)))"))
     'map(varchar,array(decimal(12,2)))'
-    >>> str(parse_type("TIMESTAMP(6) WITH TIME ZONE")), str(parse_type("decimal"))
-    ('timestamp(6) with time zone', 'decimal(38,0)')
+    >>> str(parse_type("TIMESTAMP(6) WITH TIME ZONE")), str(parse_type("decimal")), str(parse_type("timestamp"))
+    ('timestamp(6) with time zone', 'decimal(38,0)', 'timestamp(3)')
     """
     tokens = re.findall(r'"(?:[^"]|"")*"|\w+|[(),]', text)
     if "".join(tokens).replace('"', "") != re.sub(r'[\s"]', "", text):
@@ -197,6 +218,8 @@ def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
         msg = f"{text!r} is not a type"
         raise ValueError(msg)
     base, tokens = tokens[0].lower(), tokens[1:]
+    if base == "interval" and tuple(word.lower() for word in tokens[:3]) in _INTERVALS:
+        return Type(_INTERVALS[tuple(word.lower() for word in tokens[:3])]), tokens[3:]
     if base == "double" and tokens and tokens[0].lower() == "precision":
         tokens = tokens[1:]
     base = _SYNONYMS.get(base, base)
@@ -231,22 +254,40 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
             msg = f"{text!r} is not a type: {base} takes {1 if base == 'array' else 2} type arguments"
             raise ValueError(msg)
         return Type(base, tuple(_whole_type(argument, text) for argument in arguments))
-    if base != "decimal" and base not in _ARROW:
+    if base not in _TAKES:
         msg = f"Unknown type: {text}"
         raise ValueError(msg)
-    numbers = tuple(int("".join(argument)) for argument in arguments)
+    numbers = tuple(_number(argument, text) for argument in arguments)
+    if len(numbers) > _TAKES[base]:
+        msg = f"{text!r} is not a type: {base} takes at most {_TAKES[base]} numbers"
+        raise ValueError(msg)
     if base == "decimal":
         precision, scale = (*numbers, 0)[:2] if numbers else (38, 0)
-        if not (1 <= precision <= 38 and 0 <= scale <= precision):
-            msg = f"DECIMAL precision must be in range [1, 38] and scale in [0, precision]: {text}"
+        if not 1 <= precision <= 38:
+            msg = f"DECIMAL precision must be in range [1, 38]: {precision}"
+            raise ValueError(msg)
+        if scale > precision:
+            msg = f"DECIMAL scale must be in range [0, precision ({precision})]: {scale}"
             raise ValueError(msg)
         return decimal_of(precision, scale)
     if base == "char" and not numbers:
         return CHAR
-    if base in _MAX_PRECISION:
-        # Pages carry microseconds; a bare TIMESTAMP is shown with the precision it really has here.
-        return Type(base, numbers or (6,))
+    if base == "char" and not 0 <= numbers[0] <= _LONGEST_CHAR:
+        msg = f"CHAR length must be in range [0, {_LONGEST_CHAR}], got {numbers[0]}"
+        raise ValueError(msg)
+    if base in _WITH_PRECISION:
+        numbers = numbers or (_DEFAULT_PRECISION,)
+        if numbers[0] > _MOST_PRECISION:
+            msg = f"{base.upper()} precision must be in range [0, {_MOST_PRECISION}]: {numbers[0]}"
+            raise ValueError(msg)
     return Type(base, numbers)
+
+
+def _number(argument: list[str], text: str) -> int:
+    if len(argument) != 1 or not argument[0].isdecimal():
+        msg = f"{text!r} is not a type: {' '.join(argument)!r} is not a number"
+        raise ValueError(msg)
+    return int(argument[0])
 
 
 def _whole_type(tokens: list[str], text: str) -> Type:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.handles import ConnectorTableHandle
-    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.statements import Explain, Span
@@ -22,20 +22,25 @@ __all__ = [
     "Analysis",
     "ClauseAnalysis",
     "CreateTableAnalysis",
+    "DefinitionAnalysis",
     "DeleteAnalysis",
     "DropTableAnalysis",
     "ExplainAnalysis",
     "Field",
     "InsertAnalysis",
+    "ListingAnalysis",
     "MergeAnalysis",
     "Notice",
     "QueryAnalysis",
+    "Returned",
+    "Returning",
     "RowChangeAnalysis",
     "Source",
     "TableBinding",
     "Tables",
     "TypedExpression",
     "UpdateAnalysis",
+    "ViewBinding",
 ]
 
 
@@ -68,6 +73,19 @@ class TableBinding:
     deterministic: bool = True
 
 
+@dataclass(frozen=True)
+class ViewBinding:
+    """A view that the statement names.
+
+    Args:
+        qualified: the full name, ``catalog.schema.view``.
+        definition: what the catalog keeps of it.
+    """
+
+    qualified: str
+    definition: ConnectorViewDefinition
+
+
 class Tables(Protocol):
     """Where the analyzer looks tables up; the engine implements it over its catalogs and the notebook's names."""
 
@@ -76,6 +94,24 @@ class Tables(Protocol):
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND if those are missing."""
+
+    def view(self, parts: Sequence[str]) -> ViewBinding | None:
+        """Find a view by one to three name parts; None if there is none."""
+
+    def catalogs(self) -> Sequence[str]:
+        """Give the names of all catalogs, sorted."""
+
+    def default(self) -> tuple[str, str]:
+        """Give the default catalog and schema."""
+
+    def schemas(self, catalog: str) -> Sequence[str]:
+        """Give the names of a catalog's schemas, sorted."""
+
+    def has_schema(self, catalog: str, schema: str) -> bool:
+        """Tell whether a catalog has a schema of this name."""
+
+    def relations(self, catalog: str, schema: str) -> Sequence[str]:
+        """Give the names of a schema's tables and views, sorted."""
 
     def names(self) -> Sequence[str]:
         """Give all names that could have been meant, for "did you mean"."""
@@ -160,12 +196,13 @@ class ClauseAnalysis:
     Args:
         number: case number, from 0.
         matched: WHEN MATCHED or WHEN NOT MATCHED.
-        operation: INSERT, UPDATE, DELETE.
+        operation: INSERT, UPDATE, DELETE; NONE for DO NOTHING.
         condition: the AND condition (boolean), or None.
         values: per table column the assigned expression, coerced to the column's type; None where nothing is assigned
             (an UPDATE keeps the old value, an INSERT writes NULL or the default).
         text: the clause as written.
         span: from WHEN to the end of the clause.
+        by_source: WHEN NOT MATCHED BY SOURCE: about target rows that no source row matches.
     """
 
     number: int
@@ -175,6 +212,36 @@ class ClauseAnalysis:
     values: tuple[TypedExpression | None, ...]
     text: str
     span: Span
+    by_source: bool = False
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A column that RETURNING gives: its name and its expression."""
+
+    name: str
+    expression: TypedExpression
+
+
+@dataclass(frozen=True)
+class Returning:
+    """RETURNING, resolved. Beside the columns of both sides its expressions may read symbols that stand for what became of a row.
+
+    Args:
+        columns: the columns that it gives.
+        new: per table column the symbol of its value after the change; NULL of a deleted row.
+        current: per table column the symbol of its value as the target's own name means it: the new value, of a deleted row the old one.
+        action: the symbol of ``merge_action()``.
+        clause: the symbol of ``merge_clause()``.
+        text: the list as written.
+    """
+
+    columns: tuple[Returned, ...]
+    new: tuple[Field, ...]
+    current: tuple[Field, ...]
+    action: Field
+    clause: Field
+    text: str
 
 
 @dataclass(frozen=True)
@@ -185,11 +252,13 @@ class Analysis:
         text: the statement's text.
         bindings: every table the statement reads, each once; the engine makes their views before it runs Spark text.
         notices: what the user should know though the statement runs.
+        placed: Spark text of expressions in queries, and where they were written.
     """
 
     text: str
     bindings: tuple[TableBinding, ...]
     notices: tuple[Notice, ...]
+    placed: tuple[tuple[str, Span], ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -218,11 +287,13 @@ class MergeAnalysis(RowChangeAnalysis):
         on: the ON condition (boolean).
         equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
             each side of the same type and reading only its own side; what else ON says is not in here.
+        returning: what RETURNING gives; None without it.
     """
 
     source: Source
     on: TypedExpression
     equalities: tuple[tuple[str, str], ...]
+    returning: Returning | None = None
 
 
 @dataclass(frozen=True)
@@ -269,12 +340,14 @@ class CreateTableAnalysis(Analysis):
         metadata: the table to make; column names as written.
         exists: a table of that name is there already and IF NOT EXISTS was said.
         spark: for CREATE TABLE AS the Spark text of the query, output columns as in ``metadata``; None without a query.
+        property_spans: where the name of each property stands.
     """
 
     name: tuple[str, str, str]
     metadata: ConnectorTableMetadata
     exists: bool
     spark: str | None
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -282,6 +355,40 @@ class DropTableAnalysis(Analysis):
     """A DROP TABLE; ``target`` is None where IF EXISTS found nothing."""
 
     target: TableBinding | None
+
+
+@dataclass(frozen=True)
+class DefinitionAnalysis(Analysis):
+    """What makes or removes a view or a schema, or empties a table.
+
+    Args:
+        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``.
+        name: catalog, schema, and the view or table; a schema has two parts.
+        skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
+        view: the view to make.
+        target: the table to empty.
+    """
+
+    kind: str
+    name: tuple[str, ...]
+    skipped: bool = False
+    view: ConnectorViewDefinition | None = None
+    target: TableBinding | None = None
+
+
+@dataclass(frozen=True)
+class ListingAnalysis(Analysis):
+    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone.
+
+    Args:
+        kind: the statement's words: ``SHOW TABLES``, ...
+        columns: the names of the answer's columns, all of type varchar.
+        rows: the answer.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,26 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql import analysis as a
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql.context import Context
+from rowmerge_nb.sql.definitions import (
+    create_schema,
+    create_view,
+    drop_schema,
+    drop_view,
+    query_columns,
+    refuse_existing_view,
+    show,
+    truncate,
+)
+from rowmerge_nb.sql.depth import room
 from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.queries import QueryAnalyzer
 from rowmerge_nb.sql.row_changes import analyze_delete, analyze_update
-from rowmerge_nb.sql.types import common_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,7 +54,8 @@ def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMEN
     """
     del dialect
     context = Context(statement.text, tables, era)
-    return _ANALYZERS[type(statement)](context, statement)
+    with room():
+        return _ANALYZERS[type(statement)](context, statement)
 
 
 def _query(context: Context, statement: st.Statement) -> a.Analysis:
@@ -53,7 +65,18 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
         a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
         for i, f in enumerate(result.fields)
     )
-    return a.QueryAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), result.spark, fields)
+    # Spark gives no intervals of months out: they travel as the text that shows them.
+    spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
+    return a.QueryAnalysis(
+        statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields, placed=tuple(context.placed)
+    )
+
+
+def _travelling(kind: Type) -> Type:
+    if kind == INTERVAL_YEAR:
+        return VARCHAR
+    inner = tuple(_travelling(part) if isinstance(part, Type) else part for part in kind.parameters)
+    return Type(kind.base, inner, kind.fields)
 
 
 def _explain(context: Context, statement: st.Statement) -> a.Analysis:
@@ -82,6 +105,7 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
 def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Insert)
     place = context.statement_span()
+    context.refuse_view(statement.target, "Inserting into views is not supported")
     target = context.table(statement.target, place)
     if target.dataframe is not None:
         context.error(
@@ -96,7 +120,8 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
         context.error("TYPE_MISMATCH", said, place)
     spark = _inserted(target.columns, columns, result)
-    return a.InsertAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), target, spark)
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, placed=tuple(context.placed))
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
@@ -145,6 +170,7 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateTable)
     place = context.statement_span()
     name = context.qualified(statement.name, place)
+    refuse_existing_view(context, statement.name, "A table needs a name of its own.")
     there = context.lookup(statement.name)
     exists = there is not None and there.dataframe is None
     context.bindings.clear()
@@ -158,7 +184,9 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
     columns, spark = _created(context, statement)
     metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
     bindings = tuple(context.bindings.values())
-    return a.CreateTableAnalysis(statement.text, bindings, tuple(context.notices), name, metadata, exists, spark)
+    notices, spans = tuple(context.notices), statement.property_spans
+    placed = tuple(context.placed)
+    return a.CreateTableAnalysis(statement.text, bindings, notices, name, metadata, exists, spark, spans, placed=placed)
 
 
 def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None]:
@@ -170,37 +198,27 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
                     "DUPLICATE_COLUMN_NAME", f"Column name '{column.name.value}' specified more than once", column.name.span
                 )
             names.add(column.name.value)
+            _check_carried(context, column.name.value, column.type, column.name.span)
         return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None
     result = QueryAnalyzer(context).query(statement.query.tree)
-    columns = _query_columns(context, statement, result)
+    given = query_columns(context, statement.column_aliases, result)
+    columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
+    for made in columns:
+        _check_carried(context, made.name, made.type, context.statement_span())
+    kinds = tuple(instant(field.type) for field in result.fields)
     items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
-    text = f"SELECT {items} FROM ({result.spark})"
+    text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
     return columns, text if statement.with_data else f"{text} LIMIT 0"
 
 
-def _query_columns(context: Context, statement: st.CreateTable, result: QueryResult) -> tuple[ColumnMetadata, ...]:
-    place = context.statement_span()
-    aliases = statement.column_aliases
-    if aliases and len(aliases) != len(result.fields):
-        said = f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns"
-        context.error("MISMATCHED_COLUMN_ALIASES", said, place)
-    names: set[str] = set()
-    columns = []
-    for number, field in enumerate(result.fields):
-        name = aliases[number].text if aliases else field.name
-        if name is None:
-            context.error(
-                "MISSING_COLUMN_NAME", f"Column name not specified at position {number + 1}", place, "Write AS and a name."
-            )
-        if name.lower() in names:
-            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
-        if field.type == UNKNOWN:
-            context.error(
-                "COLUMN_TYPE_UNKNOWN", f"Column type is unknown at position {number + 1}", place, "Write CAST(NULL AS type)."
-            )
-        names.add(name.lower())
-        columns.append(ColumnMetadata(name, _stored(field.type)))
-    return tuple(columns)
+def _check_carried(context: Context, name: str, kind: Type, place: st.Span) -> None:
+    """A table holds everything but intervals, and no parts of a second below the microsecond."""
+    fine = too_precise(kind)
+    if fine is not None:
+        said = f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more"
+        context.error("NOT_SUPPORTED", said, place, f"Write {fine.base} with a precision of 6 at most.")
+    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
+        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", place)
 
 
 def _stored(kind: Type) -> Type:
@@ -217,6 +235,10 @@ def _stored(kind: Type) -> Type:
 def _drop(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.DropTable)
     place = context.statement_span()
+    view = context.view(statement.name, place)
+    if view is not None:
+        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", place)
     target = context.lookup(statement.name)
     if target is not None and target.dataframe is not None:
         target = None
@@ -232,6 +254,12 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.Insert: _insert,
     st.CreateTable: _create,
     st.DropTable: _drop,
+    st.CreateView: create_view,
+    st.DropView: drop_view,
+    st.CreateSchema: create_schema,
+    st.DropSchema: drop_schema,
+    st.Truncate: truncate,
+    st.Show: show,
     st.Explain: _explain,
     st.Update: analyze_update,
     st.Delete: analyze_delete,

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import functions as f
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.literals import java_pattern
-from rowmerge_nb.sql.types import can_coerce, common_type, is_text
+from rowmerge_nb.sql.casts_moments import from_micros, precision_of, rounded
+from rowmerge_nb.sql.moments import moment_function
+from rowmerge_nb.sql.types import can_coerce, common_type, instant, is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rowmerge_nb.sql.context import Context
     from rowmerge_nb.sql.relations import NamedQueries, QueryResult
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["CallAnalyzer", "Place"]
 
 _LAMBDA: Final = Type("function")
+_NOW: Final = {
+    "current_date": "current_date()",
+    "current_timestamp": "unix_micros(current_timestamp())",
+    "localtimestamp": "unix_micros(current_timestamp())",
+    "localtime": "time_to_micros(CAST(localtimestamp() AS TIME(6)))",
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,7 @@ class Place:
         name: the clause's name for errors, for instance ``"WHERE clause"``.
         aggregates: aggregate functions are allowed.
         windows: functions over windows are allowed.
+        functions: functions without arguments that exist here alone, by name.
         judged_whole: what is not allowed is told once all of the expression is understood, and points at all of it.
     """
 
@@ -42,6 +50,7 @@ class Place:
     aggregates: bool = False
     windows: bool = False
     judged_whole: bool = False
+    functions: Mapping[str, e.Typed] = field(default_factory=dict)
 
 
 class CallAnalyzer:
@@ -99,13 +108,13 @@ class CallAnalyzer:
             return e.Constant(target, None)
         return e.Apply(target, "cast", (value,))
 
+    def comparable(self, values: Iterable[e.Typed], common: Type) -> tuple[e.Typed, ...]:
+        """Coerce values to the type in which they are compared: instants, whatever zones they carry."""
+        return tuple(self.coerce(value, instant(common)) for value in values)
+
     def call(self, name: str, kind: Type) -> e.Typed:
         """A call without arguments of a function that has no overloads."""
-        spark = {
-            "current_date": "current_date()",
-            "current_timestamp": "current_timestamp()",
-            "localtimestamp": "localtimestamp()",
-        }[name]
+        spark = _NOW[name] if name == "current_date" else from_micros(rounded(_NOW[name], precision_of(kind)), kind)
         return e.Apply(kind, "function", (), f.Overload(name, (), str(kind), spark, variadic=False))
 
     def subquery(self, query: s.QueryNode) -> QueryResult:
@@ -122,6 +131,8 @@ class CallAnalyzer:
         special = _FORMS.get(node.name)
         if special is not None:
             return special(self, node)
+        if node.name in self.place.functions and not node.arguments and node.window is None:
+            return self.place.functions[node.name]
         if node.window is not None:
             return self._windowed(node)
         if f.is_aggregate(node.name):
@@ -152,6 +163,9 @@ class CallAnalyzer:
 
     def function(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> e.Typed:
         """Analyze the call of a scalar function over analyzed arguments."""
+        special = moment_function(self, name, values, node)
+        if special is not None:
+            return special
         found = f.resolve(name, [value.type for value in values])
         if found is None:
             self._not_found(name, values, node)
@@ -246,7 +260,7 @@ class CallAnalyzer:
         if common is None:
             said = f"Types are not comparable with NULLIF: {first.type} vs {second.type}"
             self.context.error("TYPE_MISMATCH", said, node.place)
-        same = e.Apply(BOOLEAN, "=", (self.coerce(first, common), self.coerce(second, common)))
+        same = e.Apply(BOOLEAN, "=", self.comparable((first, second), common))
         return e.Apply(first.type, "nullif", (first, same))
 
     def _if(self, node: s.Call) -> e.Typed:
@@ -270,19 +284,6 @@ class CallAnalyzer:
     def _typeof(self, node: s.Call) -> e.Typed:
         self._count(node, 1, 1)
         return e.Constant(VARCHAR, str(self.analyze(node.arguments[0]).type))
-
-    def _dated(self, node: s.Call) -> e.Typed:
-        """DATE_FORMAT and DATE_PARSE: their patterns are MySQL's, which are turned into Java's here."""
-        values = self._arguments(node)
-        if len(values) == 2 and is_text(values[1].type):
-            pattern = values[1]
-            if not isinstance(pattern, e.Constant) or pattern.value is None:
-                self.refuse(f"{node.name} with a pattern that is not a literal is not supported by this engine", node)
-            java = java_pattern(pattern.value)
-            if java is None:
-                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid format: {pattern.value}", node.arguments[1].place)
-            values[1] = e.Constant(pattern.type, java)
-        return self.function(node.name, values, node)
 
     def _extreme(self, node: s.Call) -> e.Typed:
         values = [self.analyze(argument) for argument in node.arguments]
@@ -372,7 +373,7 @@ _SAFE: Final = frozenset(
 def _can_fail(node: e.Typed) -> bool:
     """Can evaluating it raise an error?"""
     for part in e.walk(node):
-        if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function"}:
+        if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function", "written"}:
             return True
         if isinstance(part, e.Apply) and part.name == "cast" and not can_coerce(part.arguments[0].type, part.type):
             return True
@@ -399,8 +400,6 @@ _FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
     "if": CallAnalyzer._if,
     "try": CallAnalyzer._try,
     "typeof": CallAnalyzer._typeof,
-    "date_format": CallAnalyzer._dated,
-    "date_parse": CallAnalyzer._dated,
     "greatest": CallAnalyzer._extreme,
     "least": CallAnalyzer._extreme,
     "concat": CallAnalyzer._concat,

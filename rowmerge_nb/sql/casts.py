@@ -8,17 +8,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.sql import casts_json, casts_moments, casts_text
 from rowmerge_nb.sql.expressions import fail, once, quote, text_literal
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_float, is_integer, is_numeric, is_text, spark_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_float, is_numeric, is_text, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rowmerge_nb.sql.casts_text import Writer
+
 __all__ = ["can_cast", "cast", "store"]
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
+_NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
-_PLAIN: Final = frozenset({"boolean", "date", "time", "timestamp", "timestamp with time zone", "uuid", "varchar", "char", "json"})
+_NESTED: Final = frozenset({"array", "map", "row"})
+_SHORT_DECIMAL: Final = 18
+"""Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
+
+_TARGETS: Final = {
+    "boolean": _NUMBERS | {"boolean", "varchar", "json"},
+    **dict.fromkeys(_NUMBERS, _NUMBERS | {"boolean", "varchar", "json"}),
+    "varchar": _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"},
+    "char": _MOMENTS | {"varchar", "char"},
+    "varbinary": frozenset({"uuid"}),
+    "date": _MOMENTS | {"varchar", "json"},
+    "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),
+    "timestamp": _MOMENTS | {"time", "varchar", "json"},
+    "timestamp with time zone": _MOMENTS | {"time", "varchar", "json"},
+    "uuid": frozenset({"varchar", "varbinary"}),
+    "json": _NUMBERS | {"boolean", "varchar"},
+    INTERVAL_DAY.base: frozenset({"varchar"}),
+    INTERVAL_YEAR.base: frozenset({"varchar"}),
+}
+"""To what CAST takes values of a type, nested types apart."""
 
 
 def can_cast(source: Type, target: Type) -> bool:
@@ -30,28 +53,14 @@ def can_cast(source: Type, target: Type) -> bool:
     """
     if source == UNKNOWN or can_coerce(source, target):
         return True
-    if {source.base, target.base} & {"array", "map", "row"} and source.base != "json" and target.base != "json":
+    if source.base in _NESTED and target.base in _NESTED:
         same = source.base == target.base and len(source.parameters) == len(target.parameters)
         return same and all(can_cast(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
-    if is_numeric(source):
-        return is_numeric(target) or is_text(target) or target.base in {"boolean", "json"}
-    if is_text(source):
-        return is_numeric(target) or target.base in _PLAIN
-    if source.base == "boolean":
-        return is_numeric(target) or is_text(target) or target.base in {"boolean", "json"}
-    if source.base in _MOMENTS or source.base == "time":
-        return is_text(target) or target.base in _temporal_targets(source.base)
-    if source in (INTERVAL_DAY, INTERVAL_YEAR) or source.base == "uuid":
-        return is_text(target) or (source.base == "uuid" and target.base == "varbinary")
-    if source.base == "json":
-        return target.base in {"varchar", "boolean", "array", "map", "row"} or is_numeric(target)
-    return source.base == "varbinary" and target.base == "uuid"
-
-
-def _temporal_targets(base: str) -> frozenset[str]:
-    if base == "date":
-        return _MOMENTS | {"json"}
-    return frozenset({"time", "timestamp", "timestamp with time zone"} if base == "time" else _MOMENTS | {"time", "json"})
+    if source.base in _NESTED:
+        return target.base == "json" and casts_json.has_json_form(source)
+    if target.base in _NESTED:
+        return source.base == "json" and casts_json.is_read_from_json(target)
+    return target.base in _TARGETS.get(source.base, frozenset())
 
 
 def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
@@ -75,75 +84,97 @@ def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
     return once(lambda value: writer(value, source, target, safe), text)
 
 
-def _writer(source: Type, target: Type) -> Callable[[str, Type, Type, bool], str]:
-    if source.base in {"array", "map", "row"} and source.base == target.base:
+def _writer(source: Type, target: Type) -> Writer:
+    if source.base in _NESTED and source.base == target.base:
         return _nested
+    if target.base == "json":
+        return casts_json.to_json
+    if source.base == "json":
+        return casts_json.from_json
+    if is_text(source):
+        return casts_text.from_text(target)
+    if is_text(target):
+        return casts_text.to_text(source)
     if is_numeric(source):
         return _from_number(source, target)
     if source.base == "boolean":
-        return _boolean_to
-    if is_text(source):
-        return _from_text(target)
-    if is_text(target):
-        return _to_text
-    if source.base == "json" or target.base == "json":
-        return _json
-    return _plain
+        return _boolean_to_number
+    if source.base == "uuid":
+        return lambda text, *_: f"unhex(replace({text}, '-', ''))"
+    if source.base == "varbinary":
+        return _binary_to_uuid
+    return casts_moments.between
 
 
 def _failure(safe: bool, code: str, *message: str) -> str:
     return "NULL" if safe else fail(code, *message)
 
 
-def _plain(text: str, _source: Type, target: Type, safe: bool) -> str:
-    kind = spark_type(target)
-    precision = target.parameters[0] if target.base in {"timestamp", "timestamp with time zone"} and target.parameters else 6
-    value = f"{'try_cast' if safe else 'CAST'}({text} AS {kind})"
-    if precision < 6 and _source.base.startswith("timestamp") and (_source.parameters or (6,))[0] > precision:
-        return _rounded_moment(value, target, precision)
-    return value
+def _binary_to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
+    digits = f"lower(hex({text}))"
+    groups = ", '-', ".join(f"substring({digits}, {start}, {length})" for start, length in _UUID_GROUPS)
+    length = f"octet_length({text})"
+    far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Invalid UUID binary length: '", f"CAST({length} AS STRING)")
+    return f"CASE WHEN {text} IS NULL OR {length} = 16 THEN concat({groups}) ELSE {far} END"
 
 
-def _rounded_moment(value: str, target: Type, precision: int) -> str:
-    step = 10 ** (6 - precision)
-    micros = f"unix_micros(CAST({value} AS TIMESTAMP))"
-    rounded = f"timestamp_micros(CAST(floor(({micros} + {step // 2}) / {step}) AS BIGINT) * {step})"
-    return f"CAST({rounded} AS {spark_type(target)})"
+_UUID_GROUPS: Final = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
 
 
 def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool], str]:
-    if is_text(target):
-        return _number_to_text
     if target.base == "boolean":
         return lambda text, _s, _t, _safe: f"({text} <> 0)"
-    if target.base == "json":
-        return _json
+    if source.base == "decimal" and is_float(target):
+        # By way of the text, so that the nearest number is found: the digits as a number divided by a power of ten may miss it.
+        return lambda text, _s, t, _safe: f"CAST(CAST({text} AS STRING) AS {spark_type(t)})"
     if can_coerce(source, target) or is_float(target):
         return lambda text, _s, t, _safe: f"CAST({text} AS {spark_type(t)})"
     if target.base == "decimal":
         return _to_decimal
-    return _float_to_integer if is_float(source) else _exact_to_integer
+    if source.base == "real" and target.base == "bigint":
+        return _real_to_bigint
+    if is_float(source):
+        return _float_to_integer
+    return _decimal_to_integer if source.base == "decimal" else _integer_to_integer
 
 
-def _exact_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
+def _boolean_to_number(text: str, source: Type, target: Type, safe: bool) -> str:
+    return f"CAST({text} AS {spark_type(target)})"
+
+
+def _integer_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     limit = _RANGES[target.base]
-    if is_integer(source):
-        value = f"CAST({text} AS {spark_type(target)})"
-        message = _failure(
-            safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {target.base}: "), f"CAST({text} AS STRING)"
-        )
-        return f"CASE WHEN {text} IS NULL OR {text} BETWEEN {-limit} AND {limit - 1} THEN {value} ELSE {message} END"
-    rounded = text if source.parameters[1] == 0 else f"round({text}, 0)"
+    value = f"CAST({text} AS {spark_type(target)})"
+    message = _failure(
+        safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {target.base}: "), f"CAST({text} AS STRING)"
+    )
+    return f"CASE WHEN {text} IS NULL OR {text} BETWEEN {-limit} AND {limit - 1} THEN {value} ELSE {message} END"
+
+
+def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
+    limit = _RANGES[target.base]
+    precision, scale = source.parameters
+    rounded = text if scale == 0 else f"round({text}, 0)"
     value = f"CAST({rounded} AS {spark_type(target)})"
-    shown = f"CAST({rounded} AS STRING)"
-    message = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", shown, text_literal(f"' to {target.base.upper()}"))
-    if source.parameters[0] - source.parameters[1] < len(str(limit)) - 1:
+    if precision - scale < len(str(limit)) - 1:
         return value
+    shown = f"CAST({rounded if precision <= _SHORT_DECIMAL else text} AS STRING)"
+    message = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", shown, text_literal(f"' to {target.base.upper()}"))
     low, high = (f"CAST('{n}' AS DECIMAL(38,0))" for n in (-limit, limit - 1))
     return f"CASE WHEN {text} IS NULL OR {rounded} BETWEEN {low} AND {high} THEN {value} ELSE {message} END"
+
+
+def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
+    """What is too far is the largest bigint; Trino's cast of a double is not so patient."""
+    nan = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
+    largest, lowest = 2**63 - 1, "(-9223372036854775807L - 1L)"
+    return (
+        f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808D THEN {largest}L "
+        f"WHEN {text} <= -9223372036854775808D THEN {lowest} ELSE CAST(round(CAST({text} AS DOUBLE)) AS BIGINT) END"
+    )
 
 
 def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -153,7 +184,7 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     value = f"CAST(round({text}) AS {spark_type(target)})"
     nan = _failure(safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}"))
     if name == "bigint":
-        far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", shown, "' to bigint'")
+        nan = far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", shown, "' to bigint'")
         within = f"{text} >= -9223372036854775808D AND {text} < 9223372036854775808D"
     else:
         far = _failure(safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {name}: "), shown)
@@ -163,8 +194,7 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
 
 def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     precision, scale = target.parameters
-    name = "DOUBLE" if source.base == "double" else "REAL" if source.base == "real" else "BIGINT" if is_integer(source) else ""
-    name = name or f"DECIMAL({source.parameters[0]}, {source.parameters[1]})"
+    name = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
     # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
     value = f"CAST({text} AS STRING)" if is_float(source) else text
     tried = f"try_cast({value} AS {spark_type(target)})"
@@ -177,152 +207,33 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     return f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
 
 
-def _number_to_text(text: str, source: Type, target: Type, safe: bool) -> str:
-    shown = f"CAST({text} AS STRING)"
-    if is_float(source):
-        shown = _scientific(text)
-    return _fitting(shown, source, target, safe)
-
-
-def _scientific(text: str) -> str:
-    """Trino writes every double in scientific form: 1.0 is 1.0E0, and 123456.789 is 1.23456789E5."""
-    shown = f"CAST(abs({text}) AS STRING)"
-    # decimal places are counted on the digits alone: "0.00120" has the digits 120 and the exponent -3
-    parts = (
-        f"transform(array(split(concat({shown}, IF(instr({shown}, 'E') > 0, '', 'E0')), '[.E]')), p -> named_struct("
-        "'i', p[0], 'f', p[1], 'e', CAST(p[2] AS INT)))"
-    )
-    lead = "length(p.f) - length(ltrim('0', p.f))"
-    exponent = f"IF(p.i <> '0', length(p.i) - 1 + p.e, p.e - 1 - ({lead}))"
-    digits = "rtrim('0', ltrim('0', concat(p.i, p.f)))"
-    body = f"concat(substring({digits}, 1, 1), '.', IF(length({digits}) > 1, substring({digits}, 2), '0'), 'E', {exponent})"
-    sign = f"IF(CAST({text} AS STRING) LIKE '-%', '-', '')"
-    number = f"concat({sign}, transform({parts}, p -> {body})[0])"
-    return (
-        f"CASE WHEN isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE) THEN CAST({text} AS STRING) "
-        f"WHEN {text} = 0 THEN concat({sign}, '0E0') ELSE {number} END"
-    )
-
-
-def _fitting(shown: str, source: Type, target: Type, safe: bool) -> str:
-    """Text of a number or a date that must fit a bounded type: cutting it would make another number of it."""
-    if not target.parameters:
-        return shown
-    length = target.parameters[0]
-    message = _failure(
-        safe, "INVALID_CAST_ARGUMENT", "'Value '", shown, text_literal(f" cannot be represented as {target.base}({length})")
-    )
-    padded = f"rpad({shown}, {length}, ' ')" if target.base == "char" else shown
-    return f"CASE WHEN {shown} IS NULL OR char_length({shown}) <= {length} THEN {padded} ELSE {message} END"
-
-
-def _boolean_to(text: str, source: Type, target: Type, safe: bool) -> str:
-    shown = f"CAST({text} AS {spark_type(target)})"
-    return _fitting(shown, source, target, safe) if is_text(target) else shown
-
-
-# -- text -------------------------------------------------------------------------------------------------------------
-
-_NAMES: Final = {
-    "integer": "INT",
-    "bigint": "BIGINT",
-    "smallint": "SMALLINT",
-    "tinyint": "TINYINT",
-    "double": "DOUBLE",
-    "real": "REAL",
-}
-_DATE: Final = r"'^\\s*[-+]?\\d{4,}-\\d{1,2}-\\d{1,2}\\s*$'"
-_TIMESTAMP: Final = r"'^\\s*[-+]?\\d{4,}-\\d{1,2}-\\d{1,2}(\\s\\d{1,2}:\\d{1,2}(:\\d{1,2}(\\.\\d+)?)?)?(\\s.*)?$'"
-
-
-def _from_text(target: Type) -> Callable[[str, Type, Type, bool], str]:
-    if is_text(target):
-        return _text_to_text
-    if target.base == "boolean":
-        return _text_to_boolean
-    if target.base == "json":
-        return _json
-    return _text_to_value
-
-
-def _text_to_text(text: str, source: Type, target: Type, safe: bool) -> str:
-    if not target.parameters:
-        return text
-    length = target.parameters[0]
-    if target.base == "char":
-        return f"rpad({text}, {length}, ' ')"
-    shorter = bool(source.parameters) and source.parameters[0] <= length
-    return text if shorter else f"substring({text}, 1, {length})"
-
-
-def _text_to_boolean(text: str, source: Type, target: Type, safe: bool) -> str:
-    message = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, "'\\' to BOOLEAN'")
-    return (
-        f"CASE WHEN lower({text}) IN ('t', 'true', '1') THEN true WHEN lower({text}) IN ('f', 'false', '0') THEN false "
-        f"WHEN {text} IS NULL THEN NULL ELSE {message} END"
-    )
-
-
-def _text_to_value(text: str, source: Type, target: Type, safe: bool) -> str:
-    tried = f"try_cast({text} AS {spark_type(target)})"
-    if target.base == "decimal":
-        tried = f"IF({text} <> trim({text}), NULL, {tried})"
-    elif target.base == "date":
-        tried = f"IF({text} RLIKE {_DATE}, {tried}, NULL)"
-    elif target.base.startswith("timestamp"):
-        tried = f"IF({text} RLIKE {_TIMESTAMP}, {tried}, NULL)"
-    elif target.base == "uuid":
-        tried = f"IF({text} RLIKE '^[0-9A-Fa-f]{{8}}(-[0-9A-Fa-f]{{4}}){{3}}-[0-9A-Fa-f]{{12}}$', lower({text}), NULL)"
-    if safe:
-        return tried
-    return f"coalesce({tried}, IF({text} IS NULL, NULL, {_text_failure(text, target)}))"
-
-
-def _text_failure(text: str, target: Type) -> str:
-    if target.base == "decimal":
-        precision, scale = target.parameters
-        said = text_literal(f"' to DECIMAL({precision}, {scale})")
-        return fail("INVALID_CAST_ARGUMENT", "'Cannot cast VARCHAR \\''", text, said)
-    if target.base in _NAMES:
-        return fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {_NAMES[target.base]}"))
-    return fail("INVALID_CAST_ARGUMENT", text_literal(f"Value cannot be cast to {target.base}: "), text)
-
-
-def _to_text(text: str, source: Type, target: Type, safe: bool) -> str:
-    shown = f"CAST({text} AS STRING)"
-    if source.base.startswith("timestamp"):
-        precision = (source.parameters or (6,))[0]
-        pattern = "yyyy-MM-dd HH:mm:ss" + ("." + "S" * min(precision, 6) if precision else "")
-        shown = f"date_format({text}, '{pattern}')"
-        if "zone" in source.base:
-            shown = f"concat({shown}, ' UTC')"
-    elif source == INTERVAL_DAY:
-        shown = _shown_interval(text)
-    elif source.base == "json":
-        shown = f"get_json_object({text}, '$')"
-    return _fitting(shown, source, target, safe)
-
-
-def _shown_interval(text: str) -> str:
-    seconds = f"abs(extract(DAY FROM {text}) * 86400 + extract(HOUR FROM {text}) * 3600 + extract(MINUTE FROM {text}) * 60 + extract(SECOND FROM {text}))"
-    whole = f"CAST(floor({seconds}) AS BIGINT)"
-    millis = f"CAST(floor(({seconds} - floor({seconds})) * 1000) AS INT)"
-    clock = f"format_string('%d %02d:%02d:%02d.%03d', {whole} div 86400, {whole} % 86400 div 3600, {whole} % 3600 div 60, {whole} % 60, {millis})"
-    return f"IF({text} IS NULL, NULL, concat(IF({text} < INTERVAL '0' SECOND, '-', ''), {clock}))"
-
-
-# -- the rest ---------------------------------------------------------------------------------------------------------
-
-
-def _json(text: str, source: Type, target: Type, safe: bool) -> str:
-    if target.base == "json":
-        quoted = f"substring(to_json(array({text})), 2, length(to_json(array({text}))) - 2)"
-        return f"IF({text} IS NULL, NULL, {quoted})"
-    kind = spark_type(target)
-    return f"from_json(concat('{{\"v\":', {text}, '}}'), 'v {kind}').v"
+# -- nested values ----------------------------------------------------------------------------------------------------
 
 
 def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
+    made = _nested_value(text, source, target, safe)
+    if not safe or made == text:
+        return made
+    # One part that cannot be cast makes the whole NULL.
+    return once(lambda value: f"IF({_lost(text, value, source, target)}, NULL, {value})", made)
+
+
+def _lost(before: str, after: str, source: Type, target: Type) -> str:
+    """Has a part become NULL that was not?"""
+    if source.base == "array":
+        return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
+    if source.base == "map":
+        values = f"zip_with(map_values({before}), map_values({after}), (x, y) -> x IS NOT NULL AND y IS NULL)"
+        return f"exists({values}, z -> z)"
+    pairs = zip(_field_names(source), _field_names(target), strict=True)
+    return " OR ".join(f"({before}.{quote(a)} IS NOT NULL AND {after}.{quote(b)} IS NULL)" for a, b in pairs)
+
+
+def _field_names(kind: Type) -> list[str]:
+    return [name or f"field{i}" for i, name in enumerate(kind.fields)]
+
+
+def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
     if source.base == "array":
         inner = cast("x", source.parameters[0], target.parameters[0], safe=safe)
         return text if inner == "x" else f"transform({text}, x -> {inner})"
@@ -331,13 +242,15 @@ def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
         value = cast("v", source.parameters[1], target.parameters[1], safe=safe)
         with_keys = text if key == "k" else f"transform_keys({text}, (k, v) -> {key})"
         return with_keys if value == "v" else f"transform_values({with_keys}, (k, v) -> {value})"
-    old = [name or f"field{i}" for i, name in enumerate(source.fields)]
-    new = [name or f"field{i}" for i, name in enumerate(target.fields)]
+    old, new = _field_names(source), _field_names(target)
     parts = [
         f"{text_literal(name)}, {cast(f'{text}.{quote(before)}', a, b, safe=safe)}"
         for name, before, a, b in zip(new, old, source.parameters, target.parameters, strict=True)
     ]
     return f"IF({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
+
+
+# -- assignment -------------------------------------------------------------------------------------------------------
 
 
 def store(text: str, source: Type, target: Type) -> str:
@@ -347,18 +260,18 @@ def store(text: str, source: Type, target: Type) -> str:
     >>> store("`a`", VARCHAR, VARCHAR)
     '`a`'
     """
-    if is_text(source) and target.base == "varchar" and target.parameters:
+    if is_text(source) and is_text(target) and target.parameters:
         length = target.parameters[0]
-        if source.base == "varchar" and source.parameters and source.parameters[0] <= length:
-            return text
+        if source.parameters and source.parameters[0] <= length:
+            return cast(text, source, target)
         message = fail(
             "INVALID_CAST_ARGUMENT",
             text_literal(f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"),
         )
-        return once(lambda value: _cut(value, length, message), text)
+        return once(lambda value: _cut(value, source, target, message), text)
     return cast(text, source, target)
 
 
-def _cut(text: str, length: int, message: str) -> str:
-    fits = f"{text} IS NULL OR char_length(rtrim({text})) <= {length}"
-    return f"CASE WHEN {fits} THEN substring({text}, 1, {length}) ELSE {message} END"
+def _cut(text: str, source: Type, target: Type, message: str) -> str:
+    fits = f"{text} IS NULL OR char_length(rtrim({text})) <= {target.parameters[0]}"
+    return f"CASE WHEN {fits} THEN {cast(text, source, target)} ELSE {message} END"

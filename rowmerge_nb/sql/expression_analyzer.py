@@ -8,22 +8,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, INTEGER, UNKNOWN, Type, array_of, row_of
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, row_of
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
 from rowmerge_nb.sql.casts import can_cast
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
+from rowmerge_nb.sql.moments import at_time_zone
 from rowmerge_nb.sql.parser import read_type
 from rowmerge_nb.sql.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
     arithmetic_type,
     as_decimal,
+    can_coerce,
+    cast_type,
     common_type,
+    instant,
     is_exact,
     is_numeric,
     is_text,
+    too_precise,
     varchar_of,
 )
 
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["ExpressionAnalyzer"]
 
 _LARGEST_INTEGER: Final = 2**31 - 1
+_CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
 _EXTRACTED: Final = {"DAY_OF_MONTH": "day", "DOW": "day_of_week", "DOY": "day_of_year", "YOW": "year_of_week"}
 
 
@@ -160,8 +166,9 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _special(self, node: s.Special) -> e.Typed:
         if node.word == "CURRENT_DATE":
             return self.call("current_date", DATE)
-        if node.word in {"CURRENT_TIMESTAMP", "LOCALTIMESTAMP"}:
-            kind = Type("timestamp with time zone" if node.word == "CURRENT_TIMESTAMP" else "timestamp", (3,))
+        if node.word in _CLOCKS:
+            kind = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
+            self._check_precision(kind, kind, node)
             return self.call(node.word.lower(), kind)
         self.refuse(f"{node.word} is not supported by this engine", node)
 
@@ -197,7 +204,17 @@ class ExpressionAnalyzer(CallAnalyzer):
             return e.Constant(result, None)
         if is_numeric(left.type) and is_numeric(right.type):
             left, right = self._alike(left, right, result)
+        elif result == INTERVAL_DAY and left.type not in (INTERVAL_DAY, INTERVAL_YEAR) and node.operator == "-":
+            left, right = self.comparable((left, right), common_type(left.type, right.type) or left.type)
+        elif node.operator in "*/":
+            left, right = (self._factor(part, node.operator) for part in (left, right))
         return e.Apply(result, "arithmetic", (left, right), node.operator)
+
+    def _factor(self, value: e.Typed, operator: str) -> e.Typed:
+        """What an interval is multiplied with or divided by: bigint or double."""
+        if not is_numeric(value.type):
+            return value
+        return self.coerce(value, BIGINT if operator == "*" and can_coerce(value.type, BIGINT) else DOUBLE)
 
     def _alike(self, left: e.Typed, right: e.Typed, result: Type) -> tuple[e.Typed, e.Typed]:
         """Operands as the operator wants them: decimals keep their own precision, other numbers become the result's type."""
@@ -218,10 +235,10 @@ class ExpressionAnalyzer(CallAnalyzer):
             self._no_operator(node, {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
         if common.base == "row" and node.operator not in {"=", "<>"}:
             return self._row_order(node.operator, left, right, common)
-        return e.Apply(BOOLEAN, node.operator, (self.coerce(left, common), self.coerce(right, common)))
+        return e.Apply(BOOLEAN, node.operator, self.comparable((left, right), common))
 
     def _row_order(self, operator: str, left: e.Typed, right: e.Typed, common: Type) -> e.Typed:
-        return e.Apply(BOOLEAN, operator, (self.coerce(left, common), self.coerce(right, common)), "row")
+        return e.Apply(BOOLEAN, operator, self.comparable((left, right), common), "row")
 
     def _logical(self, node: s.Logical) -> e.Typed:
         terms = [self.boolean(term, "Logical expression term must evaluate to a boolean (actual: {})") for term in node.terms]
@@ -238,14 +255,14 @@ class ExpressionAnalyzer(CallAnalyzer):
         if common is None:
             said = f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}"
             self.context.error("TYPE_MISMATCH", said, node.place)
-        value, low, high = (self.coerce(part, common) for part in (value, low, high))
+        value, low, high = self.comparable((value, low, high), common)
         both = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, ">=", (value, low)), e.Apply(BOOLEAN, "<=", (value, high))))
         return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
 
     def _in_list(self, node: s.InList) -> e.Typed:
         nodes = [node.value, *node.items]
         parts = self.alike([self.analyze(part) for part in nodes], nodes, "IN value and list items")
-        return e.Apply(BOOLEAN, "in", tuple(parts), node.negated)
+        return e.Apply(BOOLEAN, "in", self.comparable(parts, parts[0].type), node.negated)
 
     def _like(self, node: s.Like) -> e.Typed:
         value, pattern = self.analyze(node.value), self.analyze(node.pattern)
@@ -268,7 +285,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         if common is None:
             said = f"Cannot apply operator: {left.type} IS DISTINCT FROM {right.type}"
             self.context.error("TYPE_MISMATCH", said, node.place)
-        return e.Apply(BOOLEAN, "distinct", (self.coerce(left, common), self.coerce(right, common)), node.negated)
+        return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
 
     # -- conditional and constructed values -----------------------------------------------------------------------
 
@@ -288,7 +305,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         if common is None:
             said = f"CASE operand type does not match WHEN clause operand type: {operand.type} vs {right.type}"
             self.context.error("TYPE_MISMATCH", said, condition.place)
-        return e.Apply(BOOLEAN, "=", (self.coerce(operand, common), self.coerce(right, common)))
+        return e.Apply(BOOLEAN, "=", self.comparable((operand, right), common))
 
     def _cast(self, node: s.Cast) -> e.Typed:
         try:
@@ -298,9 +315,19 @@ class ExpressionAnalyzer(CallAnalyzer):
         value = self.analyze(node.value)
         if not can_cast(value.type, target):
             self.context.error("TYPE_MISMATCH", f"Cannot cast {value.type} to {target}", node.span)
+        self._check_precision(value.type, target, node)
+        target = cast_type(value.type, target)
         if value.type == target:
             return value
         return e.Apply(target, "cast", (value,), "try" if node.safe else None)
+
+    def _check_precision(self, source: Type, target: Type, node: s.Expression) -> None:
+        """Values have microseconds here; a literal with more decimals was rounded, which must not be shown as if it were not."""
+        fine = too_precise(target) or (too_precise(source) if target.base in {"varchar", "char", "json"} else None)
+        if fine is not None:
+            self.context.error(
+                "NOT_SUPPORTED", f"The type {fine} is not supported by this engine: its values have microseconds", node.span
+            )
 
     def _row(self, node: s.RowConstructor) -> e.Typed:
         items = tuple(self.analyze(item) for item in node.items)
@@ -332,7 +359,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return self.function(name, [value], node)
 
     def _at_time_zone(self, node: s.AtTimeZone) -> e.Typed:
-        self.refuse("AT TIME ZONE is not supported by this engine: its timestamps with time zone are kept in UTC", node)
+        return at_time_zone(self, self.analyze(node.value), self.analyze(node.zone), node)
 
     # -- subqueries -----------------------------------------------------------------------------------------------
 
@@ -356,7 +383,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.context.error("TYPE_MISMATCH", said, node.place)
         if value.type.base == "row":
             self.refuse("A row on the left of IN (query) is not supported by this engine", node)
-        kind = common.parameters[0]
+        kind = instant(common.parameters[0])
         spark = query.cast_to((kind,))
         column = query.fields[0].symbol
         wanted = self.coerce(value, kind)
@@ -405,6 +432,8 @@ _FIELDS: Final = frozenset(
         "hour",
         "minute",
         "second",
+        "timezone_hour",
+        "timezone_minute",
     ]
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rowmerge_nb.spi.types import Type
@@ -24,8 +24,10 @@ __all__ = [
     "Typed",
     "Variable",
     "Windowed",
+    "Written",
     "children",
     "fail",
+    "groups",
     "is_deterministic",
     "once",
     "quote",
@@ -69,6 +71,21 @@ class Apply(Typed):
     name: str
     arguments: tuple[Typed, ...]
     detail: Any = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """How an operation is printed that has neither an operator nor a template: the detail of an `Apply` named ``"written"``.
+
+    Args:
+        name: what it is.
+        key: what tells it from others of its name: two of the same name and key mean the same.
+        write: gives Spark SQL for what writes a failure (Trino's code, then the parts of the message) and the arguments' texts.
+    """
+
+    name: str
+    key: Any
+    write: Callable[..., str] = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -213,6 +230,25 @@ def once(write: Callable[..., str], *texts: str) -> str:
     return body
 
 
+def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str]) -> str:
+    r"""Write Spark SQL over the groups of a regular expression that matches a text, which is matched once for all of them.
+
+    Args:
+        text: the text.
+        regex: the expression, as a Spark SQL literal, whose last group alone may match a text with the character U+001F.
+        count: how many groups it has.
+        write: makes the text out of the groups' texts; a group that matched nothing is empty.
+
+    >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
+    "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"
+    """
+    marks = "\\u001F".join(f"${number}" for number in range(1, count + 1))
+    parts = f"split(regexp_replace({text}, {regex}, '{marks}'), '\\u001F', {count})"
+    if "(SELECT " in text:
+        return write([f"{parts}[{place}]" for place in range(count)])
+    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{place}]' for place in range(count)])})[0]"
+
+
 def fail(code: str, *message: str) -> str:
     """Write Spark SQL that raises an error which the engine reports with Trino's code.
 
@@ -250,8 +286,8 @@ def is_deterministic(node: Typed) -> bool:
             return False
         if (
             isinstance(part, Apply)
-            and part.name == "function"
-            and (not part.detail.deterministic or part.detail.name in _VOLATILE)
+            and part.name in {"function", "written"}
+            and (part.detail.name in _VOLATILE or not getattr(part.detail, "deterministic", True))
         ):
             return False
     return True

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type, decimal_of, parse_type
-from rowmerge_nb.sql.function_table import AGGREGATES, FRAGMENTS, SCALARS, WINDOWS
-from rowmerge_nb.sql.types import can_coerce, common_type, is_numeric
+from rowmerge_nb.sql.function_tables import AGGREGATES, FRAGMENTS, SCALARS, WINDOWS
+from rowmerge_nb.sql.types import can_coerce, common_type, instant, is_numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -171,6 +171,8 @@ def _bind(overload: Overload, arguments: Sequence[Type]) -> Resolved | None:
     if len(patterns) != len(arguments):
         return None
     variables: dict[str, Type] = {}
+    if overload.name not in _PASSING_ON:
+        arguments = [instant(argument) for argument in arguments]
     if not all(_match(p, a, variables) for p, a in zip(patterns, arguments, strict=True)):
         return None
     targets = tuple(_substitute(p, variables, a) for p, a in zip(patterns, arguments, strict=True))
@@ -205,6 +207,15 @@ def _match(pattern: str, kind: Type, variables: dict[str, Type]) -> bool:
     return can_coerce(kind, target) or (kind.base == target.base and kind.base in _LENIENT)
 
 
+_PASSING_ON: Final = frozenset(
+    [
+        *("element_at", "slice", "reverse", "filter", "transform", "reduce", "flatten", "repeat", "zip_with", "map_values"),
+        *("array_agg", "any_value", "arbitrary", "min", "max", "min_by", "max_by"),
+        *("lag", "lead", "first_value", "last_value", "nth_value"),
+    ]
+)
+"""Functions that give the values which they take, with the zones that they carry; others take instants alone."""
+
 _LENIENT: Final = frozenset({"timestamp", "timestamp with time zone", "time", "varchar"})
 
 
@@ -227,7 +238,7 @@ def _substitute(pattern: str, variables: Mapping[str, Type], kind: Type) -> Type
         inner_kinds = kind.parameters if kind.base == base else (UNKNOWN,) * len(inner)
         return Type(base, tuple(_substitute(p, variables, k) for p, k in zip(inner, inner_kinds, strict=True)))
     target = parse_type(pattern)
-    return kind if kind.base == target.base and kind.base in _LENIENT else target
+    return instant(kind) if kind.base == target.base and kind.base in _LENIENT else target
 
 
 def _result(pattern: str, variables: Mapping[str, Type], arguments: Sequence[Type]) -> Type:

@@ -5,26 +5,23 @@ from __future__ import annotations
 import datetime as dt
 import re
 import uuid
-import zoneinfo
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, DATE, DOUBLE, JSON, REAL, UUID, VARCHAR, Type, decimal_of
 from rowmerge_nb.sql.expressions import Constant
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, zoned
+from rowmerge_nb.sql.zones import canonical_zone, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.sql.syntax import Interval
 
-__all__ = ["decimal_literal", "interval_literal", "java_pattern", "typed_literal"]
+__all__ = ["decimal_literal", "interval_literal", "typed_literal"]
 
 _INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
-_TIMESTAMP: Final = re.compile(
-    r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?))?\s*(\S.*)?"
-)
-_OFFSET: Final = re.compile(r"([+-])(\d{1,2}):(\d{2})")
+_TIMESTAMP: Final = re.compile(r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?)?\s*(\S.*)?)?")
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apart
 
 
@@ -57,7 +54,7 @@ def typed_literal(kind: str, value: str) -> Constant | None:
     """
     try:
         return _READERS[kind](value)
-    except (ValueError, OverflowError, zoneinfo.ZoneInfoNotFoundError):
+    except (ValueError, OverflowError):
         return None
 
 
@@ -86,7 +83,7 @@ def _boolean(value: str) -> Constant:
 
 
 def _date(value: str) -> Constant:
-    match = re.fullmatch(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", value)
+    match = re.fullmatch(r"\s*\+?(\d{1,9})-(\d{1,2})-(\d{1,2})\s*", value)
     if match is None:
         raise ValueError(value)
     return Constant(DATE, dt.date(*(int(part) for part in match.groups())).isoformat())
@@ -118,19 +115,19 @@ def _timestamp(value: str) -> Constant:
     year, month, day, clock, zone = match.groups()
     micros, precision = _clock(clock) if clock else (0, 0)
     moment = dt.datetime(int(year), int(month), int(day)) + dt.timedelta(microseconds=micros)  # noqa: DTZ001
-    base = "timestamp"
-    if zone:
-        base, moment = "timestamp with time zone", _to_utc(moment, zone)
-    return Constant(Type(base, (precision,)), moment.strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0"))
+    kind = Type("timestamp", (precision,))
+    if not zone:
+        return Constant(kind, _shown(moment))
+    name = canonical_zone(zone)
+    if name is None:
+        raise ValueError(value)
+    kind = Type("timestamp with time zone", (precision,))
+    shown = _shown(to_utc(moment, name))
+    return Constant(kind, shown) if name == "UTC" else Constant(zoned(kind), f"{shown} {name}")
 
 
-def _to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
-    offset = _OFFSET.fullmatch(zone)
-    if offset:
-        minutes = int(offset.group(2)) * 60 + int(offset.group(3))
-        return moment - dt.timedelta(minutes=-minutes if offset.group(1) == "-" else minutes)
-    zoned = moment.replace(tzinfo=zoneinfo.ZoneInfo("UTC" if zone.upper() in {"Z", "UTC"} else zone))
-    return zoned.astimezone(dt.UTC).replace(tzinfo=None)
+def _shown(moment: dt.datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0")
 
 
 def _double(kind: Type) -> Callable[[str], Constant]:
@@ -175,64 +172,34 @@ def interval_literal(node: Interval) -> Constant | None:
 
 
 def _months(text: str, first: str, last: str) -> int | None:
-    if first == last:
-        return int(text) * (12 if first == "YEAR" else 1) if text.isdigit() else None
-    match = re.fullmatch(r"(\d+)-(\d+)", text)
-    return int(match.group(1)) * 12 + int(match.group(2)) if match and first == "YEAR" else None
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?" if (first, last) == ("YEAR", "MONTH") else r"(\d+)()", text)
+    if match is None or last not in {"YEAR", "MONTH"} or (first, last) == ("MONTH", "YEAR"):
+        return None
+    return int(match.group(1)) * (12 if first == "YEAR" else 1) + int(match.group(2) or 0)
+
+
+_PARTS: Final = {
+    "DAY": r"(?P<DAY>\d+)",
+    "HOUR": r"(?P<HOUR>\d+)",
+    "MINUTE": r"(?P<MINUTE>\d+)",
+    "SECOND": r"(?P<SECOND>\d+)(?:\.(?P<FRACTION>\d+))?",
+}
 
 
 def _seconds(text: str, first: str, last: str) -> str | None:
+    """Seconds with the three decimals that an interval has in Trino; units at the end may be left out."""
     if last not in _DAY_UNITS:
         return None
     units = _DAY_UNITS[_DAY_UNITS.index(first) : _DAY_UNITS.index(last) + 1]
     if not units:
         return None
-    fraction = ""
-    if units[-1] == "SECOND" and "." in text:
-        text, fraction = text.split(".", 1)
-    parts = re.split(r"[ :]", text)
-    if len(parts) != len(units) or not all(part.isdigit() for part in parts) or (fraction and not fraction.isdigit()):
+    pattern = ""
+    for unit in reversed(units):
+        separator = "" if unit == units[0] else " " if unit == "HOUR" else ":"
+        pattern = f"{separator}{_PARTS[unit]}{pattern}" if unit == units[0] else f"(?:{separator}{_PARTS[unit]}{pattern})?"
+    match = re.fullmatch(pattern, text)
+    if match is None:
         return None
-    total = sum(int(part) * _SECONDS[unit] for part, unit in zip(parts, units, strict=True))
-    return f"{total}.{fraction.ljust(6, '0')[:6]}"
-
-
-_MYSQL: Final = {
-    "a": "EEE",
-    "b": "MMM",
-    "c": "M",
-    "d": "dd",
-    "e": "d",
-    "f": "SSSSSS",
-    "H": "HH",
-    "h": "hh",
-    "I": "hh",
-    "i": "mm",
-    "j": "DDD",
-    "k": "H",
-    "l": "h",
-    "M": "MMMM",
-    "m": "MM",
-    "p": "a",
-    "r": "hh:mm:ss a",
-    "S": "ss",
-    "s": "ss",
-    "T": "HH:mm:ss",
-    "W": "EEEE",
-    "Y": "yyyy",
-    "y": "yy",
-}
-
-
-def java_pattern(pattern: str) -> str | None:
-    """Turn a MySQL date pattern into Java's; None if it holds a letter that is not known.
-
-    >>> java_pattern("%Y/%m/%dT%H")
-    "yyyy/MM/dd'T'HH"
-    """
-    parts = []
-    for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
-        if letter and letter not in _MYSQL and letter != "%":
-            return None
-        parts.append(_MYSQL.get(letter, "%") if letter else re.sub(r"([A-Za-z]+)", r"'\1'", text.replace("'", "''")))
-    return "".join(parts)
+    found = match.groupdict()
+    total = sum(int(found[unit] or 0) * _SECONDS[unit] for unit in units)
+    return f"{total}.{(found.get('FRACTION') or '')[:3].ljust(3, '0')}000"

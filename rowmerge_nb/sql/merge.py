@@ -6,6 +6,7 @@ import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.sql import analysis as a
 from rowmerge_nb.sql import expressions as e
@@ -14,6 +15,7 @@ from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import Place
 from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
 from rowmerge_nb.sql.queries import QueryAnalyzer
+from rowmerge_nb.sql.returning import analyze_returning, typed
 from rowmerge_nb.sql.scope import Scope, ScopeField
 from rowmerge_nb.sql.spark import print_spark
 from rowmerge_nb.sql.types import common_type, is_float
@@ -38,19 +40,12 @@ def analyze_merge(context: Context, statement: st.Statement) -> a.MergeAnalysis:
     return _MergeAnalyzer(context, statement).analyze()
 
 
-def typed(context: Context, value: e.Typed, node: s.Expression) -> a.TypedExpression:
-    """Give the finished form of an analyzed expression."""
-    text = node.span.of(context.text)
-    return a.TypedExpression(
-        value.type, print_spark(value), text, node.span, e.references(value), e.is_deterministic(value), value
-    )
-
-
 class _MergeAnalyzer:
     def __init__(self, context: Context, statement: st.Merge) -> None:
         self.context = context
         self.statement = statement
         self.target = self._target()
+        self.named = QueryAnalyzer(context).visible(statement.named)
         name = statement.target_alias
         qualifier = (name.value,) if name else tuple(part.value for part in statement.target.parts)
         self.fields = tuple(
@@ -59,12 +54,18 @@ class _MergeAnalyzer:
 
     def analyze(self) -> a.MergeAnalysis:
         statement, context = self.statement, self.context
-        relation = QueryAnalyzer(context).relation(statement.source)
+        relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
         source = self._source(relation)
         both = (*self.fields, *relation.fields)
-        on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), Place("MERGE ON clause"))
+        on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), Place("MERGE ON clause"), named=self.named)
         on = on_analyzer.boolean(statement.on, _ON)
-        clauses = tuple(self._clause(clause, both) for clause in statement.clauses)
+        clauses = tuple(
+            self._by_source(clause, both) if clause.by_source else self._clause(clause, both, relation.fields)
+            for clause in statement.clauses
+        )
+        returning = None
+        if statement.returning:
+            returning = analyze_returning(context, statement.returning, self.fields, relation.fields, self.named)
         alias = statement.target_alias.text if statement.target_alias else statement.target.parts[-1].text
         return a.MergeAnalysis(
             statement.text,
@@ -75,12 +76,14 @@ class _MergeAnalyzer:
             tuple(as_field(f) for f in self.fields),
             clauses,
             source,
-            typed(context, on, statement.on),
+            typed(context, on, statement.on.span),
             self._equalities(on, relation),
+            returning,
         )
 
     def _target(self) -> a.TableBinding:
         place = self.context.statement_span()
+        self.context.refuse_view(self.statement.target, "Merging into views is not supported")
         target = self.context.table(self.statement.target, place)
         if target.dataframe is not None:
             said = f"'{target.display}' is a DataFrame of the notebook; it can be a source but not the target of MERGE"
@@ -89,9 +92,7 @@ class _MergeAnalyzer:
 
     def _source(self, relation: RelationResult) -> a.Source:
         node = self.statement.source
-        alias = node.alias.text if isinstance(node, s.Aliased) else None
-        if alias is None and isinstance(node, s.Table):
-            alias = node.name.parts[-1].text
+        alias = self._alias(node)
         spark = None
         if relation.binding is None:
             spark = f"SELECT {', '.join(e.quote(f.symbol) for f in relation.fields)} FROM {relation.text}"
@@ -99,29 +100,77 @@ class _MergeAnalyzer:
         text = node.span.of(self.context.text)
         return a.Source(fields, text, alias, spark, relation.binding, relation.deterministic)
 
+    def _alias(self, node: s.Relation) -> str | None:
+        if isinstance(node, s.Aliased):
+            return node.alias.text
+        return node.name.parts[-1].text if isinstance(node, s.Table) else None
+
     # -- clauses --------------------------------------------------------------------------------------------------
 
-    def _clause(self, clause: st.MergeClause, fields: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
+    def _by_source(self, clause: st.MergeClause, both: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
+        """A clause about target rows without a source row: it sees the target's columns alone."""
+        try:
+            return self._clause(clause, self.fields, ())
+        except AnalysisError as error:
+            if error.code == "COLUMN_NOT_FOUND" and self._is_right(clause, both):
+                error.hint = "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
+            raise
+
+    def _is_right(self, clause: st.MergeClause, fields: tuple[ScopeField, ...]) -> bool:
+        try:
+            self._clause(clause, fields, ())
+        except AnalysisError:
+            return False
+        return True
+
+    def _clause(self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
+        """Analyze a clause whose expressions see ``fields``; SET * and INSERT * take the columns of ``source``."""
         indexes = self._columns(clause)
         word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
         condition = None
         if clause.condition is not None:
-            analyzer = ExpressionAnalyzer(self.context, Scope(fields), Place("WHEN condition of MERGE"))
-            condition = typed(self.context, analyzer.boolean(clause.condition, _CONDITION), clause.condition)
-        # In the documents' own statement SET purchases = purchases + 100.0 means the target's purchases.
-        prefer = clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS
-        place = Place(f"MERGE {word}".strip())
-        analyzed = [
-            ExpressionAnalyzer(self.context, Scope(fields), place, prefer_target=prefer).analyze(value) for value in clause.values
-        ]
-        values = self._stored(clause, indexes, analyzed)
+            analyzer = ExpressionAnalyzer(self.context, Scope(fields), Place("WHEN condition of MERGE"), named=self.named)
+            condition = typed(self.context, analyzer.boolean(clause.condition, _CONDITION), clause.condition.span)
+        if clause.star is not None:
+            assigned = self._starred(clause.star, source)
+        else:
+            # In the documents' own statement SET purchases = purchases + 100.0 means the target's purchases.
+            prefer = clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS
+            place = Place(f"MERGE {word}".strip())
+            analyzers = (
+                ExpressionAnalyzer(self.context, Scope(fields), place, prefer_target=prefer, named=self.named)
+                for _ in clause.values
+            )
+            assigned = [(one.analyze(value), value.span) for one, value in zip(analyzers, clause.values, strict=True)]
+        values = self._stored(clause, indexes, assigned)
         text = clause.span.of(self.context.text)
-        return a.ClauseAnalysis(clause.number, clause.matched, clause.operation, condition, values, text, clause.span)
+        return a.ClauseAnalysis(
+            clause.number, clause.matched, clause.operation, condition, values, text, clause.span, clause.by_source
+        )
+
+    def _starred(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[tuple[e.Typed, st.Span]]:
+        """The source's columns by the names of the table's: each must be there, further ones are of no interest."""
+        found: list[tuple[e.Typed, st.Span]] = []
+        for field in self.fields:
+            matching = [
+                f for f in source if f.name is not None and field.name is not None and f.name.lower() == field.name.lower()
+            ]
+            if len(matching) != 1:
+                name = str(field.name).lower()
+                code = "AMBIGUOUS_NAME" if matching else "COLUMN_NOT_FOUND"
+                said = "is ambiguous in the source" if matching else "of the target cannot be found in the source"
+                hint = f"* takes every column of {self.target.display} from the source by its name; the source has: "
+                hint += f"{', '.join(f.name for f in source if f.name)}."
+                self.context.error(code, f"Column '{name}' {said}", star, hint)
+            found.append((e.Column(matching[0].type, matching[0].symbol), star))
+        return found
 
     def _columns(self, clause: st.MergeClause) -> list[int]:
         """Which table columns the clause assigns, in the order of its values."""
-        if clause.operation is Operation.DELETE:
+        if clause.operation in {Operation.DELETE, Operation.NONE}:
             return []
+        if clause.star is not None:
+            return list(range(len(self.fields)))
         columns = clause.columns
         count = len(columns) if columns else len(self.fields)
         if count != len(clause.values):
@@ -156,7 +205,10 @@ class _MergeAnalyzer:
         said = f"Merge column name does not exist in target table: {column.value}"
         self.context.error("COLUMN_NOT_FOUND", said, self.context.statement_span(), hint)
 
-    def _stored(self, clause: st.MergeClause, indexes: list[int], values: list[e.Typed]) -> tuple[a.TypedExpression | None, ...]:
+    def _stored(
+        self, clause: st.MergeClause, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]
+    ) -> tuple[a.TypedExpression | None, ...]:
+        values = [value for value, _ in assigned]
         kinds = [self.fields[index].type for index in indexes]
         if not all(common_type(kind, value.type) is not None for kind, value in zip(kinds, values, strict=True)):
             table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
@@ -168,11 +220,18 @@ class _MergeAnalyzer:
                 "TYPE_MISMATCH", said, replace(clause.span, end=clause.span.start + len("WHEN")), self._unfit(indexes, values)
             )
         stored: list[a.TypedExpression | None] = [None] * len(self.fields)
-        for index, value, node in zip(indexes, values, clause.values, strict=True):
+        for index, (value, span) in zip(indexes, assigned, strict=True):
             kind = self.fields[index].type
-            assigned = value if value.type == kind else e.Apply(kind, "cast", (value,), "store")
-            stored[index] = typed(self.context, assigned, node)
-        return tuple(stored)
+            coerced = value if value.type == kind else e.Apply(kind, "cast", (value,), "store")
+            stored[index] = typed(self.context, coerced, span)
+        if clause.star is None:
+            return tuple(stored)
+        # Readers see the column that the star stands for.
+        alias = self._alias(self.statement.source)
+        return tuple(
+            replace(value, text=f"{alias}.{f.name}" if alias else str(f.name)) if value is not None else None
+            for value, f in zip(stored, self.fields, strict=True)
+        )
 
     def _unfit(self, indexes: list[int], values: list[e.Typed]) -> str:
         unfit = [

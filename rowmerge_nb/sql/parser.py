@@ -5,22 +5,20 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import AnalysisError, ParseError
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.grammar.queries import QueryReader
-from rowmerge_nb.sql.grammar.reader import PRIMARY_KEY
+from rowmerge_nb.sql.depth import check_tree, room
+from rowmerge_nb.sql.grammar.definitions import DefinitionReader, read_type
 from rowmerge_nb.sql.tokens import Kind, tokenize
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowmerge_nb.sql.tokens import Token
 
-__all__ = ["parse", "read_type", "split_statements"]
+__all__ = ["parse", "parse_query", "read_type", "split_statements"]
 
 _STATEMENTS: Final = [
     "ALTER",
@@ -53,6 +51,8 @@ _STATEMENTS: Final = [
     "USE",
     "WITH",
 ]
+_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+"""What CREATE and DROP can be about besides tables."""
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
@@ -78,8 +78,12 @@ def split_statements(text: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def parse(text: str) -> st.Statement:
+def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     """Read one statement.
+
+    Args:
+        text: the statement.
+        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
 
     Raises:
         ParseError: SYNTAX_ERROR with Trino's message and position.
@@ -89,29 +93,33 @@ def parse(text: str) -> st.Statement:
     >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
     Traceback (most recent call last):
     rowmerge_nb.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'
+    >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
+    'NONE'
     """
-    reader = _StatementReader(text)
-    statement = reader.statement()
-    reader.expect_end()
+    with room():
+        reader = _StatementReader(text, extended=dialect == "extended")
+        statement = reader.statement()
+        reader.expect_end()
+        check_tree(statement)
     return statement
 
 
-def read_type(name: s.TypeName) -> Type:
-    """Give the type that a type name means.
+def parse_query(text: str) -> s.QueryNode:
+    """Read a query that stands alone, as views keep it.
 
     Raises:
-        AnalysisError: TYPE_MISMATCH "Unknown type: ..." at the name.
+        ParseError: as `parse` does.
+
+    >>> parse_query("SELECT 1").limit is None
+    True
     """
-    try:
-        return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", name.text))
-    except ValueError as error:
-        message = str(error) if str(error).startswith("DECIMAL") else f"Unknown type: {name.text.lower()}"
-        span = name.span
-        length = span.end - span.start
-        raise AnalysisError(message, code="TYPE_MISMATCH", line=span.line, column=span.column, length=length) from None
+    reader = _StatementReader(text)
+    tree = reader.query()
+    reader.expect_end()
+    return tree
 
 
-class _StatementReader(QueryReader):
+class _StatementReader(DefinitionReader):
     """Reads a whole statement."""
 
     def statement(self) -> st.Statement:
@@ -123,77 +131,19 @@ class _StatementReader(QueryReader):
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
         if word in _STATEMENTS and self.token.kind is Kind.WORD:
-            hint = "Use %merge tables in a notebook, or engine.tables()." if word in {"SHOW", "DESC", "DESCRIBE"} else None
-            self._refuse_statement(f"The statement {word} is not supported by this engine", hint)
+            self._refuse_statement(f"The statement {word} is not supported by this engine")
         self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
         self.fail()
 
-    def _whole(self) -> tuple[str, st.Span]:
-        return self.text, st.Span.within(self.text, 0, len(self.text))
-
-    def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
-        span = self.token.span
-        raise ParseError(
-            message, code="NOT_SUPPORTED", line=span.line, column=span.column, length=len(self.token.text), hint=hint
-        )
-
-    def _query_statement(self) -> st.Query:
-        tree = self.query()
-        return st.Query(*self._whole(), tree)
-
-    # -- MERGE ----------------------------------------------------------------------------------------------------
-
-    def _merge(self) -> st.Merge:
-        self.take()
-        self.expect("INTO")
-        target = self.table_name()
-        self.restart()
-        alias = self.identifier() if self.accept("AS") else self.accept_alias()
-        self.expect("USING")
-        source = self.relation()
-        self.expect("ON")
-        on = self.expression()
-        self.restart()
-        clauses = [self._clause(0)]
-        while self.token.word == "WHEN":
-            clauses.append(self._clause(len(clauses)))
-        self.note("'WHEN'")
-        return st.Merge(*self._whole(), target, alias, source, on, tuple(clauses))
-
-    def _clause(self, number: int) -> st.MergeClause:
+    def _query_statement(self) -> st.Statement:
         start = self.index
-        self.expect("WHEN")
-        matched = self.accept("NOT") is None
-        self.expect("MATCHED")
-        condition = self.expression() if self.accept("AND") else None
-        self.expect("THEN")
-        operation, columns, values = self._matched_action() if matched else self._insert_action()
-        return st.MergeClause(number, matched, operation, condition, columns, values, self.span_from(start))
-
-    def _matched_action(self) -> tuple[Operation, tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        if self.expect("DELETE", "UPDATE").word == "DELETE":
-            return Operation.DELETE, (), ()
-        self.expect("SET")
-        return Operation.UPDATE, *self._assignments()
-
-    def _assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        columns, values = [], []
-        while True:
-            columns.append(self.identifier())
-            self.expect("=")
-            values.append(self.expression())
-            if not self.accept(","):
-                return tuple(columns), tuple(values)
-
-    def _insert_action(self) -> tuple[Operation, tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
-        self.expect("INSERT")
-        columns = self.accept_columns()
-        self.expect("VALUES")
-        self.expect("(")
-        values = self.expressions()
-        self.expect(")")
-        self.restart()
-        return Operation.INSERT, columns, values
+        named, recursive = self.accept_with()
+        if named and self.extended and self.at("MERGE"):
+            if recursive:
+                self.index = start
+                self._refuse_statement("WITH RECURSIVE is not supported by this engine")
+            return self.merge(named)
+        return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
 
     # -- the other statements that change rows --------------------------------------------------------------------
 
@@ -201,16 +151,16 @@ class _StatementReader(QueryReader):
         self.take()
         target = self.table_name()
         self.expect("SET")
-        columns, values = self._assignments()
+        columns, values = self.assignments()
         where = self.expression() if self.accept("WHERE") else None
-        return st.Update(*self._whole(), target, columns, values, where)
+        return st.Update(*self.whole(), target, columns, values, where)
 
     def _delete(self) -> st.Delete:
         self.take()
         self.expect("FROM")
         target = self.table_name()
         where = self.expression() if self.accept("WHERE") else None
-        return st.Delete(*self._whole(), target, where)
+        return st.Delete(*self.whole(), target, where)
 
     def _insert(self) -> st.Insert:
         self.take()
@@ -220,130 +170,11 @@ class _StatementReader(QueryReader):
         if self.token.word == "(" and not self.query_follows():
             columns = self.accept_columns()
         else:
+            self.restart()
             self.note("'('")
+        self.note("'WITH'")
         query = self.query()
-        return st.Insert(*self._whole(), target, columns, st.Query(*self._whole(), query))
-
-    # -- tables ---------------------------------------------------------------------------------------------------
-
-    def _create(self) -> st.CreateTable:
-        if self.ahead().word == "OR":
-            self._refuse_statement("CREATE OR REPLACE is not supported by this engine", "Write DROP TABLE IF EXISTS before it.")
-        if self.ahead().word not in {"TABLE", ""} and self.ahead().kind is Kind.WORD:
-            what = self.ahead().word
-            if what in {"VIEW", "MATERIALIZED", "SCHEMA", "FUNCTION", "ROLE", "CATALOG", "BRANCH"}:
-                self._refuse_statement(f"The statement CREATE {what} is not supported by this engine")
-        self.take()
-        self.expect("TABLE")
-        if_not_exists = self.accept("IF") is not None
-        if if_not_exists:
-            self.expect("NOT")
-            self.expect("EXISTS")
-        name = self.table_name()
-        aliases, columns = self._create_columns()
-        self._refuse_comment()
-        properties = self._properties()
-        if columns or not (aliases or self.at("AS")):
-            if not columns:
-                self.fail()
-            return st.CreateTable(*self._whole(), name, columns, (), properties, if_not_exists, None)
-        self.expect("AS")
-        return self._create_as(name, aliases, properties, if_not_exists)
-
-    def _create_as(
-        self, name: st.TableName, aliases: tuple[st.Identifier, ...], properties: dict[str, Any], if_not_exists: bool
-    ) -> st.CreateTable:
-        tree = self.query()
-        with_data = True
-        if self.accept("WITH"):
-            with_data = self.accept("NO") is None
-            self.expect("DATA")
-        query = st.Query(*self._whole(), tree)
-        return st.CreateTable(*self._whole(), name, (), aliases, properties, if_not_exists, query, with_data)
-
-    def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition, ...]]:
-        """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
-        if not self.accept("("):
-            return (), ()
-        if self.at_identifier() and self.ahead().word in {",", ")"}:
-            aliases = self.identifiers()
-            self.expect(")")
-            return aliases, ()
-        columns = [self._column()]
-        while self.accept(","):
-            columns.append(self._column())
-        self.expect(")")
-        return (), tuple(columns)
-
-    def _column(self) -> st.ColumnDefinition:
-        if self.token.word == "LIKE":
-            self._refuse_statement(
-                "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
-            )
-        name = self.identifier()
-        written = self.type_name()
-        try:
-            kind = read_type(written)
-        except AnalysisError as error:
-            if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY"):
-                error.hint = PRIMARY_KEY
-            raise
-        nullable = True
-        if self.accept("NOT"):
-            self.expect("NULL")
-            nullable = False
-        self._refuse_comment()
-        return st.ColumnDefinition(name, kind, nullable)
-
-    def _refuse_comment(self) -> None:
-        if self.token.word == "COMMENT":
-            self._refuse_statement("Comments of tables and columns are not supported by this engine", "Leave the COMMENT out.")
-
-    def _properties(self) -> dict[str, Any]:
-        properties: dict[str, Any] = {}
-        if not self.accept("WITH"):
-            return properties
-        self.expect("(")
-        while True:
-            name = self.identifier()
-            self.expect("=")
-            if name.value in properties:
-                self.error(f"Duplicate property: {name.value}", name.span)
-            properties[name.value] = self._property_value(self.expression())
-            if not self.accept(","):
-                self.expect(")")
-                return properties
-
-    def _property_value(self, value: s.Expression) -> Any:
-        """A plain Python value: properties are constants, and a bare word (``paradigm = DELETE_ROW_...``) is its own text."""
-        if isinstance(value, s.Name) and len(value.parts) == 1:
-            return value.parts[0].text
-        if isinstance(value, s.ArrayConstructor):
-            return tuple(self._property_value(item) for item in value.items)
-        if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal):
-            number = self._property_value(value.operand)
-            return -number if value.operator == "-" else number
-        if isinstance(value, s.Literal) and value.kind in _CONSTANTS:
-            return _CONSTANTS[value.kind](value.value)
-        span = value.span
-        msg = f"A table property is a constant or an ARRAY of constants, not {span.of(self.text)!r}"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", line=span.line, column=span.column, length=span.end - span.start)
-
-    def _drop(self) -> st.DropTable:
-        if self.ahead().kind is Kind.WORD and self.ahead().word in {
-            "VIEW",
-            "SCHEMA",
-            "MATERIALIZED",
-            "FUNCTION",
-            "ROLE",
-            "CATALOG",
-        }:
-            self._refuse_statement(f"The statement DROP {self.ahead().word} is not supported by this engine")
-        self.take()
-        self.expect("TABLE")
-        if_exists = self.accept_all("IF", "EXISTS")
-        name = self.table_name()
-        return st.DropTable(*self._whole(), name, if_exists)
+        return st.Insert(*self.whole(), target, columns, st.Query(*self.whole(), query))
 
     # -- EXPLAIN --------------------------------------------------------------------------------------------------
 
@@ -353,6 +184,7 @@ class _StatementReader(QueryReader):
                 "EXPLAIN ANALYZE is not supported by this engine", "Run the statement: its report has the numbers."
             )
         self.take()
+        self.note("'('")
         kind, form = "DISTRIBUTED", "TEXT"
         if self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:
             self.take()
@@ -365,30 +197,31 @@ class _StatementReader(QueryReader):
                     break
             self.expect(")")
         inner = self._explained()
-        return st.Explain(*self._whole(), inner, kind, form)
+        return st.Explain(*self.whole(), inner, kind, form)
 
     def _explained(self) -> st.Statement:
         """The explained statement with the text and places of its own, as if it stood alone."""
         place = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
+        self.deeper()
+        self.deeper()
         self.statement()
-        return parse(self.text[place:end].rstrip()) if self.token.kind is Kind.END else self.fail()
+        self.depth -= 1
+        if self.token.kind is not Kind.END:
+            self.fail()
+        return parse(self.text[place:end].rstrip(), dialect="extended" if self.extended else "trino")
 
 
-_CONSTANTS: Final[dict[str, Any]] = {
-    "string": str,
-    "integer": int,
-    "decimal": float,
-    "double": float,
-    "boolean": lambda text: text == "true",
-}
-
-_READERS: Final = {
-    "MERGE": _StatementReader._merge,
+_READERS: Final[dict[str, Callable[[_StatementReader], st.Statement]]] = {
+    "MERGE": _StatementReader.merge,
     "UPDATE": _StatementReader._update,
     "DELETE": _StatementReader._delete,
     "INSERT": _StatementReader._insert,
     "CREATE": _StatementReader._create,
     "DROP": _StatementReader._drop,
     "EXPLAIN": _StatementReader._explain,
+    "TRUNCATE": _StatementReader._truncate,
+    "SHOW": _StatementReader._show,
+    "DESCRIBE": _StatementReader._describe,
+    "DESC": _StatementReader._describe,
 }

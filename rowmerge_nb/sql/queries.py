@@ -16,12 +16,13 @@ from rowmerge_nb.sql.call_analyzer import Place
 from rowmerge_nb.sql.relations import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.scope import ScopeField
 from rowmerge_nb.sql.spark import print_spark, sort_keys
-from rowmerge_nb.sql.types import common_type
+from rowmerge_nb.sql.types import common_type, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
+    from rowmerge_nb.sql.relations import NamedQueries
 
 __all__ = ["QueryAnalyzer"]
 
@@ -59,6 +60,10 @@ class QueryAnalyzer(RelationAnalyzer):
         columns = ", ".join(e.quote(field.symbol) for field in result.fields)
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
         return replace(result, spark=text, deterministic=result.deterministic and not _cut(node))
+
+    def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
+        """Give the queries that can be seen behind a WITH; each of them is analyzed."""
+        return self._with(named).named
 
     def _with(self, named: tuple[s.NamedQuery, ...]) -> QueryAnalyzer:
         visible = dict(self.named)
@@ -99,7 +104,8 @@ class QueryAnalyzer(RelationAnalyzer):
         cells = [tuple(analyzer.coerce(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in rows]
         reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
         deterministic = all(e.is_deterministic(cell) for row in cells for cell in row)
-        return QueryResult(fields, self._value_text(fields, cells), reaching, deterministic)
+        written = [item for row in node.rows for item in (row.items if isinstance(row, s.RowConstructor) else (row,))]
+        return QueryResult(fields, self._value_text(fields, cells, written), reaching, deterministic)
 
     def _value_row(self, analyzer: ExpressionAnalyzer, row: s.Expression) -> tuple[e.Typed, ...]:
         if isinstance(row, s.RowConstructor):
@@ -118,9 +124,10 @@ class QueryAnalyzer(RelationAnalyzer):
             kinds = [kind for kind in both if kind is not None]
         return kinds
 
-    def _value_text(self, fields: tuple[ScopeField, ...], rows: list[tuple[e.Typed, ...]]) -> str:
+    def _value_text(self, fields: tuple[ScopeField, ...], rows: list[tuple[e.Typed, ...]], nodes: Sequence[s.Node]) -> str:
         names = ", ".join(e.quote(field.symbol) for field in fields)
         printed = [[print_spark(cell) for cell in row] for row in rows]
+        self._place([text for texts in printed for text in texts], nodes)
         if all(isinstance(cell, e.Constant) for row in rows for cell in row):
             lines = ", ".join(f"({', '.join(cells)})" for cells in printed)
             return f"SELECT {names} FROM VALUES {lines} AS {self._alias()}({names})"
@@ -142,7 +149,7 @@ class QueryAnalyzer(RelationAnalyzer):
             if common is None:
                 said = f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}"
                 self.context.error("TYPE_MISMATCH", said, node.right.span)
-            kinds.append(common)
+            kinds.append(instant(common) if node.distinct else common)
         fields = tuple(
             replace(f, symbol=self.context.symbols.new(f.symbol), type=kind, qualifier=())
             for f, kind in zip(left.fields, kinds, strict=True)
@@ -168,6 +175,8 @@ class QueryAnalyzer(RelationAnalyzer):
             analyzer,
         )
         outputs = self._outputs(node, analyzer, relation)
+        if node.distinct:
+            outputs = [replace(output, field=replace(output.field, type=instant(output.field.type))) for output in outputs]
         group_by = self._grouping(node, analyzer, outputs)
         having = self._condition(
             node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}", analyzer
@@ -175,7 +184,10 @@ class QueryAnalyzer(RelationAnalyzer):
         keys = tuple(self._order_key(item, analyzer, outputs, node) for item in query.order_by)
         self._check_groups(node, outputs, group_by, having)
         reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
-        parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join(_column(output) for output in outputs)}"]
+        columns = [_column(output, distinct=node.distinct) for output in outputs]
+        self._place(columns, [output.node for output in outputs])
+        self._place([print_spark(part) for part in (where, having) if part], [part for part in (node.where, node.having) if part])
+        parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join(columns)}"]
         parts += [f"FROM {relation.text}"] if relation else []
         parts += [f"WHERE {print_spark(where)}"] if where else []
         parts += [f"GROUP BY {', '.join(_group_key(key) for key in group_by)}"] if group_by else []
@@ -186,6 +198,9 @@ class QueryAnalyzer(RelationAnalyzer):
             (relation.deterministic if relation else True) and all(map(e.is_deterministic, values)) and not _cut(query)
         )
         return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic)
+
+    def _place(self, texts: Sequence[str], nodes: Sequence[s.Node]) -> None:
+        self.context.placed += [(text, node.span) for text, node in zip(texts, nodes, strict=True)]
 
     def _condition(
         self, node: s.Expression | None, fields: tuple[ScopeField, ...], place: Place, message: str, collect: ExpressionAnalyzer
@@ -202,15 +217,16 @@ class QueryAnalyzer(RelationAnalyzer):
         used: set[str] = set()
         for item in node.items:
             if isinstance(item, s.AllColumns):
-                columns = self._expanded(item, relation)
+                columns = self.expanded(item, relation)
                 outputs += [self._output(e.Column(c.type, c.symbol), c.name, c.qualifier, item, used) for c in columns]
                 continue
             value = analyzer.analyze(item.value)
-            name, qualifier = self._output_name(item, analyzer)
+            name, qualifier = self.output_name(item, analyzer)
             outputs.append(self._output(value, name, qualifier, item.value, used))
         return outputs
 
-    def _output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
+    def output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
+        """Give the name of a column of a SELECT list, and what it may be qualified with."""
         if item.alias is not None:
             return item.alias.text, ()
         if not isinstance(item.value, s.Name):
@@ -227,11 +243,12 @@ class QueryAnalyzer(RelationAnalyzer):
         used.add(symbol)
         return _Output(value, ScopeField(symbol, name, value.type, qualifier), node)
 
-    def _expanded(self, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
+    def expanded(self, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
+        """Give the columns that ``*`` or ``t.*`` means."""
         if relation is None:
             self.context.error("COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span)
         if item.target is None:
-            return relation.fields
+            return tuple(f for f in relation.fields if not f.qualified_only)
         assert isinstance(item.target, s.Name)
         parts = tuple(part.value for part in item.target.parts)
         fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
@@ -257,8 +274,15 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _group_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
         if isinstance(item, s.Literal) and item.kind == "integer":
-            return self._numbered(item, outputs, "GROUP BY").value
-        return analyzer.analyze(item)
+            value = self._numbered(item, outputs, "GROUP BY").value
+        else:
+            value = analyzer.analyze(item)
+        if instant(value.type) != value.type:
+            said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
+            self.context.error(
+                "NOT_SUPPORTED", said, item.place, "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
+            )
+        return value
 
     def _numbered(self, item: s.Literal, outputs: Sequence[_Output], clause: str) -> _Output:
         if not 1 <= int(item.value) <= len(outputs):
@@ -319,8 +343,11 @@ class QueryAnalyzer(RelationAnalyzer):
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
 
 
-def _column(output: _Output) -> str:
-    text, symbol = print_spark(output.value), e.quote(output.field.symbol)
+def _column(output: _Output, *, distinct: bool) -> str:
+    value, symbol = output.value, e.quote(output.field.symbol)
+    # Instants are the same whatever zones they carry.
+    plain = instant(value.type) if distinct else value.type
+    text = print_spark(value if plain == value.type else e.Apply(plain, "cast", (value,)))
     if output.value.type == UNKNOWN:
         # A column that is always NULL needs some type to travel in.
         return f"CAST(NULL AS BOOLEAN) AS {symbol}"

@@ -6,19 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import Place
 from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
+from rowmerge_nb.sql.parser import parse_query
 from rowmerge_nb.sql.scope import Scope, ScopeField
 from rowmerge_nb.sql.spark import print_spark
-from rowmerge_nb.sql.types import common_type
+from rowmerge_nb.sql.table_functions import table_function
+from rowmerge_nb.sql.types import common_type, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.sql.analysis import TableBinding
+    from rowmerge_nb.sql.analysis import TableBinding, ViewBinding
     from rowmerge_nb.sql.context import Context
     from rowmerge_nb.sql.statements import Identifier, TableName
 
@@ -139,6 +142,9 @@ class RelationAnalyzer:
             return self._derived(self.query(node.query))
         if isinstance(node, s.Unnest):
             return self._unnest(node, left)
+        if isinstance(node, s.TableFunction):
+            field, text = table_function(self.context, node, self.expressions((), Place("table function argument")))
+            return RelationResult((field,), f"{text} AS {self._alias()}")
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
             return self._lateral(self.within(scope, self.named).query(node.query), has_left=left is not None)
@@ -149,6 +155,9 @@ class RelationAnalyzer:
         named = self.named.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None
         if named is not None:
             return self._named(*named)
+        view = self.context.view(node.name, node.span)
+        if view is not None:
+            return self._view(view, node)
         binding = self.context.table(node.name, node.span)
         return self.table_relation(binding, node.name)
 
@@ -159,6 +168,47 @@ class RelationAnalyzer:
         columns = ", ".join(f"{e.quote(c.name)} AS {e.quote(f.symbol)}" for c, f in zip(binding.columns, fields, strict=True))
         text = f"(SELECT {columns} FROM {e.quote(binding.view)}) AS {self._alias()}"
         return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding)
+
+    def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
+        """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
+        if view.qualified == self.context.creates:
+            self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span)
+        if view.qualified in self.context.views:
+            self.context.error("VIEW_IS_RECURSIVE", "View is recursive", node.span)
+        try:
+            result = type(self)(self.context.within(view)).query(parse_query(view.definition.original_sql))
+        except RowMergeError as error:
+            place = "" if error.line is None else f"line {error.line}:{error.column}: "
+            said = f"Failed analyzing stored view '{view.qualified}': {place}{error.message}"
+            self.context.error("INVALID_VIEW", said, node.span, error.hint)
+        self._check_fresh(view, result, node)
+        columns = view.definition.columns
+        qualifier = tuple(part.value for part in node.name.parts)
+        fields = tuple(
+            ScopeField(f.symbol, column.name, column.type, qualifier) for f, column in zip(result.fields, columns, strict=True)
+        )
+        text = f"({result.cast_to([column.type for column in columns])}) AS {self._alias()}"
+        return RelationResult(fields, text, deterministic=result.deterministic)
+
+    def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
+        """Refuse a view whose query gives other columns than it gave when the view was made."""
+        stored = view.definition.columns
+        why = None
+        if len(stored) != len(result.fields):
+            derived = f"column count derived from the view query analysis ({len(result.fields)})"
+            why = f"stored view column count ({len(stored)}) does not match {derived}"
+        for place, (field, column) in enumerate(zip(result.fields, stored, strict=False)):
+            if why is not None:
+                break
+            given = f"column [{field.name}] of type {field.type} projected from query view at position {place}"
+            kept = f"column [{column.name}] of type {column.type} stored in view definition"
+            if field.name is None or field.name.lower() != column.name.lower():
+                why = f"{given} has a different name from {kept}"
+            elif common_type(field.type, column.type) != column.type:
+                why = f"{given} cannot be coerced to {kept}"
+        if why is not None:
+            said = f"View '{view.qualified}' is stale or in invalid state: {why}"
+            self.context.error("VIEW_IS_STALE", said, node.span, "CREATE OR REPLACE VIEW makes it anew.")
 
     def _named(self, node: s.NamedQuery, visible: NamedQueries) -> RelationResult:
         result = self._derived(self.within(self.parent, visible).query(node.query))
@@ -253,6 +303,7 @@ class RelationAnalyzer:
             analyzer = self.expressions(fields, Place("JOIN clause"))
             found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
             condition = f" ON {print_spark(found)}"
+            self.context.placed.append((print_spark(found), node.on.span))
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
         return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic)
@@ -277,10 +328,10 @@ class RelationAnalyzer:
             common = common_type(a.type, b.type)
             if common is None:
                 self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {a.type} = {b.type}", name.span)
-            pair = [self._coerced(f, common) for f in (a, b)]
+            pair = [self._coerced(f, instant(common)) for f in (a, b)]
             conditions.append(print_spark(e.Apply(BOOLEAN, "=", (pair[0], pair[1]))))
             used |= {a.symbol, b.symbol}
-            shared.append((name, common, pair))
+            shared.append((name, instant(common), pair))
         rest = tuple(f for f in (*left.fields, *right.fields) if f.symbol not in used)
         keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, kind) for name, kind, _ in shared)
         chosen = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))

@@ -14,7 +14,8 @@ from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql.call_analyzer import Place
 from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
-from rowmerge_nb.sql.merge import as_field, typed
+from rowmerge_nb.sql.merge import as_field
+from rowmerge_nb.sql.returning import typed
 from rowmerge_nb.sql.scope import Scope, ScopeField
 from rowmerge_nb.sql.types import common_type
 
@@ -48,7 +49,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     stored: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):
         kind = fields[index].type
-        stored[index] = typed(context, value if value.type == kind else e.Apply(kind, "cast", (value,), "store"), node)
+        stored[index] = typed(context, value if value.type == kind else e.Apply(kind, "cast", (value,), "store"), node.span)
     return a.UpdateAnalysis(
         statement.text,
         tuple(context.bindings.values()),
@@ -84,6 +85,7 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
 
 
 def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
+    context.refuse_view(name, "Updating views is not supported" if word == "UPDATE" else "Deleting from views is not supported")
     target = context.table(name, context.statement_span())
     if target.dataframe is not None:
         said = f"'{target.display}' is a DataFrame of the notebook; it can be read but not the target of {word}"
@@ -119,7 +121,7 @@ def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, 
     return typed(
         context,
         ExpressionAnalyzer(context, Scope(fields), Place("WHERE clause", judged_whole=True)).condition(node, _WHERE),
-        node,
+        node.span,
     )
 
 

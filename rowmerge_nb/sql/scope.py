@@ -14,7 +14,19 @@ if TYPE_CHECKING:
 __all__ = ["Found", "Scope", "ScopeField", "Symbols"]
 
 RESERVED_SYMBOLS: Final = frozenset(
-    {"unique_id", "present", "row_id", "merge_row", "case_number", "is_distinct", "hash", "operation", "insert_from_update"}
+    {
+        "unique_id",
+        "present",
+        "source_present",
+        "returning",
+        "row_id",
+        "merge_row",
+        "case_number",
+        "is_distinct",
+        "hash",
+        "operation",
+        "insert_from_update",
+    }
 )
 """Names that the planner gives to its own columns."""
 
@@ -51,6 +63,7 @@ class ScopeField:
         type: its type.
         qualifier: the parts that may stand before its name, lower case: an alias, or the table's name as written.
         target: it is a column of a MERGE's target.
+        qualified_only: only a qualified name finds it (``old.id`` in RETURNING).
     """
 
     symbol: str
@@ -58,13 +71,14 @@ class ScopeField:
     type: Type
     qualifier: tuple[str, ...] = ()
     target: bool = False
+    qualified_only: bool = False
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Do these parts name this field? What stands before the name must be the end of the qualifier."""
         if self.name is None or self.name.lower() != parts[-1]:
             return False
         prefix = tuple(parts[:-1])
-        return not prefix or self.qualifier[-len(prefix) :] == prefix
+        return not self.qualified_only if not prefix else self.qualifier[-len(prefix) :] == prefix
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql import expressions as e
+from rowmerge_nb.sql.arithmetic import arithmetic, negation
 from rowmerge_nb.sql.casts import cast, store
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_numeric, spark_type
+from rowmerge_nb.sql.comparison import compared, distinct
+from rowmerge_nb.sql.types import is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["print_spark", "sort_keys"]
 
 _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
-_TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
 def print_spark(node: e.Typed, *, safe: bool = False) -> str:
@@ -44,8 +45,9 @@ def sort_keys(keys: tuple[e.Sort, ...]) -> str:
 
 
 class _Printer:
-    def __init__(self, *, safe: bool) -> None:
+    def __init__(self, *, safe: bool, unchecked: bool = False) -> None:
         self.safe = safe
+        self.unchecked = unchecked
 
     def text(self, node: e.Typed) -> str:
         if isinstance(node, e.Column):
@@ -76,91 +78,50 @@ class _Printer:
 
     # -- operators ------------------------------------------------------------------------------------------------
 
+    def raw(self, nodes: tuple[e.Typed, ...]) -> list[str] | None:
+        """Operands without checks, for the places where they were computed already; None where none are wanted."""
+        return None if self.unchecked or self.safe else _Printer(safe=False, unchecked=True).all(nodes)
+
     def arithmetic(self, node: e.Apply) -> str:
-        left, right = self.all(node.arguments)
-        kinds = [argument.type for argument in node.arguments]
-        operator = str(node.detail)
-        if node.type in (INTERVAL_DAY, INTERVAL_YEAR) or not all(is_numeric(kind) for kind in kinds):
-            return self._moment(operator, left, right, node)
-        if operator in "/%":
-            return self._division(operator, left, right, node.type)
-        if self.safe and not is_float(node.type):
-            value = f"{_TRIED[operator]}({left}, {right})"
-            return f"try_cast({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
-        value = f"({left} {operator} {right})"
-        return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
-
-    def _division(self, operator: str, left: str, right: str, kind: Type) -> str:
-        if is_float(kind):
-            return e.once(lambda a, b: _float_division(operator, a, b, kind), left, right)
-        guarded = f"nullif({right}, 0)" if self.safe else right
-        if operator == "%":
-            value = f"({left} % {guarded})"
-            return f"CAST({value} AS {spark_type(kind)})" if kind.base == "decimal" else value
-        if is_integer(kind):
-            return f"CAST({left} div {guarded} AS {spark_type(kind)})"
-        return f"CAST({left} / {guarded} AS {spark_type(kind)})"
-
-    def _moment(self, operator: str, left: str, right: str, node: e.Apply) -> str:
-        first, second = (argument.type for argument in node.arguments)
-        if node.type.base == "date":
-            day, interval, kind = (left, right, second) if first.base == "date" else (right, left, first)
-            if kind == INTERVAL_YEAR:
-                return f"({day} {operator} {interval})"
-            whole = f"extract(DAY FROM {interval})"
-            message = self.failure("INVALID_FUNCTION_ARGUMENT", "'Cannot add hour, minutes or seconds to a date'")
-            moved = f"date_{'add' if operator == '+' else 'sub'}({day}, CAST({whole} AS INT))"
-            clean = f"{interval} = make_dt_interval(CAST({whole} AS INT))"
-            return f"CASE WHEN {day} IS NULL OR {interval} IS NULL OR {clean} THEN {moved} ELSE {message} END"
-        value = f"({left} {operator} {right})"
-        return f"CAST({value} AS INTERVAL DAY TO SECOND)" if node.type == INTERVAL_DAY else value
+        return arithmetic(node, self.all(node.arguments), self.raw(node.arguments), self.failure, safe=self.safe)
 
     def negate(self, node: e.Apply) -> str:
-        (value,) = self.all(node.arguments)
-        if self.safe and is_integer(node.type):
-            return f"try_subtract(CAST(0 AS {spark_type(node.type)}), {value})"
-        return f"(- {value})"
+        raw = self.raw(node.arguments)
+        return negation(node, self.text(node.arguments[0]), raw[0] if raw else None, self.failure, safe=self.safe)
 
     def compare(self, node: e.Apply) -> str:
-        left, right = self.all(node.arguments)
-        return e.once(lambda a, b: self._compared(node.name, a, b, node.arguments[0].type), left, right)
-
-    def _compared(self, operator: str, left: str, right: str, kind: Type) -> str:
-        value = f"({left} {operator} {right})"
-        if is_float(kind):
-            return _nan_aware(operator, left, right, value)
-        return self._rows_compared(operator, left, right, kind) if kind.base == "row" else value
-
-    def _rows_compared(self, operator: str, left: str, right: str, kind: Type) -> str:
-        """Rows are compared field by field, where a NULL makes the result unknown; Trino refuses to order rows with NULL in them."""
-        names = [e.quote(name or f"field{i}") for i, name in enumerate(kind.fields)]
-        if operator in {"=", "<>"}:
-            pairs = zip(names, kind.parameters, strict=True)
-            same = " AND ".join(self._compared("=", f"{left}.{name}", f"{right}.{name}", part) for name, part in pairs)
-            return f"({same})" if operator == "=" else f"(NOT ({same}))"
-        nulls = " OR ".join(f"{side}.{name} IS NULL" for side in (left, right) for name in names)
-        message = self.failure("NOT_SUPPORTED", "'ROW comparison not supported for fields with null elements'")
-        return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN {nulls} THEN {message} ELSE {left} {operator} {right} END"
+        kind = node.arguments[0].type
+        return e.once(lambda a, b: compared(node.name, a, b, kind, self.failure), *self.all(node.arguments))
 
     def distinct(self, node: e.Apply) -> str:
         left, right = self.all(node.arguments)
-        return f"({left} <=> {right})" if node.detail else f"(NOT ({left} <=> {right}))"
+        return distinct(left, right, node.arguments[0].type, negated=bool(node.detail))
 
     def like(self, node: e.Apply) -> str:
         value, pattern, *escape = self.all(node.arguments)
-        negated = "NOT " if node.detail else ""
+        matched = f"({value} {'NOT ' if node.detail else ''}LIKE {{}})"
         if not escape:
-            return f"({value} {negated}LIKE {_plain_pattern(node.arguments[1], pattern)})"
-        if isinstance(node.arguments[2], e.Constant) and escape[0] not in {"'\\\\'", "''"}:
-            return f"({value} {negated}LIKE {pattern} ESCAPE {escape[0]})"
-        doubled = f"replace(replace({pattern}, '\\\\', '\\\\\\\\'), {escape[0]}, '\\\\')"
-        return f"({value} {negated}LIKE {doubled})"
+            return matched.format(_plain_pattern(node.arguments[1], pattern))
+        said = "'Escape character must be followed by \\'%\\', \\'_\\' or the escape character itself'"
+        dangling = self.failure("INVALID_FUNCTION_ARGUMENT", said)
+        long = self.failure("INVALID_FUNCTION_ARGUMENT", "'Escape string must be a single character'")
+
+        def write(text: str, mark: str) -> str:
+            known = (
+                f"replace(replace(replace({text}, concat({mark}, {mark}), ''), concat({mark}, '%'), ''), concat({mark}, '_'), '')"
+            )
+            return (
+                f"CASE WHEN char_length({mark}) <> 1 THEN {long} WHEN instr({known}, {mark}) > 0 THEN {dangling} "
+                f"ELSE {_escaped_pattern(text, mark)} END"
+            )
+
+        return matched.format(e.once(write, pattern, escape[0]))
 
     def in_list(self, node: e.Apply) -> str:
         value, *items = self.all(node.arguments)
-        if is_float(node.arguments[0].type):
-            parts = [_nan_aware("=", value, item, f"({value} = {item})") for item in items]
-            found = f"({' OR '.join(parts)})"
+        kind = node.arguments[0].type
+        if is_float(kind) or kind.base in {"array", "map", "row"}:
+            found = f"({' OR '.join(compared('=', value, item, kind, self.failure) for item in items)})"
             return f"(NOT {found})" if node.detail else found
         return f"({value} {'NOT ' if node.detail else ''}IN ({', '.join(items)}))"
 
@@ -213,6 +174,9 @@ class _Printer:
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
         return e.once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
+
+    def written(self, node: e.Apply) -> str:
+        return e.once(lambda *texts: node.detail.write(self.failure, *texts), *self.all(node.arguments))
 
     def _fill(self, template: str, texts: list[str], kind: Type) -> str:
         def filled(match: re.Match[str]) -> str:
@@ -283,6 +247,9 @@ def _constant(kind: Type, value: str | None) -> str:
     if is_integer(kind):
         text = f"{value}{_SUFFIX[kind.base]}"
         return f"({text})" if value.startswith("-") else text
+    if is_zoned(kind):
+        moment, zone = value.rsplit(" ", 1)
+        return f"named_struct('instant', TIMESTAMP'{moment}', 'zone', {e.text_literal(zone)})"
     writer = _CONSTANTS.get(kind.base)
     return writer(kind, value) if writer else f"CAST({e.text_literal(value)} AS {spark_type(kind)})"
 
@@ -314,32 +281,19 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
 }
 
 
-def _float_division(operator: str, left: str, right: str, kind: Type) -> str:
-    """Spark's ANSI mode refuses to divide a double by zero; IEEE 754 and Trino do not."""
-    name = spark_type(kind)
-    if operator == "%":
-        return f"CASE WHEN {right} = 0 THEN IF({left} IS NULL, NULL, CAST('NaN' AS {name})) ELSE ({left} % {right}) END"
-    positive = f"({left} > 0) = (CAST({right} AS STRING) NOT LIKE '-%')"
-    return (
-        f"CASE WHEN {right} = 0 THEN CASE WHEN {left} IS NULL THEN NULL WHEN isnan({left}) OR {left} = 0 THEN CAST('NaN' AS {name}) "
-        f"WHEN {positive} THEN CAST('Infinity' AS {name}) ELSE CAST('-Infinity' AS {name}) END ELSE CAST({left} / {right} AS {name}) END"
-    )
-
-
-def _nan_aware(operator: str, left: str, right: str, value: str) -> str:
-    """For Spark NaN equals NaN and is the largest number; for Trino every comparison with NaN is false, <> is true."""
-    if operator in {"<", "<="}:
-        return f"IF(isnan({right}) AND {left} IS NOT NULL, false, {value})"
-    if operator in {">", ">="}:
-        return f"IF(isnan({left}) AND {right} IS NOT NULL, false, {value})"
-    return f"IF(isnan({left}) AND {right} IS NOT NULL, {'true' if operator == '<>' else 'false'}, {value})"
-
-
 def _plain_pattern(node: e.Typed, text: str) -> str:
     r"""Spark's LIKE escapes by \ unless told otherwise; Trino's does not."""
     if isinstance(node, e.Constant) and node.value is not None:
         return e.text_literal(node.value.replace("\\", "\\\\"))
     return f"replace({text}, '\\\\', '\\\\\\\\')"
+
+
+def _escaped_pattern(pattern: str, mark: str) -> str:
+    r"""A pattern with an escape character as one whose escape character is Spark's own, the backslash."""
+    private = "'\ue0de'"
+    doubled = f"IF({mark} = '\\\\', {pattern}, replace({pattern}, '\\\\', '\\\\\\\\'))"
+    marked = f"replace({doubled}, concat({mark}, {mark}), {private})"
+    return f"replace(replace({marked}, {mark}, '\\\\'), {private}, IF({mark} = '\\\\', '\\\\\\\\', {mark}))"
 
 
 def _logical(printer: _Printer, node: e.Apply) -> str:
@@ -383,4 +337,5 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "cast": _Printer.cast,
     "try": _Printer.tried,
     "function": _Printer.function,
+    "written": _Printer.written,
 }

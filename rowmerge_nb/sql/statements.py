@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,22 +10,28 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.syntax import Expression, QueryNode, Relation
+    from rowmerge_nb.sql.syntax import AllColumns, Expression, Literal, NamedQuery, QueryNode, Relation, SelectItem
 
 __all__ = [
     "ColumnDefinition",
+    "CreateSchema",
     "CreateTable",
+    "CreateView",
     "Delete",
+    "DropSchema",
     "DropTable",
+    "DropView",
     "Explain",
     "Identifier",
     "Insert",
     "Merge",
     "MergeClause",
     "Query",
+    "Show",
     "Span",
     "Statement",
     "TableName",
+    "Truncate",
     "Update",
 ]
 
@@ -100,11 +106,13 @@ class MergeClause:
     Args:
         number: its case number, from 0 in text order.
         matched: WHEN MATCHED, or WHEN NOT MATCHED.
-        operation: INSERT, UPDATE or DELETE.
+        operation: INSERT, UPDATE or DELETE; NONE for DO NOTHING.
         condition: the AND condition, None if there is none.
         columns: columns that UPDATE SET or the INSERT list names, in the order written; empty for an INSERT without a list.
         values: the expressions for them.
         span: from WHEN to the end of the clause.
+        by_source: WHEN NOT MATCHED BY SOURCE.
+        star: the place of the ``*`` of SET * or INSERT *, None otherwise.
     """
 
     number: int
@@ -114,17 +122,24 @@ class MergeClause:
     columns: tuple[Identifier, ...]
     values: tuple[Expression, ...]
     span: Span
+    by_source: bool = False
+    star: Span | None = None
 
 
 @dataclass(frozen=True)
 class Merge(Statement):
-    """``MERGE INTO target [[AS] alias] USING source ON condition WHEN ...``."""
+    """``[WITH ...] MERGE INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
+
+    WITH, RETURNING and some clauses exist in the extended dialect alone.
+    """
 
     target: TableName
     target_alias: Identifier | None
     source: Relation
     on: Expression
     clauses: tuple[MergeClause, ...]
+    returning: tuple[SelectItem | AllColumns, ...] = ()
+    named: tuple[NamedQuery, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,6 +194,7 @@ class CreateTable(Statement):
         properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...].
         query: the query of CREATE TABLE AS, else None.
         with_data: False for WITH NO DATA.
+        property_spans: where the name of each property stands.
     """
 
     name: TableName
@@ -188,6 +204,7 @@ class CreateTable(Statement):
     if_not_exists: bool
     query: Query | None
     with_data: bool = True
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -196,6 +213,68 @@ class DropTable(Statement):
 
     name: TableName
     if_exists: bool
+
+
+@dataclass(frozen=True)
+class Truncate(Statement):
+    """``TRUNCATE TABLE name``."""
+
+    target: TableName
+
+
+@dataclass(frozen=True)
+class CreateView(Statement):
+    """``CREATE [OR REPLACE] VIEW name AS query``.
+
+    Args:
+        query_span: where the query stands: its text is what is stored.
+    """
+
+    name: TableName
+    query: Query
+    query_span: Span
+    replace: bool
+
+
+@dataclass(frozen=True)
+class DropView(Statement):
+    """``DROP VIEW [IF EXISTS] name``."""
+
+    name: TableName
+    if_exists: bool
+
+
+@dataclass(frozen=True)
+class CreateSchema(Statement):
+    """``CREATE SCHEMA [IF NOT EXISTS] name``."""
+
+    name: TableName
+    if_not_exists: bool
+
+
+@dataclass(frozen=True)
+class DropSchema(Statement):
+    """``DROP SCHEMA [IF EXISTS] name [CASCADE | RESTRICT]``."""
+
+    name: TableName
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+
+    Args:
+        kind: the words behind SHOW.
+        name: the catalog, schema, table or view it is about; None for the default one.
+        like: the pattern, if there is one, and the character that takes ``%`` and ``_`` their meaning.
+    """
+
+    kind: str
+    name: TableName | None = None
+    like: Literal | None = None
+    escape: Literal | None = None
 
 
 @dataclass(frozen=True)

@@ -303,9 +303,10 @@ class Extract(Expression):
 
 @dataclass(frozen=True)
 class Special(Expression):
-    """``CURRENT_DATE`` and its like, a word that is a value."""
+    """``CURRENT_DATE`` and its like, a word that is a value; ``CURRENT_TIMESTAMP(6)`` has a precision."""
 
     word: str
+    precision: int | None = None
 
 
 @dataclass(frozen=True)
@@ -364,6 +365,14 @@ class Unnest(Relation):
 
     items: tuple[Expression, ...]
     ordinality: bool
+
+
+@dataclass(frozen=True)
+class TableFunction(Relation):
+    """``TABLE(name(a, parameter => b))``: each argument with the parameter it is for, None where it goes by position."""
+
+    name: TableName
+    arguments: tuple[tuple[Identifier | None, Expression], ...]
 
 
 @dataclass(frozen=True)

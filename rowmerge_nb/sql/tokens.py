@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Final
 
 from rowmerge_nb.sql.statements import Span
@@ -148,7 +149,7 @@ class Token:
     text: str
     span: Span
 
-    @property
+    @cached_property
     def word(self) -> str:
         """The text as keywords are compared; ``""`` for what cannot be a keyword."""
         return self.text.upper() if self.kind is Kind.WORD else self.text if self.kind is Kind.SYMBOL else ""

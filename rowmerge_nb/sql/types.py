@@ -19,22 +19,32 @@ from rowmerge_nb.spi.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "INTERVAL_DAY",
     "INTERVAL_YEAR",
+    "MAX_PRECISION",
+    "MOST_MICROSECONDS",
+    "ZONED",
     "arithmetic_type",
     "can_coerce",
+    "cast_type",
     "common_type",
     "common_type_of",
+    "exact_precision",
+    "instant",
     "is_exact",
     "is_float",
     "is_integer",
     "is_numeric",
     "is_text",
+    "is_zoned",
+    "parts_of",
     "spark_type",
+    "too_precise",
     "varchar_of",
+    "zoned",
 ]
 
 INTERVAL_DAY: Final = Type("interval day to second")
@@ -44,8 +54,12 @@ _INTEGERS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
 _ORDER: Final = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
 _BY_NAME: Final = {t.base: t for t in (TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE)}
 _MOMENTS: Final = ("date", "timestamp", "timestamp with time zone")
-_COMPARABLE: Final = frozenset({"map", "row", "array"})
+_NESTED: Final = frozenset({"map", "row", "array"})
 MAX_PRECISION: Final = 38
+MOST_MICROSECONDS: Final = 6
+"""The most decimals of a second that values have here."""
+ZONED: Final = ("zone",)
+"""The mark of a timestamp with time zone whose values carry zones of their own; see `zoned`."""
 
 
 def varchar_of(length: int) -> Type:
@@ -55,6 +69,68 @@ def varchar_of(length: int) -> Type:
     'varchar(3)'
     """
     return Type("varchar", (length,))
+
+
+def zoned(kind: Type) -> Type:
+    """Give the timestamp with time zone whose values carry their zones with them.
+
+    Spark's TIMESTAMP is an instant alone, and so is what a table stores; of an expression such as ``t AT TIME ZONE 'Asia/Kolkata'``
+    the zone matters, because casts to other types and the fields of a date go by the clock of that zone.
+
+    >>> str(zoned(Type("timestamp with time zone", (3,))))
+    'timestamp(3) with time zone'
+    """
+    return Type(kind.base, kind.parameters, ZONED)
+
+
+def is_zoned(kind: Type) -> bool:
+    """Is it a timestamp with time zone whose values carry zones of their own?"""
+    return kind.base == "timestamp with time zone" and bool(kind.fields)
+
+
+def instant(kind: Type) -> Type:
+    """Give the type without zones that values carry, at any depth.
+
+    >>> instant(zoned(Type("timestamp with time zone", (3,)))).fields
+    ()
+    """
+    if kind.base == "timestamp with time zone":
+        return Type(kind.base, kind.parameters) if kind.fields else kind
+    if kind.base in {"array", "map", "row"}:
+        return Type(kind.base, tuple(instant(part) for part in kind.parameters), kind.fields)
+    return kind
+
+
+def cast_type(source: Type, target: Type) -> Type:
+    """Give the type that CAST to the target really makes of a type: zones that values or texts carry go along, at any depth.
+
+    >>> is_zoned(cast_type(VARCHAR, Type("timestamp with time zone", (3,))))
+    True
+    """
+    if target.base == "timestamp with time zone":
+        return zoned(target) if is_zoned(source) or is_text(source) else target
+    if source.base == target.base and source.base in _NESTED and len(source.parameters) == len(target.parameters):
+        inner = tuple(cast_type(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+        return Type(target.base, inner, target.fields)
+    return target
+
+
+def too_precise(kind: Type) -> Type | None:
+    """Find a type inside of this one that counts smaller parts of a second than values can have here.
+
+    >>> str(too_precise(Type("array", (Type("timestamp", (9,)),)))), too_precise(Type("timestamp", (6,)))
+    ('timestamp(9)', None)
+    """
+    moments = (part for part in parts_of(kind) if part.base in {"time", "timestamp", "timestamp with time zone"})
+    return next((part for part in moments if part.parameters and part.parameters[0] > MOST_MICROSECONDS), None)
+
+
+def parts_of(kind: Type) -> Iterator[Type]:
+    """Give a type and all types inside of it."""
+    yield kind
+    for part in kind.parameters:
+        if isinstance(part, Type):
+            yield from parts_of(part)
 
 
 def is_integer(kind: Type) -> bool:
@@ -107,10 +183,10 @@ def common_type(left: Type, right: Type) -> Type | None:
         return _common_text(left, right)
     if left.base in _MOMENTS and right.base in _MOMENTS:
         wider = max(left, right, key=lambda t: _MOMENTS.index(t.base))
-        return Type(wider.base, (_precision(left, right),)) if wider != DATE else wider
+        return Type(wider.base, (_precision(left, right),), left.fields or right.fields) if wider != DATE else wider
     if left.base == right.base == "time":
         return Type("time", (_precision(left, right),))
-    if left.base == right.base and left.base in _COMPARABLE:
+    if left.base == right.base and left.base in _NESTED:
         return _common_nested(left, right)
     return None
 
@@ -170,7 +246,8 @@ def can_coerce(source: Type, target: Type) -> bool:
         return same_length and all(can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
     if source.base == target.base and source.base in {"array", "map"}:
         return all(can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
-    return common_type(source, target) == target
+    common = common_type(source, target)
+    return common is not None and instant(common) == instant(target)
 
 
 def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
@@ -189,36 +266,49 @@ def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
     return _temporal_result(operator, left, right)
 
 
-def _decimal_result(operator: str, left: Type, right: Type) -> Type:
+def exact_precision(operator: str, left: Type, right: Type) -> int:
+    """Give the digits that the result of an operation on decimals can need: more than 38 of them may overflow.
+
+    >>> exact_precision("*", decimal_of(20, 2), decimal_of(20, 2))
+    40
+    """
     (p1, s1), (p2, s2) = left.parameters, right.parameters
     scale = max(s1, s2)
     if operator == "*":
-        return decimal_of(min(MAX_PRECISION, p1 + p2), min(MAX_PRECISION, s1 + s2))
+        return int(p1 + p2)
     if operator == "/":
-        return decimal_of(min(MAX_PRECISION, max(p1 + s2 + max(s2 - s1, 0), scale)), scale)
+        return int(max(p1 + s2 + max(s2 - s1, 0), scale))
     if operator == "%":
-        return decimal_of(min(MAX_PRECISION, max(min(p1 - s1, p2 - s2) + scale, 1)), scale)
-    return decimal_of(min(MAX_PRECISION, max(p1 - s1, p2 - s2) + scale + 1), scale)
+        return int(max(min(p1 - s1, p2 - s2) + scale, 1))
+    return int(max(p1 - s1, p2 - s2) + scale + 1)
+
+
+def _decimal_result(operator: str, left: Type, right: Type) -> Type:
+    scales = (left.parameters[1], right.parameters[1])
+    scale = min(MAX_PRECISION, sum(scales)) if operator == "*" else max(scales)
+    return decimal_of(min(MAX_PRECISION, exact_precision(operator, left, right)), scale)
 
 
 def _temporal_result(operator: str, left: Type, right: Type) -> Type | None:
     intervals = (INTERVAL_DAY, INTERVAL_YEAR)
-    moments = (*_MOMENTS, "time")
-    if operator in "+-":
-        if left.base in moments and right in intervals:
-            return left
-        if operator == "+" and left in intervals and right.base in moments:
-            return right
-        if left in intervals and left == right:
-            return left
-        if operator == "-" and left.base in _MOMENTS and right.base in _MOMENTS:
-            return INTERVAL_DAY
-    if operator == "*" and left in intervals and (is_integer(right) or is_float(right)):
-        return left
-    if operator == "*" and right in intervals and (is_integer(left) or is_float(left)):
-        return right
-    if operator == "/" and left in intervals and (is_integer(right) or is_float(right)):
-        return left
+    if operator == "+" and left in intervals and right not in intervals:
+        left, right = right, left
+    if operator in "+-" and right in intervals:
+        return left if left == right else _moved(left, right)
+    if operator == "-" and (left.base in _MOMENTS) == (right.base in _MOMENTS):
+        alike = left.base in _MOMENTS or left.base == right.base == "time"
+        return INTERVAL_DAY if alike else None
+    if operator == "*" and right in intervals:
+        left, right = right, left
+    return left if operator in "*/" and left in intervals and is_numeric(right) else None
+
+
+def _moved(moment: Type, interval: Type) -> Type | None:
+    """The type of a moment moved by an interval, which counts milliseconds."""
+    if moment == DATE or (moment.base in _MOMENTS and interval == INTERVAL_YEAR):
+        return moment
+    if moment.base in _MOMENTS or (moment.base == "time" and interval == INTERVAL_DAY):
+        return Type(moment.base, (max(3, *moment.parameters),), moment.fields)
     return None
 
 
@@ -261,4 +351,6 @@ def spark_type(kind: Type) -> str:
         named = zip(kind.fields, kind.parameters, strict=True)
         inner = ", ".join(f"`{(name or f'field{i}').replace('`', '``')}`: {spark_type(t)}" for i, (name, t) in enumerate(named))
         return f"STRUCT<{inner}>"
+    if is_zoned(kind):
+        return "STRUCT<`instant`: TIMESTAMP, `zone`: STRING>"
     return _SPARK[kind.base]

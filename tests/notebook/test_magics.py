@@ -310,6 +310,18 @@ def test_a_query_without_rows_shows_its_columns(notebook):
     assert rows(notebook, pa.table({"a": pa.array([], pa.int64())})).text == "a\n-\n0 rows"
 
 
+def test_the_rows_of_returning_stand_above_the_report(notebook):
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.trace import Trace
+
+    trace = Trace(statement="MERGE", kind="MERGE", state="finished", target="t", count=1, returned=1)
+    notebook.engine.run = lambda sql, **options: Result(trace, pa.table({"a": [7]}))
+    cell = notebook.run("%%merge --dialect extended\nMERGE")
+    assert cell.text.startswith("a\n-\n7\n1 row\n\nMERGE INTO t: 1 row changed")
+    html = cell.outputs[0]["text/html"]
+    assert html.index(">7</td>") < html.index("1 row changed")
+
+
 def test_times_and_their_zones_are_written_as_sql_does(notebook):
     at = dt.datetime(2020, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
     assert "2020-01-02 03:04:05 UTC\n" in rows(notebook, pa.table({"z": [at]})).text

@@ -40,7 +40,7 @@ def test_lines_are_read(line, values, name, rest):
         ("--era --dry-run", "--era needs a value"),
         ("--era doc", "--era cannot be 'doc'. There are: documents, current"),
         ("--era document", "--era cannot be 'document'. Did you mean documents?"),
-        ("--dialect extended", "--dialect cannot be 'extended'. There are: trino"),
+        ("--dialect extend", "--dialect cannot be 'extend'. Did you mean extended?"),
         ("--dry-run=yes", "--dry-run takes no value, and got 'yes'"),
         ("-o a.b", "--output needs the name of a Python variable, and got 'a.b'"),
         ("1x << SELECT 1", "<< needs the name of a Python variable, and got '1x'"),

@@ -65,7 +65,7 @@ def test_the_case_has_a_branch_per_clause_and_an_else() -> None:
     assert [b.values for b in case.branches] == [
         ("NULL", "NULL", "NULL"),
         ("t.id", "s.v", "t.p"),
-        ("s.id", "NULL", "NULL"),
+        ("COALESCE(s.id, fail('NULL value not allowed for NOT NULL column: id'))", "NULL", "NULL"),
         ("NULL", "NULL", "NULL"),
     ]
 

@@ -42,6 +42,9 @@ class FakeTables:
             raise RowMergeError(msg, code="SCHEMA_NOT_FOUND")
         return catalog, schema, table
 
+    def view(self, parts: Sequence[str]) -> None:
+        return None
+
     def names(self) -> Sequence[str]:
         return [*self.tables, *self.frames]
 
@@ -66,15 +69,15 @@ ACCOUNTS = FakeTables(
 )
 
 
-def meaning(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS) -> Analysis:
+def meaning(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> Analysis:
     """Parse and analyze."""
-    return analyze(parse(sql), tables, era=era)
+    return analyze(parse(sql, dialect=dialect), tables, era=era)
 
 
-def refusal(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS) -> RowMergeError:
+def refusal(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> RowMergeError:
     """Give the error of a statement that must be refused."""
     try:
-        meaning(sql, tables=tables, era=era)
+        meaning(sql, tables=tables, era=era, dialect=dialect)
     except RowMergeError as error:
         return error
     pytest.fail(f"not refused: {sql}")

@@ -27,9 +27,7 @@ NOT_YET = {
     "expr-json-cast",
     "expr-json-parse-bad",
     "expr-json-value",
-    "expr-time-zone",
     "expr-unicode",
-    "source-table-function",
 }
 """Statements that Trino runs and this engine refuses by name."""
 

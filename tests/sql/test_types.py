@@ -59,4 +59,4 @@ def test_coercion_never_loses_and_casts_may():
     assert not can_coerce(parse_type("bigint"), parse_type("integer"))
     assert can_cast(parse_type("bigint"), parse_type("integer"))
     assert not can_cast(parse_type("date"), parse_type("integer"))
-    assert not can_cast(parse_type("varchar"), parse_type("varbinary"))
+    assert not can_cast(parse_type("varbinary"), parse_type("varchar"))

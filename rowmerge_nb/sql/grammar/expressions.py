@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.grammar.primaries import PrimaryReader
+from rowmerge_nb.sql.grammar.reader import is_mismatch
 from rowmerge_nb.sql.tokens import Kind
 
 if TYPE_CHECKING:
@@ -41,7 +43,9 @@ class ExpressionReader(PrimaryReader):
         start = self.index
         if self.token.word == "NOT":
             self.take()
+            self.deeper()
             operand = self._negation()
+            self.depth -= 1
             return s.Not(self.span_from(start), operand)
         return self._predicate()
 
@@ -56,10 +60,14 @@ class ExpressionReader(PrimaryReader):
         if word.word == "IS":
             self.take()
             return self._is(start, value, word.span)
-        if word.word in {"BETWEEN", "IN", "LIKE"}:
+        if word.word == "IN":
+            return self._in(start, value, word.span)
+        if word.word in {"BETWEEN", "LIKE"}:
             return self._ranged(start, value, word.span, negated=False)
-        if word.word == "NOT" and self.ahead().word in {"BETWEEN", "IN", "LIKE"}:
+        if word.word == "NOT":
             self.take()
+            if not self.at("BETWEEN", "IN", "LIKE"):
+                self.fail()
             return self._ranged(start, value, word.span, negated=True)
         self.note("<predicate>")
         return value
@@ -101,9 +109,24 @@ class ExpressionReader(PrimaryReader):
             query = self.query()
             self.expect(")")
             return s.InQuery(self.span_from(start), value, word, query, negated)
-        items = self.expressions()
+        self.note("<query>")
+        items = self.listed()
         self.expect(")")
         return s.InList(self.span_from(start), value, word, items, negated)
+
+    def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
+        """``IN (...)``; one that cannot be read is reported at its IN."""
+        place, undecided, depth = self.index, self.undecided, self.depth
+        try:
+            self.undecided += 1
+            return self._ranged(start, value, word, negated=False)
+        except ParseError as error:
+            if undecided or not is_mismatch(error):
+                raise
+            self.give_up(place)
+            return value
+        finally:
+            self.undecided, self.depth = undecided, depth
 
     # -- values ---------------------------------------------------------------------------------------------------
 
@@ -136,7 +159,11 @@ class ExpressionReader(PrimaryReader):
         start = self.index
         if self.token.word in _ADDITION:
             operator = self.take()
+            if operator.word == "-":
+                self.note("<integer>", "DECIMAL_VALUE", "DOUBLE_VALUE")
+            self.deeper()
             operand = self._signed()
+            self.depth -= 1
             return s.Unary(self.span_from(start), operator.word, operand)
         return self._zoned()
 
@@ -144,6 +171,9 @@ class ExpressionReader(PrimaryReader):
         start = self.index
         value = self._postfixed()
         while self.accept("AT"):
+            if self.token.word != "TIME":
+                self.give_up(self.index - 1)
+                break
             self.expect("TIME")
             self.expect("ZONE")
             zone = self.primary()
@@ -152,11 +182,26 @@ class ExpressionReader(PrimaryReader):
 
     def _postfixed(self) -> s.Expression:
         start = self.index
+        undecided = self.undecided
+        if start == self.undecided_primary:
+            self.undecided += 1
+        self.deeper()
         value = self.primary()
+        self.depth -= 1
+        value = self._dereferences(start, value)
+        self.undecided = undecided
+        return value
+
+    def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
         while True:
-            if self.token.word == "." and self.at_identifier(self.ahead()):
+            if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):
                 self.take()
                 value = self._dereferenced(start, value, self.identifier())
+                if self.undecided and isinstance(value, s.Name):
+                    self.note("'('")
+            elif self.token.word == ".":
+                self.restart()
+                return value
             elif self.accept("["):
                 index = self.value()
                 self.expect("]")

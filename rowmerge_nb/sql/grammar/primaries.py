@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.grammar.reader import Reader
+from rowmerge_nb.sql.grammar.reader import Reader, is_mismatch
+from rowmerge_nb.sql.statements import Identifier
 from rowmerge_nb.sql.tokens import Kind
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _WORDS: Final = frozenset(
 )
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
+_AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
 _LARGEST_BIGINT: Final = 2**63 - 1
 _UNSUPPORTED: Final = frozenset({"JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_VALUE", "CURRENT_PATH"})
 
@@ -56,13 +58,30 @@ class PrimaryReader(Reader):
             items.append(self.expression())
         return tuple(items)
 
+    def listed(self) -> tuple[s.Expression, ...]:
+        """Read expressions in a list that must be closed: behind each, Trino expects the next comma or the end of the list."""
+        items = [self.expression()]
+        self._listed()
+        while self.accept(","):
+            items.append(self.expression())
+            self._listed()
+        return tuple(items)
+
+    def _listed(self) -> None:
+        if not self.undecided:
+            self.restart()
+
     def query_follows(self) -> bool:
         """Do the next tokens, opening parentheses skipped, begin a query?"""
         count = 0
         while self.ahead(count).word == "(":
             count += 1
         token = self.ahead(count)
-        return token.kind is Kind.WORD and token.word in _QUERY_WORDS
+        if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
+            return False
+        # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
+        inner = range(self.index + 1, self.index + count)
+        return all(self.tokens[min(self.closing(place) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for place in inner)
 
     # -- primaries ------------------------------------------------------------------------------------------------
 
@@ -145,21 +164,22 @@ class PrimaryReader(Reader):
         if self._lambda_follows():
             return self._lambda(start)
         if self.query_follows():
-            place = self.index
-            try:
-                self.take()
-                query = self.query()
-                self.expect(")")
-                return s.ScalarQuery(self.span_from(start), query)
-            except ParseError:
-                # ((SELECT 1) + 1): what began like a query is an expression; the farthest failure wins if it is neither.
-                self.index = place
-                if self.ahead().word != "(":
-                    raise
+            self.take()
+            query = self.query()
+            self.expect(")")
+            return s.ScalarQuery(self.span_from(start), query)
         self.take()
-        items = self.expressions()
+        if self.accept(")"):
+            self.expect("->")
+        self.note("<query>")
+        self.undecided += 1
+        items = [self.expression()]
+        self.undecided -= 1
+        while self.accept(","):
+            items.append(self.expression())
+            self._listed()
         self.expect(")")
-        return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), items)
+        return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), tuple(items))
 
     def _lambda_follows(self) -> bool:
         count = 1
@@ -191,13 +211,14 @@ class PrimaryReader(Reader):
 
     def _special_word(self, start: int) -> s.Expression:
         word = self.take().word
+        precision = None
         if self.accept("("):
             if self.token.kind is not Kind.INTEGER:
                 self.note("<number>")
                 self.fail()
-            self.take()
+            precision = int(self.take().text)
             self.expect(")")
-        return s.Special(self.span_from(start), word)
+        return s.Special(self.span_from(start), word, precision)
 
     def _case(self, start: int) -> s.Expression:
         self.take()
@@ -207,6 +228,7 @@ class PrimaryReader(Reader):
             condition = self.expression()
             self.expect("THEN")
             whens.append((condition, self.expression()))
+            self._listed()
         if not whens:
             self.fail()
         default = self.expression() if self.accept("ELSE") else None
@@ -245,7 +267,7 @@ class PrimaryReader(Reader):
             return None
         self.take()
         self.take()
-        items = () if self.token.word == "]" else self.expressions()
+        items = () if self.token.word == "]" else self.listed()
         self.expect("]")
         return s.ArrayConstructor(self.span_from(start), items)
 
@@ -254,13 +276,17 @@ class PrimaryReader(Reader):
             return None
         self.take()
         self.take()
-        items = self.expressions()
+        items = self.listed()
         self.expect(")")
         return s.RowConstructor(self.span_from(start), items)
 
     def _interval(self, start: int) -> s.Expression | None:
         following = self.ahead()
-        if following.kind is not Kind.STRING and following.word not in _ADDITION:
+        if following.kind is Kind.STRING:
+            # INTERVAL is no reserved word: without a unit it is the name of a type.
+            if self.ahead(2).word not in _UNITS:
+                return None
+        elif following.word not in _ADDITION:
             return None
         self.take()
         sign = self.accept(*_ADDITION)
@@ -269,16 +295,22 @@ class PrimaryReader(Reader):
             self.fail()
         value = self.take().string
         first = self.expect(*_UNITS).word
-        last = self.expect(*_UNITS).word if self.accept("TO") else None
+        last = None
+        if self.token.word == "TO" and self.ahead().word in _UNITS:
+            self.take()
+            last = self.take().word
         return s.Interval(self.span_from(start), sign is not None and sign.word == "-", value, first, last)
 
     def _position(self, start: int) -> s.Expression | None:
-        """``POSITION(a IN b)``; with a comma it is not in the grammar of Trino."""
+        """``POSITION(a IN b)``; with a comma it is a function's name."""
         if self.ahead().word != "(":
             return None
         self.take()
         self.take()
         needle = self.value()
+        if self.token.word == ",":
+            self.index = start
+            return self._call(start)
         self.expect("IN")
         haystack = self.value()
         self.expect(")")
@@ -350,26 +382,50 @@ class PrimaryReader(Reader):
         if following.word == "(":
             return self._call(start)
         name = self.identifier()
+        if self.undecided:
+            self.note("'('", "'->'", "'OVER'", "<string>")
         return s.Name(name.span, (name,))
 
     def _call(self, start: int) -> s.Expression:
         name = self.identifier().value
         self.expect("(")
         star, distinct = False, False
+        undecided, depth = self.undecided, self.depth
         arguments: tuple[s.Expression, ...] = ()
         order_by: tuple[s.SortItem, ...] = ()
         if self.token.word == "*":
             self.take()
             star = True
         elif not self.at(")"):
-            distinct = self.accept("DISTINCT", "ALL") is not None and self.tokens[self.index - 1].word == "DISTINCT"
-            arguments = self.expressions()
+            try:
+                if self.at("DISTINCT", "ALL"):
+                    distinct = self.take().word == "DISTINCT"
+                    arguments = self.listed()
+                else:
+                    arguments = self._arguments()
+            except ParseError as error:
+                if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
+                    raise
+                self.give_up(start + 1)
+                self.depth = depth
+                return s.Name(self.tokens[start].span, (Identifier(name, self.tokens[start].span),))
             order_by = self.accept_order_by()
         self.expect(")")
         condition = self._filter()
         nulls = self._null_treatment()
         window = self._over()
+        if self.undecided:
+            self.note("'FILTER'", "'IGNORE'", "'OVER'", "'RESPECT'")
         return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window)
+
+    def _arguments(self) -> tuple[s.Expression, ...]:
+        self.note("'*'")
+        if self.at_identifier() and self.ahead().word == "." and not self.at_identifier(self.ahead(2)):
+            self.take()
+            self.take()
+            self.note("'*'", "<identifier>")
+            self.fail()
+        return self.listed()
 
     def _filter(self) -> s.Expression | None:
         if self.token.word != "FILTER" or self.ahead().word != "(":
@@ -439,29 +495,51 @@ class PrimaryReader(Reader):
         return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
 
     def type_name(self) -> s.TypeName:
-        """Read a type."""
+        """Read a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings of ``array(t)`` and ``map(k, v)``."""
         start = self.index
         if not self.at_identifier():
             self.note("<type>")
             self.fail()
         word = self.identifier().value
+        self.deeper()
+        modern = ""
         if word == "double" and self.token.word == "PRECISION":
             self.take()
-        if self.accept("("):
+        elif word == "interval" and self.token.word in {"YEAR", "DAY"}:
+            self.take()
+            self.expect("TO")
+            self.expect("MONTH", "SECOND")
+        elif word in {"array", "map"} and self.token.word == "<":
+            modern = self._between_angles(2 if word == "map" else 1, word)
+        elif self.accept("("):
             self._type_arguments(is_row=word == "row")
         if word in {"time", "timestamp"} and self.accept("WITH", "WITHOUT"):
             self.expect("TIME")
             self.expect("ZONE")
+        self.depth -= 1
         span = self.span_from(start)
-        return s.TypeName(span, span.of(self.text))
+        modern = modern or span.of(self.text)
+        while self.accept("ARRAY"):
+            modern, span = f"array({modern})", self.span_from(start)
+        return s.TypeName(span, modern)
+
+    def _between_angles(self, count: int, word: str) -> str:
+        self.expect("<")
+        arguments = [self.type_name().text]
+        while len(arguments) < count:
+            self.expect(",")
+            arguments.append(self.type_name().text)
+        self.expect(">")
+        return f"{word}({', '.join(arguments)})"
 
     def _type_arguments(self, *, is_row: bool) -> None:
         while True:
             if self.token.kind is Kind.INTEGER:
                 self.take()
             else:
+                self.note("<integer>")
                 named = is_row and self.at_identifier() and self.at_identifier(self.ahead())
-                if named and self.ahead().word not in {"PRECISION", "WITH"}:
+                if named and self.ahead().word not in {"PRECISION", "WITH", "ARRAY"}:
                     self.take()
                 self.type_name()
             if not self.accept(","):

@@ -10,12 +10,12 @@ from rowmerge_nb.sql.grammar.expressions import ExpressionReader
 from rowmerge_nb.sql.tokens import Kind
 
 if TYPE_CHECKING:
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.statements import Identifier, Span
 
 __all__ = ["QueryReader"]
 
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
-_NOT_AN_ALIAS: Final = frozenset({"TABLESAMPLE", "MATCH_RECOGNIZE"})
+_SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
 
 
 class QueryReader(ExpressionReader):
@@ -24,16 +24,33 @@ class QueryReader(ExpressionReader):
     def query(self) -> s.QueryNode:
         """Read ``[WITH ...] body [ORDER BY] [OFFSET] [LIMIT]``."""
         start = self.index
-        named: tuple[s.NamedQuery, ...] = ()
-        recursive = False
-        if self.token.word == "WITH":
-            self.take()
-            recursive = self.accept("RECURSIVE") is not None
-            named = self._named_queries()
-            self.restart()
-        elif self.token.word not in _PRIMARY:
+        named, recursive = self.accept_with()
+        if not named and self.token.word not in _PRIMARY:
             self.note("<query>")
             self.fail()
+        return self.query_behind(start, named, recursive=recursive)
+
+    def accept_with(self) -> tuple[tuple[s.NamedQuery, ...], bool]:
+        """Read the named queries of a WITH if it is there, and whether they may be recursive."""
+        if self.token.word != "WITH":
+            return (), False
+        self.deeper()
+        self.take()
+        self.note("'FUNCTION'")
+        recursive = self.accept("RECURSIVE") is not None
+        named = self._named_queries()
+        self.restart()
+        self.depth -= 1
+        return named, recursive
+
+    def query_behind(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
+        """Read what follows the WITH of a query that begins at the token with index ``start``."""
+        self.deeper()
+        query = self._without_with(start, named, recursive=recursive)
+        self.depth -= 1
+        return query
+
+    def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
         body = self._body()
         order_by = self.accept_order_by()
         offset, limit = self._offset(), self._limit()
@@ -112,30 +129,41 @@ class QueryReader(ExpressionReader):
         if word == "VALUES":
             rows = self.expressions()
             return s.Values(self.span_from(start), rows)
-        query = self.query()
+        self.deeper()
+        query = self._without_with(start + 1)
+        self.depth -= 1
         self.expect(")")
         return query
 
     def _select(self, start: int) -> s.Select:
         quantifier = self.accept("ALL", "DISTINCT")
-        items = [self._select_item()]
-        while self.accept(","):
-            items.append(self._select_item())
+        items = self.select_items()
         relation = self._from() if self.accept("FROM") else None
         where = self.expression() if self.accept("WHERE") else None
         group_by = self._group_by()
         having = self.expression() if self.accept("HAVING") else None
+        if self.at("WINDOW"):
+            self._refuse("WINDOW")
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
-        return s.Select(self.span_from(start), distinct, tuple(items), relation, where, group_by, having)
+        return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having)
+
+    def select_items(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
+        """Read what SELECT gives, and RETURNING."""
+        items = [self._select_item()]
+        while self.accept(","):
+            items.append(self._select_item())
+        return tuple(items)
 
     def _select_item(self) -> s.SelectItem | s.AllColumns:
         start = self.index
         if self.token.word == "*":
             self.take()
             return s.AllColumns(self.span_from(start), None, ())
+        self.note("'*'")
         starred = self._starred(start)
         if starred is not None:
             return starred
+        self.undecided_primary = start  # it may be the beginning of x.*
         value = self.expression()
         alias = self.identifier() if self.accept("AS") else self.accept_alias()
         return s.SelectItem(self.span_from(start), value, alias)
@@ -145,6 +173,10 @@ class QueryReader(ExpressionReader):
         count = 0
         while self.at_identifier(self.ahead(count)) and self.ahead(count + 1).word == ".":
             count += 2
+        if count and self.ahead(count).word != "*" and not self.at_identifier(self.ahead(count)):
+            self.index += count
+            self.note("'*'", "<identifier>")
+            self.fail()
         if not count or self.ahead(count).word != "*":
             return None
         parts = []
@@ -171,6 +203,7 @@ class QueryReader(ExpressionReader):
         items: list[s.Expression] = []
         while True:
             start = self.index
+            self.note("'('", "'CUBE'", "'GROUPING'", "'ROLLUP'")
             if self.token.word in {"ROLLUP", "CUBE"} or (self.token.word == "GROUPING" and self.ahead().word == "SETS"):
                 what = f"GROUP BY {self.take().word}"
                 self._refuse_grouping(what, self.span_from(start))
@@ -193,9 +226,11 @@ class QueryReader(ExpressionReader):
     def relation(self) -> s.Relation:
         """Read a relation with its joins; an ON that is left over belongs to the MERGE around it."""
         start = self.index
+        self.deeper()
         left = self._sampled()
         while (joined := self._join(start, left)) is not None:
             left = joined
+        self.depth -= 1
         return left
 
     def _join(self, start: int, left: s.Relation) -> s.Relation | None:
@@ -208,6 +243,8 @@ class QueryReader(ExpressionReader):
         if kind is None:
             return self.fail() if natural else None
         right = self._sampled() if natural else self.relation()
+        if not natural:
+            self.restart()
         if natural:
             return s.Join(self.span_from(start), kind, left, right, natural=True)
         if self.accept("ON"):
@@ -234,10 +271,13 @@ class QueryReader(ExpressionReader):
 
     def _sampled(self) -> s.Relation:
         relation = self._aliased()
-        for word in ("TABLESAMPLE", "MATCH_RECOGNIZE"):
-            if self.at(word) and self.ahead().word in {"(", "BERNOULLI", "SYSTEM"}:
-                self._refuse(word)
+        if self._sample_follows():
+            self._refuse(self.token.word)
+        self.note("'TABLESAMPLE'", "'MATCH_RECOGNIZE'")
         return relation
+
+    def _sample_follows(self) -> bool:
+        return self.ahead().word in _SAMPLES.get(self.token.word, ())
 
     def _refuse(self, what: str) -> NoReturn:
         span = self.token.span
@@ -247,7 +287,7 @@ class QueryReader(ExpressionReader):
     def _aliased(self) -> s.Relation:
         start = self.index
         relation = self._relation_primary()
-        if self.accept("AS") or (self.at_alias() and self.token.word not in _NOT_AN_ALIAS):
+        if self.accept("AS") or (self.at_alias() and not self._sample_follows()):
             alias = self.identifier()
         else:
             self.note("<identifier>")
@@ -265,8 +305,13 @@ class QueryReader(ExpressionReader):
             return s.Lateral(self.span_from(start), query)
         if self.accept("UNNEST"):
             return self._unnest(start)
-        if self.token.word in {"TABLE", "JSON_TABLE"} and self.ahead().word == "(":
-            self._refuse("JSON_TABLE" if self.token.word == "JSON_TABLE" else "A table function")
+        if self.token.word == "JSON_TABLE" and self.ahead().word == "(":
+            self._refuse("JSON_TABLE")
+        if self.token.word == "TABLE" and self.ahead().word == "(":
+            return self._table_function(start)
+        if self.token.word in {"TABLE", "JSON_TABLE"}:
+            self.take()
+            self.expect("(")
         if self.token.word == "(":
             return self._parenthesised_relation(start)
         if not self.at_identifier():
@@ -277,26 +322,43 @@ class QueryReader(ExpressionReader):
             self._refuse("FOR")
         return s.Table(name.span, name)
 
+    def _table_function(self, start: int) -> s.Relation:
+        self.take()
+        self.expect("(")
+        name = self.table_name()
+        self.expect("(")
+        arguments: list[tuple[Identifier | None, s.Expression]] = []
+        while not arguments or self.accept(","):
+            if not arguments and self.token.word == ")":
+                break
+            parameter = None
+            if self.at_identifier() and self.ahead().word == "=>":
+                parameter = self.identifier()
+                self.take()
+            if self.token.word in {"TABLE", "DESCRIPTOR"} and self.ahead().word == "(":
+                self._refuse(f"{self.token.word} as an argument of a table function")
+            arguments.append((parameter, self.expression()))
+        self.expect(")")
+        self.expect(")")
+        return s.TableFunction(self.span_from(start), name, tuple(arguments))
+
     def _unnest(self, start: int) -> s.Relation:
         self.expect("(")
         items = self.expressions()
         self.expect(")")
-        ordinality = self.accept_all("WITH", "ORDINALITY")
+        ordinality = self.token.word == "WITH" and self.ahead().word == "ORDINALITY"
+        if ordinality:
+            self.take()
+            self.take()
         return s.Unnest(self.span_from(start), items, ordinality)
 
     def _parenthesised_relation(self, start: int) -> s.Relation:
-        """``(query)`` or ``(relation)``; both readings are tried where the text begins with more than one parenthesis."""
-        place = self.index
+        """``(query)`` or ``(relation)``."""
         if self.query_follows():
-            try:
-                self.take()
-                query = self.query()
-                self.expect(")")
-                return s.SubqueryRelation(self.span_from(start), query)
-            except ParseError as error:
-                if error.code != "SYNTAX_ERROR" or self.tokens[place + 1].word != "(":
-                    raise
-                self.index = place
+            self.take()
+            query = self.query()
+            self.expect(")")
+            return s.SubqueryRelation(self.span_from(start), query)
         self.expect("(")
         self.note("<query>")
         relation = self.relation()

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import difflib
-from typing import NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.statements import Identifier, Span, TableName
 from rowmerge_nb.sql.tokens import RESERVED, Kind, Token, tokenize
 
-__all__ = ["Reader"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Reader", "is_mismatch"]
 
 PRIMARY_KEY = "Write the key as a property behind the columns: WITH (primary_key = ARRAY['...'])."
 _BEGINS = frozenset(["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"])
-_REFUSED = {
+EXTENDED = 'The option --dialect extended accepts it (in a program: dialect="extended").'
+_ELSEWHERE = {
     ("BY", "THEN"): "Trino's MERGE has no WHEN NOT MATCHED BY SOURCE or BY TARGET; plain WHEN NOT MATCHED means BY TARGET.",
     ("DO", "UPDATE"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
     ("DO", "INSERT"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
-    ("*", "SET"): "Trino's MERGE has no UPDATE *; write SET and the columns.",
     ("*", "<identifier>"): "Trino's MERGE has no UPDATE SET *; write the columns.",
     ("*", "VALUES"): "Trino's MERGE has no INSERT *; write the columns and VALUES.",
+    ("RETURNING", "WHEN"): "Trino has no RETURNING; query the table after the statement.",
+    ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
+}
+"""(offending word, one of the expected ones): forms of other engines that Trino refuses and the extended dialect has."""
+_REFUSED = {
+    ("*", "SET"): "No engine's MERGE has UPDATE *; write SET and the columns. UPDATE SET * is known to --dialect extended.",
     ("DEFAULT", "VALUES"): "Trino's MERGE has no INSERT DEFAULT VALUES; write the columns and VALUES.",
     ("ROW", "VALUES"): "Trino's MERGE has no INSERT ROW; write the columns and VALUES.",
-    ("RETURNING", "WHEN"): "Trino has no RETURNING; query the table after the statement.",
     ("RETURNING", "WHERE"): "Trino has no RETURNING; query the table after the statement.",
     ("ELSE", "WHEN"): "Trino's MERGE has no ELSE; write one more WHEN clause.",
     ("WHERE", "WHEN"): "Trino's WHEN clauses have no WHERE; write the condition after WHEN MATCHED AND.",
     ("WHERE", "THEN"): "Trino's WHEN clauses have no WHERE; write the condition after AND.",
-    ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
     ("UPDATE", "SELECT"): "Trino refuses WITH before UPDATE; write the WITH inside a subquery.",
     ("DELETE", "SELECT"): "Trino refuses WITH before DELETE; write the WITH inside a subquery.",
     ("INSERT", "SELECT"): "Trino refuses WITH before INSERT; write it after INSERT INTO table.",
@@ -35,7 +44,12 @@ _REFUSED = {
     ("UPDATE", "INSERT"): "WHEN NOT MATCHED takes INSERT only; UPDATE belongs under WHEN MATCHED.",
     ("DELETE", "INSERT"): "WHEN NOT MATCHED takes INSERT only; DELETE belongs under WHEN MATCHED.",
 }
-"""(offending word, one of the expected ones): what to say about forms that other engines have and Trino refuses."""
+"""(offending word, one of the expected ones): what to say about forms that are refused in every dialect."""
+
+
+def is_mismatch(error: ParseError) -> bool:
+    """Is it about a token that nothing expects, and not about a literal, a name or a form that is refused?"""
+    return error.message.startswith("mismatched input")
 
 
 class Reader:
@@ -43,15 +57,34 @@ class Reader:
 
     What a reader asked for at the farthest token that it reached is what an error says was expected; that is Trino's rule
     too, and it makes trying one reading after another safe.
+
+    Trino's parser looks ahead where one token does not decide between two readings. An error in what it looks at is reported
+    where it stands (``undecided`` counts how many such choices are open). Elsewhere it gives up an optional part that it cannot
+    read to its end, and reports the first token of that part (`give_up`).
     """
 
-    def __init__(self, text: str) -> None:
-        """Begin at the first token of a text."""
+    def __init__(self, text: str, *, extended: bool = False) -> None:
+        """Begin at the first token of a text; ``extended`` lets in forms that Trino does not have."""
         self.text = text
+        self.extended = extended
         self.tokens = tokenize(text)
         self.index = 0
+        self._closing = _closing(self.tokens)
         self._farthest = 0
         self._expected: set[str] = set()
+        self.undecided = 0
+        self.undecided_primary = -1
+        self.depth = 0
+
+    def deeper(self) -> None:
+        """One thing begins within another; who calls this takes one off ``depth`` at its end.
+
+        Raises:
+            ParseError: more stand within one another than can be read.
+        """
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise too_deep()
 
     # -- looking --------------------------------------------------------------------------------------------------
 
@@ -75,11 +108,16 @@ class Reader:
         """Forget what else could stand here: at a mandatory choice Trino names only the choice's own words."""
         self._farthest, self._expected = self.index, set()
 
+    def give_up(self, index: int) -> None:
+        """Go back to the token where an optional part began: what stands there cannot be read, and nothing behind it counts."""
+        self.index = index
+        self.restart()
+
     def at(self, *words: str) -> bool:
         """Is the next token one of these words or symbols? They are remembered as possible if not."""
         if self.token.word in words:
             return True
-        self.note(*(f"'{word}'" for word in words))
+        self.note(*_labels(words))
         return False
 
     def accept(self, *words: str) -> Token | None:
@@ -112,6 +150,10 @@ class Reader:
             self.note("<EOF>")
             self.fail()
 
+    def closing(self, index: int) -> int:
+        """The index of the token that closes the parenthesis at this index; that of the end where nothing closes it."""
+        return self._closing.get(index, len(self.tokens) - 1)
+
     # -- names ----------------------------------------------------------------------------------------------------
 
     def at_identifier(self, token: Token | None = None) -> bool:
@@ -129,6 +171,8 @@ class Reader:
         token = self.take()
         if token.kind is Kind.BACKQUOTED:
             self.error("backquoted identifiers are not supported; use double quotes to quote identifiers", token.span)
+        if token.text == '""':
+            self.error("Zero-length delimited identifier not allowed", token.span)
         if token.kind is Kind.DIGITS_FIRST:
             self.error("identifiers must not start with a digit; surround the identifier with double quotes", token.span)
         return Identifier(token.name, token.span)
@@ -183,6 +227,10 @@ class Reader:
             raise ParseError(message, hint=hint)
         raise ParseError(message, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
 
+    def failed_at(self, index: int) -> bool:
+        """Is this token the one that nothing expects?"""
+        return self._farthest == index
+
     def fail(self) -> NoReturn:
         """Raise what Trino says at a token that nothing expects."""
         token = self.tokens[self._farthest]
@@ -208,12 +256,31 @@ class Reader:
         words = sorted(label.strip("'") for label in self._expected)
         if "<query>" in words:
             words += ["SELECT", "TABLE", "VALUES"]
+        within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
         for word in words:
             if (token.word, word) in _REFUSED:
                 return _REFUSED[token.word, word]
+            if within_merge and not self.extended and (token.word, word) in _ELSEWHERE:
+                return f"{_ELSEWHERE[token.word, word]} {EXTENDED}"
         if token.kind is Kind.UNKNOWN and token.text in "'\"":
             return "The quote is never closed." if token.text == "'" else "The double quote is never closed."
         if token.kind is Kind.WORD:
             near = difflib.get_close_matches(token.word, [word for word in words if word.isalpha()], n=1)
             return f"Did you mean {near[0]}?" if near else None
         return None
+
+
+@cache
+def _labels(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"'{word}'" for word in words)
+
+
+def _closing(tokens: Sequence[Token]) -> dict[int, int]:
+    open_places: list[int] = []
+    found = {}
+    for index, token in enumerate(tokens):
+        if token.text == "(":
+            open_places.append(index)
+        elif token.text == ")" and open_places:
+            found[open_places.pop()] = index
+    return found

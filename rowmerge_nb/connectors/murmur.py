@@ -1,0 +1,101 @@
+"""Murmur3 (x86, 32 bits, seed 0) of whole columns: the hash that Iceberg's bucket transform is defined by."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["murmur3"]
+
+_C1: Final = np.uint32(0xCC9E2D51)
+_C2: Final = np.uint32(0x1B873593)
+_DECIMAL_BYTES: Final = 16
+
+
+def murmur3(values: pa.Array) -> npt.NDArray[np.int32]:
+    """Hash each value as Iceberg does; what stands in place of NULL means nothing.
+
+    Integers, dates, times and timestamps are hashed as 64-bit numbers (days or microseconds), decimals as the fewest bytes that
+    hold their unscaled value, text as UTF-8, binary as it is.
+
+    Args:
+        values: numbers without fraction, decimals, moments, text or binary.
+
+    >>> murmur3(pa.array([34])).tolist(), murmur3(pa.array(["iceberg"])).tolist()
+    ([2017239379], [1210000089])
+    """
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        return _hashed(*_decimal_bytes(values))
+    if pa.types.is_binary(kind) or pa.types.is_string(kind):
+        return _hashed(*_bytes(values))
+    if pa.types.is_temporal(kind):
+        values = values.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return _hashed(numbers.astype("<i8").view(np.uint8), np.full(len(numbers), 8))
+
+
+def _bytes(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Give the bytes of all values on end, and the length of each."""
+    column = pc.fill_null(values.cast(pa.large_binary()), b"")
+    if not len(column):
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64)
+    _, offset_buffer, data_buffer = column.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
+    data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
+    return data[offsets[0] : offsets[-1]], np.diff(offsets)
+
+
+def _decimal_bytes(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Give the unscaled values as big-endian two's complement without superfluous leading bytes."""
+    column = pc.fill_null(values, pa.scalar(Decimal(0), values.type))
+    if not len(column):
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64)
+    raw = np.frombuffer(column.buffers()[1], np.uint8).reshape(-1, _DECIMAL_BYTES)
+    digits = raw[column.offset : column.offset + len(column), ::-1]
+    sign = np.where(digits[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
+    # A leading byte is superfluous if it only repeats the sign, and the byte behind it still shows the sign.
+    repeats = (digits[:, :-1] == sign) & ((digits[:, 1:] >= 0x80) == (sign == 0xFF))
+    lengths = _DECIMAL_BYTES - np.cumprod(repeats, axis=1).sum(axis=1)
+    kept = np.arange(_DECIMAL_BYTES) >= (_DECIMAL_BYTES - lengths)[:, None]
+    return digits[kept], lengths
+
+
+def _hashed(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Hash texts of bytes that lie on end: block by block, each block of all texts at once."""
+    hashes = np.zeros(len(lengths), np.uint32)
+    starts = np.cumsum(lengths) - lengths
+    padded = np.concatenate([data, np.zeros(4, np.uint8)]).astype(np.uint32)
+    for block in range(int(lengths.max(initial=0)) // 4):
+        rows = np.flatnonzero(lengths >= 4 * (block + 1))
+        hashes[rows] = _rotated(hashes[rows] ^ _scrambled(_word(padded, starts[rows] + 4 * block)), 13) * np.uint32(
+            5
+        ) + np.uint32(0xE6546B64)
+    left = lengths % 4
+    tails = _word(padded, starts + lengths - left) & ((np.uint32(1) << (8 * left).astype(np.uint32)) - np.uint32(1))
+    hashes ^= np.where(left > 0, _scrambled(tails), np.uint32(0)) ^ lengths.astype(np.uint32)
+    hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return (hashes ^ (hashes >> np.uint32(16))).view(np.int32)
+
+
+def _word(data: npt.NDArray[np.uint32], at: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    word: npt.NDArray[np.uint32] = data[at]
+    for byte in range(1, 4):
+        word = word | (data[at + byte] << np.uint32(8 * byte))
+    return word
+
+
+def _scrambled(word: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    return _rotated(word * _C1, 15) * _C2
+
+
+def _rotated(word: npt.NDArray[np.uint32], by: int) -> npt.NDArray[np.uint32]:
+    return (word << np.uint32(by)) | (word >> np.uint32(32 - by))

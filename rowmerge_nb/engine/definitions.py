@@ -1,0 +1,112 @@
+"""Running what makes or removes views and schemas, TRUNCATE, and SHOW: calls of metadata alone, Spark is not needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.statement_run import StatementRun, error_record
+from rowmerge_nb.engine.trace import Trace
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.sql.analysis import DefinitionAnalysis, ListingAnalysis, TableBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.views import Views
+
+__all__ = ["DefinitionRun"]
+
+
+@dataclass(kw_only=True)
+class DefinitionRun(StatementRun):
+    """One such statement on its way.
+
+    Args:
+        analysis: the statement, resolved.
+        views: where views are kept.
+    """
+
+    analysis: DefinitionAnalysis | ListingAnalysis
+    views: Views
+
+    def run(self) -> tuple[Trace, pa.Table | None, str | None]:
+        """Run the statement; give its trace and, of SHOW, its rows, and of SHOW CREATE the statement as a text.
+
+        Raises:
+            RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
+        """
+        try:
+            with self.timed("run"):
+                self._run()
+            if self.options.dry_run:
+                self.transaction.rollback()
+                return self._trace("planned"), None, None
+            self.begin_step("commit")
+            self.transaction.commit()
+        except BaseException as failure:
+            error = self.error_of(failure, "run")
+            fact = self.roll_back()
+            self.failure = replace(self._trace("failed"), error=error_record(error, (fact,)))
+            raise error from failure
+        rows = self._listed()
+        text = str(rows.column(0)[0]) if rows is not None and self.analysis.kind.startswith("SHOW CREATE") else None
+        return self._trace("finished"), rows, text
+
+    def _run(self) -> None:
+        analysis = self.analysis
+        if isinstance(analysis, ListingAnalysis) or analysis.skipped or self.options.dry_run:
+            return
+        catalog, *rest = analysis.name
+        self.transaction.target = TableBinding(rest[-1], catalog, ".".join(analysis.name), (), "")
+        method, call = self._call(analysis, catalog, rest)
+        self.transaction.log.call(method, call, lambda _: ".".join(rest))
+
+    def _call(self, analysis: DefinitionAnalysis, catalog: str, rest: list[str]) -> tuple[str, Callable[[], Any]]:
+        """Give the method of the contract that the statement comes to, and what calls it."""
+        session, metadata = self.transaction.session, self.transaction.metadata(catalog)
+        if analysis.view is not None:
+            return "create_view", partial(self.views.create, catalog, metadata, session, analysis.view)
+        if analysis.kind == "DROP VIEW":
+            return "drop_view", partial(self.views.drop, catalog, metadata, session, SchemaTableName(*rest))
+        if analysis.kind == "TRUNCATE TABLE":
+            handle = analysis.target.handle if analysis.target is not None else None
+            if handle is None:
+                msg = f"'{'.'.join(analysis.name)}' has no handle"
+                raise ConnectorError(msg)
+            return "truncate_table", partial(metadata.truncate_table, session, handle)
+        if analysis.kind == "CREATE SCHEMA":
+            return "create_schema", partial(metadata.create_schema, session, rest[0])
+        return "drop_schema", partial(metadata.drop_schema, session, rest[0])
+
+    def _listed(self) -> pa.Table | None:
+        if not isinstance(self.analysis, ListingAnalysis):
+            return None
+        import pyarrow as pa
+
+        columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
+        return pa.Table.from_arrays([pa.array(column, pa.string()) for column in columns], names=list(self.analysis.columns))
+
+    def _trace(self, state: str) -> Trace:
+        analysis = self.analysis
+        name = analysis.name if isinstance(analysis, DefinitionAnalysis) else ()
+        return Trace(
+            statement=analysis.text,
+            kind=analysis.kind,
+            state=state,
+            skipped=isinstance(analysis, DefinitionAnalysis) and analysis.skipped,
+            target=name[-1] if name else "",
+            qualified=".".join(name),
+            connector=self.connector,
+            catalog=name[0] if name else "",
+            era=str(self.options.era),
+            duplicates=self.options.duplicates,
+            level=self.options.trace,
+            calls=self.calls(),
+            notices=self.notice_records(*analysis.notices, *self.transaction.notices),
+            seconds=dict(self.seconds),
+        )

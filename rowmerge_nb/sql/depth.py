@@ -1,0 +1,79 @@
+"""How deeply a statement may be nested, and the room on the stack that reading it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.statements import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["DEEPEST", "DEEPEST_TREE", "check_tree", "room", "too_deep"]
+
+DEEPEST: Final = 400
+"""How many parentheses, calls, CASEs, types or queries may stand within one another."""
+DEEPEST_TREE: Final = 800
+"""How many nodes may hang below one another: a chain of + is a tree as deep as it has terms (AND and OR are flat)."""
+RECURSION: Final = 20_000
+"""A level takes up to 25 calls of Python and, measured, up to 1 KiB of the C stack: 800 levels end far within both bounds."""
+
+_lock = threading.Lock()
+_inside = {"count": 0, "before": 0}
+
+
+@contextmanager
+def room() -> Iterator[None]:
+    """Raise Python's limit of recursion while statements are read; what needs more still is refused with a sentence.
+
+    The limit belongs to the whole process: the first to come raises it, the last to go puts it back.
+    """
+    with _lock:
+        if not _inside["count"]:
+            _inside["before"] = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_inside["before"], RECURSION))
+        _inside["count"] += 1
+    try:
+        yield
+    except RecursionError:
+        raise too_deep() from None
+    finally:
+        with _lock:
+            _inside["count"] -= 1
+            if not _inside["count"]:
+                sys.setrecursionlimit(_inside["before"])
+
+
+def too_deep() -> ParseError:
+    """Give the error of a statement that is nested too deeply; like Trino's, it stands at the beginning."""
+    hint = "Split the statement; write IN lists, arrays or subqueries instead of long chains of operators."
+    return ParseError("The statement is nested too deeply to be read", line=1, column=1, hint=hint)
+
+
+def check_tree(statement: Any) -> None:
+    """Refuse a statement whose tree is too deep to be walked by recursion.
+
+    Raises:
+        ParseError: it is deeper than `DEEPEST_TREE`.
+    """
+    level = [statement]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > DEEPEST_TREE:
+            raise too_deep()
+        level = [child for node in level for child in _children(node)]
+
+
+def _children(node: Any) -> Iterator[Any]:
+    for value in vars(node).values():
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, tuple):  # pairs of WHEN and THEN
+                yield from item
+            elif dataclasses.is_dataclass(item) and not isinstance(item, Span):
+                yield item

@@ -1,0 +1,29 @@
+"""The tables behind `rowmerge_nb.sql.functions`, by subject: nothing but data.
+
+A row reads ``name(argument types) -> result type | Spark SQL``; `rowmerge_nb.sql.functions` says what the marks mean.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rowmerge_nb.sql.function_tables import aggregates, arrays, binary, datetime, maps, math, regexp, strings, windows
+
+__all__ = ["AGGREGATES", "FRAGMENTS", "SCALARS", "SUBJECTS", "WINDOWS"]
+
+SUBJECTS: Final = {
+    "math": math.ROWS,
+    "strings": strings.ROWS,
+    "regexp": regexp.ROWS,
+    "binary": binary.ROWS,
+    "datetime": datetime.ROWS,
+    "arrays": arrays.ROWS,
+    "maps": maps.ROWS,
+}
+"""The rows of scalar functions by subject."""
+
+SCALARS: Final = "".join(SUBJECTS.values())
+AGGREGATES: Final = aggregates.ROWS
+WINDOWS: Final = windows.ROWS
+FRAGMENTS: Final = {**datetime.FRAGMENTS}
+"""Parts that templates of several signatures share; ``{name}`` in a template stands for them."""

@@ -1,0 +1,203 @@
+"""Views, schemas, SHOW and TRUNCATE, as a notebook's user meets them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata
+
+
+@pytest.fixture
+def engine(spark):
+    with Engine(spark=spark, trace="off") as engine:
+        engine.register("stock", pa.table({"sku": ["nut", "bolt"], "qty": [3, 7]}))
+        yield engine
+
+
+def error_of(engine, sql, **options):
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(sql, **options)
+    return caught.value.code, caught.value.message, caught.value.line, caught.value.column
+
+
+def listed(engine, sql):
+    return [tuple(row.values()) for row in engine.run(sql).table.to_pylist()]
+
+
+def test_a_view_is_read_like_a_table_also_through_another_view_and_as_a_merge_source(engine):
+    engine.run("CREATE VIEW few AS SELECT sku, qty FROM stock WHERE qty < 5")
+    engine.run("CREATE VIEW fewer AS SELECT f.sku AS name, f.qty - 1 AS qty FROM few f")
+    assert engine.table("fewer").to_pydict() == {"name": ["nut"], "qty": [2]}
+    engine.run("MERGE INTO stock t USING fewer s ON t.sku = s.name WHEN MATCHED THEN UPDATE SET qty = s.qty")
+    assert sorted(engine.table("stock").to_pydict()["qty"]) == [2, 7]
+    assert engine.table("few").to_pydict() == {"sku": ["nut"], "qty": [2]}
+
+
+def test_a_views_names_mean_what_they_meant_where_it_was_made(engine):
+    engine.run("CREATE SCHEMA other")
+    engine.run("CREATE TABLE other.stock (sku varchar)")
+    engine.run("CREATE VIEW other.v AS SELECT count(*) AS n FROM stock")
+    assert engine.table("other.v").to_pydict() == {"n": [2]}
+
+
+def test_a_view_may_read_a_dataframe_of_the_notebook(engine):
+    frame = pa.table({"sku": ["nut"]})
+    engine.run("CREATE VIEW v AS SELECT sku FROM deliveries", namespace={"deliveries": frame})
+    assert engine.run("SELECT * FROM v", namespace={"deliveries": frame}).table.num_rows == 1
+    code, message, *_ = error_of(engine, "SELECT * FROM v")
+    assert code == "INVALID_VIEW"
+    assert message.endswith("line 1:17: Table 'memory.default.deliveries' does not exist")
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("MERGE INTO v USING stock s ON true WHEN MATCHED THEN DELETE", "Merging into views is not supported"),
+        ("UPDATE v SET qty = 1", "Updating views is not supported"),
+        ("DELETE FROM v", "Deleting from views is not supported"),
+        ("INSERT INTO v VALUES ('a', 1)", "Inserting into views is not supported"),
+    ],
+)
+def test_a_view_is_no_target(engine, sql, message):
+    engine.run("CREATE VIEW v AS SELECT * FROM stock")
+    assert error_of(engine, sql) == ("NOT_SUPPORTED", message, 1, 1)
+
+
+def test_a_view_is_analyzed_anew_by_every_statement(engine):
+    engine.run("CREATE VIEW v AS SELECT * FROM stock")
+    engine.register("stock", pa.table({"sku": ["nut"], "qty": [1], "bin": ["A"]}))
+    stale = "stored view column count (2) does not match column count derived from the view query analysis (3)"
+    expected = ("VIEW_IS_STALE", f"View 'memory.default.v' is stale or in invalid state: {stale}", 1, 15)
+    assert error_of(engine, "SELECT * FROM v") == expected
+    engine.register("stock", pa.table({"sku": ["nut"], "qty": ["many"]}))
+    assert "of type varchar projected from query view at position 1 cannot be" in error_of(engine, "SELECT * FROM v")[1]
+    engine.run("DROP TABLE stock")
+    said = "Failed analyzing stored view 'memory.default.v': line 1:15: Table 'memory.default.stock' does not exist"
+    assert error_of(engine, "SELECT * FROM v") == ("INVALID_VIEW", said, 1, 15)
+
+
+def test_views_are_replaced_on_demand_only_and_never_go_in_circles(engine):
+    engine.run("CREATE VIEW v AS SELECT * FROM stock")
+    engine.run("CREATE VIEW w AS SELECT * FROM v")
+    assert error_of(engine, "CREATE VIEW v AS SELECT 1 AS x")[:2] == (
+        "TABLE_ALREADY_EXISTS",
+        "View already exists: 'memory.default.v'",
+    )
+    circle = error_of(engine, "CREATE OR REPLACE VIEW v AS SELECT * FROM v")
+    assert circle == ("VIEW_IS_RECURSIVE", "Statement would create a recursive view", 1, 43)
+    assert "Statement would create a recursive view" in error_of(engine, "CREATE OR REPLACE VIEW v AS SELECT * FROM w")[1]
+    engine.run("CREATE OR REPLACE VIEW v AS SELECT sku, qty FROM stock")
+    assert str(engine.run("SHOW CREATE VIEW v")) == "CREATE VIEW memory.default.v AS\nSELECT sku, qty FROM stock"
+
+
+def test_one_name_is_a_table_or_a_view(engine):
+    engine.run("CREATE VIEW v AS SELECT * FROM stock")
+    assert error_of(engine, "CREATE VIEW stock AS SELECT 1 AS x")[1] == "Table already exists: 'memory.default.stock'"
+    assert error_of(engine, "CREATE TABLE v (a integer)")[1] == "View already exists: 'memory.default.v'"
+    said = "Table 'memory.default.v' does not exist, but a view with that name exists. Did you mean DROP VIEW memory.default.v?"
+    assert error_of(engine, "DROP TABLE v")[:2] == ("GENERIC_USER_ERROR", said)
+    assert "Did you mean DROP TABLE memory.default.stock?" in error_of(engine, "DROP VIEW stock")[1]
+    with pytest.raises(RowMergeError, match="View already exists"):
+        engine.register("v", pa.table({"a": [1]}))
+    engine.run("DROP VIEW v")
+    assert error_of(engine, "DROP VIEW v") == ("TABLE_NOT_FOUND", "View 'memory.default.v' does not exist", 1, 1)
+    assert str(engine.run("DROP VIEW IF EXISTS v")).startswith("There is no such view")
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("SELECT 1", "MISSING_COLUMN_NAME"),
+        ("SELECT 1 AS a, 2 AS A", "DUPLICATE_COLUMN_NAME"),
+        ("SELECT NULL AS a", "COLUMN_TYPE_UNKNOWN"),
+        ("SELECT nope FROM stock", "COLUMN_NOT_FOUND"),
+    ],
+)
+def test_a_views_query_must_be_right_when_it_is_made(engine, query, code):
+    assert error_of(engine, f"CREATE VIEW v AS {query}")[0] == code
+    assert listed(engine, "SHOW TABLES") == [("stock",)]
+
+
+def test_schemas_are_made_filled_and_dropped(engine):
+    assert error_of(engine, "CREATE TABLE s.t (a integer)")[:2] == ("SCHEMA_NOT_FOUND", "Schema 's' does not exist")
+    engine.run("CREATE SCHEMA s")
+    assert error_of(engine, "CREATE SCHEMA s") == ("SCHEMA_ALREADY_EXISTS", "Schema 'memory.s' already exists", 1, 1)
+    assert "exists already" in str(engine.run("CREATE SCHEMA IF NOT EXISTS memory.S"))
+    engine.run("CREATE TABLE s.t (a integer)")
+    assert error_of(engine, "DROP SCHEMA s")[:2] == ("SCHEMA_NOT_EMPTY", "Cannot drop non-empty schema 's'")
+    engine.run_script("DROP TABLE s.t; DROP SCHEMA s")
+    assert error_of(engine, "DROP SCHEMA s") == ("SCHEMA_NOT_FOUND", "Schema 'memory.s' does not exist", 1, 1)
+    assert error_of(engine, "SELECT * FROM s.t") == ("SCHEMA_NOT_FOUND", "Schema 's' does not exist", 1, 15)
+    assert error_of(engine, "SELECT * FROM nocatalog.s.t") == ("CATALOG_NOT_FOUND", "Catalog 'nocatalog' not found", 1, 15)
+
+
+def test_show_lists_what_there_is(engine):
+    engine.run("CREATE SCHEMA my_schema")
+    engine.run("CREATE VIEW few AS SELECT * FROM stock WHERE qty < 5")
+    assert listed(engine, "SHOW CATALOGS") == [("memory",)]
+    assert listed(engine, "SHOW SCHEMAS") == [("default",), ("my_schema",)]
+    assert listed(engine, r"SHOW SCHEMAS FROM memory LIKE 'my\_%' ESCAPE '\'") == [("my_schema",)]
+    assert listed(engine, "SHOW TABLES") == [("few",), ("stock",)]
+    assert listed(engine, "SHOW TABLES FROM my_schema") == []
+    assert listed(engine, "DESCRIBE stock") == [("sku", "varchar", "", ""), ("qty", "bigint", "", "")]
+    assert listed(engine, "SHOW COLUMNS FROM few LIKE 'q%'") == [("qty", "bigint", "", "")]
+    assert [(name, kind) for name, kind, *_ in engine.tables()] == [
+        ("memory.default.stock", "memory"),
+        ("memory.default.few", "view"),
+    ]
+
+
+def test_show_create_table_writes_a_statement_that_makes_the_table_again(engine):
+    engine.run(
+        'CREATE TABLE "select" (id integer NOT NULL, "a b" date) WITH (partitioned_by = ARRAY[\'bucket(id, 4)\', \'month("a b")\'])'
+    )
+    text = str(engine.run('SHOW CREATE TABLE "select"'))
+    engine.run('DROP TABLE "select"')
+    engine.run(text)
+    assert str(engine.run('SHOW CREATE TABLE "select"')) == text
+    assert "partitioned_by = ARRAY['bucket(id, 4)', 'month(\"a b\")']" in text
+
+
+def test_truncate_empties_a_table_and_keeps_its_former_version(engine):
+    assert str(engine.run("TRUNCATE TABLE stock")).startswith("Table stock emptied.")
+    assert engine.table("stock").num_rows == 0
+    assert error_of(engine, "TRUNCATE TABLE nope")[0] == "TABLE_NOT_FOUND"
+
+
+def test_a_property_that_cannot_be_is_pointed_at(engine):
+    sql = "CREATE TABLE t (a integer)\nWITH (paradigm = 'DELETE_ROW_AND_INSERT_ROW', partitioned_by = ARRAY['week(a)'])"
+    assert error_of(engine, sql)[0::2] == ("INVALID_TABLE_PROPERTY", 2)
+
+
+def test_the_engine_keeps_the_views_of_a_connector_that_stores_none(engine):
+    class Plain(MemoryConnector):
+        def get_metadata(self, transaction_handle):
+            metadata = super().get_metadata(transaction_handle)
+            metadata.stores_views = False
+            return metadata
+
+    engine.add_catalog("plain", Plain())
+    engine.run("CREATE VIEW plain.default.v AS SELECT sku FROM stock")
+    assert listed(engine, "SHOW TABLES FROM plain.default") == [("v",)]
+    assert listed(engine, "DESCRIBE plain.default.v") == [("sku", "varchar", "", "")]
+    engine.run("DROP VIEW plain.default.v")
+    assert listed(engine, "SHOW TABLES FROM plain.default") == []
+    assert MemoryMetadata.stores_views
+
+
+def test_rows_move_between_partitions_made_by_transforms_in_both_eras(engine):
+    for era in ("documents", "current"):
+        engine.run_script(
+            """CREATE TABLE p (id integer, day date) WITH (partitioned_by = ARRAY['bucket(id, 4)', 'month(day)']);
+            INSERT INTO p VALUES (1, DATE '2024-01-05'), (2, DATE '2024-01-06'), (3, NULL)"""
+        )
+        count = engine.run(
+            """MERGE INTO p t USING (VALUES (1, DATE '2024-03-01'), (3, DATE '2024-03-02'), (9, NULL)) s(id, day) ON t.id = s.id
+            WHEN MATCHED THEN UPDATE SET day = s.day WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.day)""",
+            era=era,
+        ).count
+        assert count == 3
+        assert sorted(map(str, engine.table("p").to_pydict()["day"])) == ["2024-01-06", "2024-03-01", "2024-03-02", "None"]
+        engine.run("DROP TABLE p")

@@ -1,0 +1,174 @@
+"""RETURNING: rows of any number, behind every exchange, of every type, and none of a statement that fails."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.engine.trace_io import load_trace, save_trace
+from rowmerge_nb.plan.rules import RuleSettings
+from tests.engine.faults import FaultyConnector
+
+pytestmark = pytest.mark.spark
+
+TARGET = pa.table({"id": [1, 2, 3], "v": [10, 20, 30]})
+SOURCE = pa.table({"id": [2, 3, 9], "v": [5, 0, 7]})
+MERGE = "MERGE INTO t USING s ON t.id = s.id "
+UPSERT = MERGE + "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT * "
+
+
+def engine(spark: Any, settings: RuleSettings | None = None, **properties: Any) -> Engine:
+    made = Engine(spark=spark, dialect="extended", rule_settings=settings)
+    made.register("t", TARGET, **properties)
+    made.register("s", SOURCE)
+    return made
+
+
+def test_the_report_and_the_rows_are_both_shown(spark: Any) -> None:
+    result = engine(spark).run(UPSERT + "RETURNING merge_action() AS action, t.id, old.v AS was, t.v AS is_now")
+    assert result.table is not None
+    assert result.table.schema.names == ["action", "id", "was", "is_now"]
+    assert [str(kind) for kind in result.table.schema.types] == ["string", "int64", "int64", "int64"]
+    shown = result._repr_mimebundle_()
+    assert str(result) == shown["text/plain"]
+    for part in ("INSERT", "is_now", "MERGE INTO t: 1 row inserted, 2 updated; 3 rows returned."):
+        assert part in " ".join(shown["text/plain"].split())
+    assert shown["text/html"].index("is_now</th>") < shown["text/html"].index("3 rows returned")
+    assert result.to_pandas().shape == (3, 4)
+    assert result.count == 3
+
+
+def test_the_number_of_rows_is_in_a_saved_trace(spark: Any, tmp_path: Any) -> None:
+    result = engine(spark).run(UPSERT + "WHEN NOT MATCHED BY SOURCE THEN DELETE RETURNING t.id")
+    save_trace(result.trace, tmp_path / "trace.json")
+    again = load_trace(tmp_path / "trace.json")
+    assert (again.returned, again.alone) == (4, 1)
+    assert again.clauses == result.trace.clauses
+    assert [branch.by_source for branch in again.plan[[bool(r.branches) for r in again.plan].index(True)].branches] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_values_of_every_type_come_back_as_they_are(spark: Any) -> None:
+    values = {
+        "n": Decimal("12.50"),
+        "text": "it's",
+        "day": dt.date(2024, 2, 29),
+        "at": dt.datetime(2024, 2, 29, 12, 30, 0, 123456),  # noqa: DTZ001 - a timestamp without time zone
+        "time": dt.time(12, 30, 0, 5),
+        "flag": True,
+        "list": [1, None],
+        "row": {"x": 1, "y": "z"},
+        "real": 1.5,
+        "bytes": b"\x00\xff",
+        "nothing": None,
+    }
+    source = pa.table({"id": pa.array([9], pa.int64()), **{name: [value] for name, value in values.items() if name != "nothing"}})
+    made = engine(spark)
+    made.register("s", source)
+    names = ", ".join(f's."{name}"' if name != "nothing" else "NULL AS nothing" for name in values)
+    result = made.run(f"{MERGE}WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id) RETURNING {names}")
+    assert result.table is not None
+    assert result.table.to_pylist() == [values]
+    assert result.table.schema.field("time").type == pa.time64("us")
+
+
+@pytest.mark.parametrize("layout", [{}, {"partitioned_by": ["v"]}], ids=["fused", "behind an exchange"])
+def test_many_rows_come_back(spark: Any, layout: dict[str, Any]) -> None:
+    made = engine(spark, RuleSettings(small_rows=0), **layout)
+    many = pa.table({"id": range(30_000), "v": [i % 7 for i in range(30_000)]})
+    made.register("s", many)
+    result = made.run(UPSERT + "RETURNING t.*", trace="off")
+    assert result.table is not None
+    assert result.table.sort_by("id").to_pydict() == many.to_pydict()
+    assert result.trace.returned == 30_000
+
+
+def test_an_error_in_returning_undoes_the_statement_and_points_at_its_place(spark: Any) -> None:
+    made = engine(spark)
+    with pytest.raises(RowMergeError) as caught:
+        made.run(UPSERT + "RETURNING t.id, 1 / s.v AS x")
+    error = caught.value
+    assert (error.code, error.line, error.column) == ("DIVISION_BY_ZERO", 1, len(UPSERT) + len("RETURNING t.id, ") + 1)
+    assert error.hint == "It happened in RETURNING."
+    assert made.table("t").equals(TARGET)
+    assert error.result.table is None
+
+
+def test_an_expression_is_not_evaluated_for_rows_that_do_not_change(spark: Any) -> None:
+    result = engine(spark).run(
+        MERGE + "WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN DO NOTHING RETURNING 10 / s.v AS x"
+    )
+    assert result.table is not None
+    assert result.table.to_pydict() == {"x": [2]}
+
+
+def test_a_statement_that_fails_while_it_writes_returns_nothing(spark: Any, tmp_path: Any) -> None:
+    made = Engine(spark=spark, dialect="extended")
+    made.register("s", SOURCE)
+    made.add_catalog("faulty", FaultyConnector("finish_merge", tmp_path))
+    made.run("CREATE TABLE faulty.default.t (id BIGINT, v BIGINT)")
+    with pytest.raises(RowMergeError) as caught:
+        made.run("MERGE INTO faulty.default.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT * RETURNING t.id")
+    assert caught.value.result.table is None
+    assert caught.value.result.trace.returned is None
+
+
+# -- what DO NOTHING and the duplicate rules mean for each other ---------------------------------------------------------
+
+
+TWICE = "MERGE INTO t USING (SELECT * FROM s UNION ALL SELECT 2, -1) s ON t.id = s.id WHEN MATCHED AND s.v < 0 THEN DO NOTHING "
+
+
+@pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
+def test_a_row_that_does_nothing_does_not_act_under_either_rule(spark: Any, paradigm: str) -> None:
+    for rule in ("standard", "trino"):
+        made = engine(spark, paradigm=paradigm)
+        result = made.run(TWICE + "WHEN MATCHED THEN UPDATE SET v = s.v", duplicates=rule)
+        assert result.counts == {"INSERT": 0, "UPDATE": 2, "DELETE": 0, "none": 2}
+        assert not result.trace.duplicate_groups
+        assert dict(zip(*made.table("t").to_pydict().values(), strict=True)) == {1: 10, 2: 5, 3: 0}
+
+
+def test_a_repeated_do_nothing_is_a_repeated_key_for_trinos_rule_alone(spark: Any) -> None:
+    merge = TWICE.replace("s.v < 0", "t.id = 2") + "WHEN MATCHED THEN DELETE"
+    with pytest.raises(RowMergeError) as caught:
+        engine(spark).run(merge)
+    assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+    made = engine(spark)
+    made.run(merge, duplicates="standard")
+    assert sorted(made.table("t").column("id").to_pylist()) == [1, 2]
+
+
+# -- errors of clauses about what the source lacks -----------------------------------------------------------------------
+
+BY_SOURCE = [
+    ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", 1),
+    ("WHEN NOT MATCHED BY SOURCE AND 1 / (t.v - 10) > 0 THEN DELETE", "DIVISION_BY_ZERO", 32),
+    ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 1 / (t.v - 10)", "DIVISION_BY_ZERO", 48),
+]
+
+
+@pytest.mark.parametrize(("clause", "code", "column"), BY_SOURCE)
+def test_errors_point_into_a_clause_about_what_the_source_lacks(spark: Any, clause: str, code: str, column: int) -> None:
+    made = engine(spark, not_null=["id"])
+    with pytest.raises(RowMergeError) as caught:
+        made.run(f"{MERGE}\nWHEN MATCHED THEN DO NOTHING\n{clause}")
+    assert (caught.value.code, caught.value.line, caught.value.column) == (code, 3, column)
+    assert made.table("t").equals(TARGET)
+
+
+def test_without_the_option_the_statement_is_refused_with_the_option_in_the_hint(spark: Any) -> None:
+    made = engine(spark)
+    with pytest.raises(RowMergeError) as caught:
+        made.run(UPSERT + "RETURNING t.id", dialect="trino")
+    assert caught.value.code == "SYNTAX_ERROR"
+    assert 'dialect="extended"' in str(caught.value.hint)

@@ -1,0 +1,120 @@
+"""Where the engine answers otherwise than Trino did, and the page that tells it: one data file says both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.goldens_on_spark.support import recorded_cases
+from tests.plan.recorded import DIFFERENCES, STATEMENTS
+
+FILE = Path(__file__).parent / "departures.json"
+PAGE = Path(__file__).parents[2] / "docs" / "trino-differences.md"
+
+CONTENT: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+KEPT: frozenset[str] = frozenset(CONTENT["kept"])
+"""Odd answers that the engine gives too: those of Trino's duplicate rule, under ``duplicates="trino"``."""
+DEPARTURES: Mapping[str, Mapping[str, Any]] = {entry["id"]: entry for entry in CONTENT["departures"]}
+"""What the engine answers instead, and why, by case."""
+
+_INTRODUCTION = """\
+# Where the answers differ from Trino's
+
+{total} statements were run on Trino 476, and what it answered was recorded: rows, update count, or the error with its code, message and
+place. The tests run every one of them on Spark (`tests/goldens_on_spark`) and compare all of that. This page lists what differs; a
+test keeps it equal to what is tested.
+
+{departures} of the statements get another answer here: {odd} where Trino's own answer is an internal error or contradicts the SQL standard,
+and {others} others.
+
+## What holds for every statement
+
+- **Run-time errors have a place.** Trino reports a division by zero, an overflow or a failed cast without a position. Here the error points at
+  the expression wherever it can be told which one it was; code and message are Trino's.
+- **Hints.** Many errors are followed by a sentence that says what to do next. It is not part of the message.
+- **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
+- **Schemas.** There is no `information_schema`, and `SHOW SCHEMAS` does not list one.
+- **Views** have no `SECURITY`, `COMMENT` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
+  A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
+"""
+
+_KEPT_INTRODUCTION = """\
+Under `duplicates="trino"`, the default, the check for rows matched twice is exactly Trino's, with its oddities: it looks at the pair of
+target row and fired clause, and "no clause fired" counts as one of those. `duplicates="standard"` does the sensible thing instead.
+"""
+
+_PLANS = f"""\
+## Plans
+
+`EXPLAIN (TYPE LOGICAL)` under `era="current"` was compared with what Trino printed for {len(STATEMENTS)} statements: the names of the nodes, their order, and the
+output columns from the writer down to the join (`tests/plan/test_recorded_plans.py`). Both are brought into one form before:
+
+- The exchanges of Trino's cluster are left out, but for the one that brings rows to the writers of their partitions. Where a MERGE has one, Spark's shuffles
+  are told at the node that needs them.
+- Operators that Trino prints as one (`ScanFilterProject`) are taken apart; a join that Trino turns round by statistics is turned back.
+- Columns of scans and joins are not compared: Trino drops those that nobody reads, here Spark does so when it plans.
+- Symbols: `field` is `row_id` here, a number behind `case_number` is dropped.
+- The text of expressions is the statement's own here (`t.val + s.v` for Trino's `$operator$add(val, v)`).
+
+These plans differ all the same:
+"""
+
+
+def page() -> str:
+    """Write the page."""
+    cases = {case["id"]: case for case in recorded_cases()}
+    odd = [entry for entry in DEPARTURES.values() if cases[entry["id"]].get("oddity")]
+    others = [entry for entry in DEPARTURES.values() if not cases[entry["id"]].get("oddity")]
+    counts = {"total": len(cases), "departures": len(DEPARTURES), "odd": len(odd), "others": len(others)}
+    parts = [
+        _INTRODUCTION.format(**counts),
+        "## Where Trino's answer is an internal error, or odd\n",
+        _table(cases, odd),
+        "## Other departures\n",
+        _table(cases, others),
+        "## Odd answers that are kept\n",
+        _KEPT_INTRODUCTION,
+        "| case | statement | Trino and here | sensible |\n| --- | --- | --- | --- |\n"
+        + "".join(
+            f"| {name} | {_code(cases[name]['sql'])} | {_answer(cases[name]['expect'])} | {_cell(cases[name]['sensible'])} |\n"
+            for name in cases
+            if name in KEPT
+        ),
+    ]
+    parts += [
+        _PLANS,
+        "| statement | why |\n| --- | --- |\n" + "".join(_plan_line(name, why) for name, why in DIFFERENCES.items()),
+    ]
+    return "\n".join(parts)
+
+
+def _plan_line(name: str, why: str) -> str:
+    return f"| {_code(STATEMENTS[name]['sql'])} | {_cell(why)} |\n"
+
+
+def _table(cases: Mapping[str, Any], entries: list[Mapping[str, Any]]) -> str:
+    lines = ["| case | statement | Trino 476 | here | because |\n| --- | --- | --- | --- | --- |\n"]
+    for entry in entries:
+        case = cases[entry["id"]]
+        answers = f"{_answer(case['expect'])} | {_answer(entry['expect'])}"
+        lines.append(f"| {case['id']} | {_code(case['sql'])} | {answers} | {_cell(entry['because'])} |\n")
+    return "".join(lines)
+
+
+def _answer(expect: Mapping[str, Any]) -> str:
+    error = expect.get("error")
+    if error is None:
+        rows = "; ".join(json.dumps(row, ensure_ascii=False) for row in expect["rows"])
+        return f"count {expect['count']}, rows {_code(rows) if rows else 'none'}"
+    place = f" at {error['line']}:{error['column']}" if "line" in error else ""
+    return f"{error['code']}{place}: {_cell(error['message'])}"
+
+
+def _code(text: str) -> str:
+    return f"`{_cell(text)}`"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

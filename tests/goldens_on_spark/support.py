@@ -1,0 +1,121 @@
+"""A recorded case made real: its tables and views in an engine, its statement run, and what came of it as plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rowmerge_nb import Engine
+from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableName
+from rowmerge_nb.spi.types import Type, parse_type
+from tests.goldens_on_spark.values import row_texts, to_arrow
+
+GOLDENS = Path(__file__).parent.parent / "goldens"
+SCHEMA = "gold"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statement came to.
+
+    Args:
+        rows: the whole target afterwards, one text per row, sorted.
+        count: the update count; None after an error.
+        error: code, message, line, column; None without one.
+    """
+
+    rows: list[str]
+    count: int | None = None
+    error: tuple[str, str, int | None, int | None] | None = None
+
+
+def recorded_cases() -> list[dict[str, Any]]:
+    """Give all recorded cases, each with the name of its theme."""
+    found = []
+    for path in sorted(GOLDENS.glob("*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, list):
+            found += [{"theme": path.stem, **case} for case in content]
+    return found
+
+
+class Server:
+    """An engine with a memory connector under the catalog name that the cases were recorded with."""
+
+    def __init__(self, spark: Any) -> None:
+        self.connector = MemoryConnector()
+        self.engine = Engine(spark=spark, catalog="iceberg", schema=SCHEMA, era="current", duplicates="trino", trace="off")
+        self.engine.add_catalog("iceberg", self.connector)
+        self.engine.run(f"CREATE SCHEMA {SCHEMA}")
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.engine.close()
+
+    def answer(self, case: Mapping[str, Any]) -> Answer:
+        """Make the case's tables and views, run its statement, and remove them again."""
+        try:
+            for name, table in case["tables"].items():
+                self._create(name, table)
+            for name, query in case.get("views", {}).items():
+                self.engine.run(f"CREATE VIEW {name} AS {query}")
+            count = error = None
+            try:
+                count = self.engine.run(case["sql"]).count
+            except RowMergeError as failure:
+                error = (failure.code, failure.message, failure.line, failure.column)
+            return Answer(self._content(case), count, error)
+        finally:
+            for name in case.get("views", {}):
+                self.engine.run(f"DROP VIEW IF EXISTS {name}")
+            for name in case["tables"]:
+                self.engine.run(f"DROP TABLE IF EXISTS {name}")
+
+    def _create(self, name: str, table: Mapping[str, Any]) -> None:
+        columns = ", ".join(f'"{column[0]}" {" ".join(column[1:])}' for column in table["columns"])
+        transforms = ", ".join(f"'{transform}'" for transform in table.get("partitioned_by", ()))
+        properties = f" WITH (partitioned_by = ARRAY[{transforms}])" if transforms else ""
+        self.engine.run(f"CREATE TABLE {SCHEMA}.{name} ({columns}){properties}")
+        if table["rows"]:
+            self._fill(name, table)
+
+    def _fill(self, name: str, table: Mapping[str, Any]) -> None:
+        """Insert rows as an INSERT does, without Spark: through the connector's sink and ``finish_insert``."""
+        transaction = self.connector.begin_transaction()
+        session = ConnectorSession("fill", "test", "UTC", {"era": "current"})
+        metadata = self.connector.get_metadata(transaction)
+        handle = metadata.get_table_handle(session, SchemaTableName(SCHEMA, name))
+        assert handle is not None
+        insert = metadata.begin_insert(session, handle, [ColumnHandle(*column) for column in columns_of(table)])
+        sink = self.connector.get_page_sink_provider().create_page_sink(transaction, session, insert)
+        sink.append_page(to_arrow(columns_of(table), table["rows"]))
+        metadata.finish_insert(session, insert, sink.finish())
+        self.connector.commit(transaction)
+
+    def _content(self, case: Mapping[str, Any]) -> list[str]:
+        kinds = [kind for _, kind in columns_of(case["tables"][case["target"]])]
+        return row_texts(kinds, self.connector.read(SchemaTableName(SCHEMA, case["target"])))
+
+
+def columns_of(table: Mapping[str, Any]) -> list[tuple[str, Type]]:
+    """Give a recorded table's columns; names are stored in lower case."""
+    return [(column[0].lower(), parse_type(column[1])) for column in table["columns"]]
+
+
+def expected_answer(case: Mapping[str, Any], expect: Mapping[str, Any] | None = None) -> Answer:
+    """Give what is to come of a case: the recorded answer, or another one in the same form."""
+    expect = expect or case["expect"]
+    error = expect.get("error")
+    rows: Sequence[list[Any]] = case["tables"][case["target"]]["rows"] if error else expect["rows"]
+    columns = columns_of(case["tables"][case["target"]])
+    texts = row_texts([kind for _, kind in columns], to_arrow(columns, list(rows)))
+    if error is None:
+        return Answer(texts, expect["count"])
+    return Answer(texts, None, (error["code"], error["message"], error.get("line"), error.get("column")))
