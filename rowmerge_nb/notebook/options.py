@@ -123,6 +123,8 @@ def parse_line(line: str) -> MagicUse:
     'changes'
     >>> parse_line("--explain svg --show=plan,pages").values
     {'explain': 'svg', 'show': 'plan,pages'}
+    >>> parse_line("--verify SELECT 1").values
+    {'verify': 'duckdb'}
     >>> parse_line("--paradime x")
     Traceback (most recent call last):
     rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: There is no option --paradime. Did you mean --paradigm?

@@ -31,6 +31,8 @@ __all__ = ["Failure", "Summary", "fuzz", "main"]
 
 REFERENCES: Final = ("oracle", "duckdb", "postgresql")
 AT_ONCE: Final = 2
+MOST_DIFFERENCES: Final = 50
+"""A run ends early that has found so many: then it is not the statements, the engine is gone."""
 REDUCED: Final = 5
 """So many failures are made smaller; each takes up to a hundred runs."""
 
@@ -141,6 +143,8 @@ def fuzz(
                 summary.add(number, scenario, verdict)
                 summary.seconds = time.monotonic() - started
                 progress(summary)
+                if summary.endings["differ"] >= MOST_DIFFERENCES:
+                    break
         pool.shutdown(cancel_futures=True)
     return summary
 
