@@ -32,7 +32,10 @@ _CODES: Final = {
     "DATETIME_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "Timestamp out of range"),
     "DATETIME_FIELD_OUT_OF_BOUNDS": ("INVALID_FUNCTION_ARGUMENT", "A field of a date or a time is out of range"),
     "INVALID_TIMEZONE": ("NOT_SUPPORTED", "Time zone not supported"),
-    "INVALID_FORMAT": ("INVALID_FUNCTION_ARGUMENT", "Escape character must be followed by '%', '_' or the escape character itself"),
+    "INVALID_FORMAT": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "Escape character must be followed by '%', '_' or the escape character itself",
+    ),
     "NULL_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "map key cannot be null"),
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": ("SUBQUERY_MULTIPLE_ROWS", "Scalar sub-query has returned multiple rows"),
     "INVALID_ARRAY_INDEX": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),

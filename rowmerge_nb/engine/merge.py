@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analysis import MergeAnalysis
+    from rowmerge_nb.sql.statements import Span
 
 __all__ = ["MergeRun"]
 

@@ -257,7 +257,9 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
         return rows
     kinds = {place: spark_type(columns[place].type) for place in nested}
     found = [F.col(quote(name)) for name in rows.columns]
-    return rows.select(*(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True))))
+    return rows.select(
+        *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))
+    )
 
 
 def _splits(opened: _Open, session: ConnectorSession, handle: Any) -> Sequence[Any]:

@@ -54,7 +54,9 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
     )
     # Spark gives no intervals of months out: they travel as the text that shows them.
     spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
-    return a.QueryAnalysis(statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields, placed=tuple(context.placed))
+    return a.QueryAnalysis(
+        statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields, placed=tuple(context.placed)
+    )
 
 
 def _travelling(kind: Type) -> Type:
@@ -173,7 +175,9 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
     columns, spark = _created(context, statement)
     metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
     bindings = tuple(context.bindings.values())
-    return a.CreateTableAnalysis(statement.text, bindings, tuple(context.notices), name, metadata, exists, spark, placed=tuple(context.placed))
+    return a.CreateTableAnalysis(
+        statement.text, bindings, tuple(context.notices), name, metadata, exists, spark, placed=tuple(context.placed)
+    )
 
 
 def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None]:

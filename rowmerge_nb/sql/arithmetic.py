@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.casts_moments import from_micros, instant_of, micros, rounded, with_zone, zone_of
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, MAX_PRECISION, exact_precision, is_float, is_integer, is_numeric, is_zoned, spark_type
+from rowmerge_nb.sql.types import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    MAX_PRECISION,
+    exact_precision,
+    is_float,
+    is_integer,
+    is_numeric,
+    is_zoned,
+    spark_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,9 +41,7 @@ _LOWEST: Final = {
 }
 
 
-def arithmetic(
-    node: e.Apply, texts: Sequence[str], raw: Sequence[str] | None, fail: Callable[..., str], *, safe: bool
-) -> str:
+def arithmetic(node: e.Apply, texts: Sequence[str], raw: Sequence[str] | None, fail: Callable[..., str], *, safe: bool) -> str:
     """Write an operation.
 
     Args:
@@ -190,7 +198,9 @@ def _scaled(operator: str, value: str, number: str, kind: Type, result: Type, fa
     """An interval times a number, cut to whole milliseconds or months."""
     units = f"({interval_micros(value)} div 1000)" if result == INTERVAL_DAY else interval_months(value)
     product = f"{units} * {number}" if is_integer(kind) and operator == "*" else f"CAST({units} {operator} {number} AS BIGINT)"
-    whole = from_interval_micros(f"{product} * 1000") if result == INTERVAL_DAY else f"make_ym_interval(0, CAST({product} AS INT))"
+    whole = (
+        from_interval_micros(f"{product} * 1000") if result == INTERVAL_DAY else f"make_ym_interval(0, CAST({product} AS INT))"
+    )
     if operator == "/":
         bad = f"isnan({number}) OR {number} = 0"
         message = fail("INVALID_FUNCTION_ARGUMENT", "'Cannot divide by double '", f"CAST({number} AS STRING)")

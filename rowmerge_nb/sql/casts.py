@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql import casts_json, casts_moments, casts_text
 from rowmerge_nb.sql.expressions import fail, once, quote, text_literal
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_float, is_integer, is_numeric, is_text, spark_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_float, is_numeric, is_text, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

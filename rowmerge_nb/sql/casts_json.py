@@ -89,7 +89,7 @@ def _scalar(text: str, source: Type) -> str:
 
 
 def _or_null(text: str, kind: Type) -> str:
-    return once(lambda value: f"coalesce({to_json(value, kind, JSON, False)}, 'null')", text)  # noqa: FBT003 - a writer's signature
+    return once(lambda value: f"coalesce({to_json(value, kind, JSON, False)}, 'null')", text)
 
 
 def _key(text: str, kind: Type) -> str:

@@ -17,7 +17,18 @@ from rowmerge_nb.sql.types import MOST_MICROSECONDS, instant, is_zoned
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["UTC_NAMES", "between", "from_micros", "instant_of", "local", "micros", "precision_of", "rounded", "with_zone", "zone_of"]
+__all__ = [
+    "UTC_NAMES",
+    "between",
+    "from_micros",
+    "instant_of",
+    "local",
+    "micros",
+    "precision_of",
+    "rounded",
+    "with_zone",
+    "zone_of",
+]
 
 UTC_NAMES: Final = (
     *("utc", "z", "ut", "uct", "gmt", "gmt0", "greenwich", "universal", "zulu", "+00:00", "-00:00"),

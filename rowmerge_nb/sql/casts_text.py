@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rowmerge_nb.sql.casts_moments import UTC_NAMES, from_micros, local, micros, precision_of, rounded, with_zone, zone_of
+from rowmerge_nb.sql.casts_moments import UTC_NAMES, from_micros, local, micros, precision_of, with_zone, zone_of
 from rowmerge_nb.sql.expressions import fail, groups, text_literal
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, instant, is_float, is_integer, is_zoned, spark_type
 
@@ -23,7 +23,14 @@ __all__ = ["Writer", "canonical_zone", "from_text", "shown_double", "shown_momen
 Writer: TypeAlias = "Callable[[str, Type, Type, bool], str]"
 """Writes a cast: the value's text, its type, the type wanted, and whether a failure gives NULL."""
 
-_NAMES: Final = {"integer": "INT", "bigint": "BIGINT", "smallint": "SMALLINT", "tinyint": "TINYINT", "double": "DOUBLE", "real": "REAL"}
+_NAMES: Final = {
+    "integer": "INT",
+    "bigint": "BIGINT",
+    "smallint": "SMALLINT",
+    "tinyint": "TINYINT",
+    "double": "DOUBLE",
+    "real": "REAL",
+}
 _BLANK: Final = r"[\\x00-\\x20]*"
 _INTEGER: Final = rf"'^{_BLANK}[+-]?[0-9]+{_BLANK}$'"
 _FLOAT: Final = rf"'^{_BLANK}[+-]?(NaN|Infinity|([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[fFdD]?){_BLANK}$'"

@@ -135,9 +135,7 @@ def _checked(fields: _Fields, fail: Callable[..., str], pivot: int, *, zoned: bo
     hour, half = _hour(fields)
     minute, second = fields.number("minute", "0"), fields.number("second", "0")
     millis = f"CAST(rpad(substring({fields.text('fraction')}, 1, 3), 3, '0') AS INT)" if "fraction" in fields else "0"
-    clock = (
-        f"timestamp_millis(unix_date({day}) * 86400000L + ((({hour} + {half}) * 60 + {minute}) * 60 + {second}) * 1000L + {millis})"
-    )
+    clock = f"timestamp_millis(unix_date({day}) * 86400000L + ((({hour} + {half}) * 60 + {minute}) * 60 + {second}) * 1000L + {millis})"
     moment = _zoned(fields, clock) if zoned else f"CAST({clock} AS TIMESTAMP_NTZ)"
     for field in _RANGES:
         if field in fields:

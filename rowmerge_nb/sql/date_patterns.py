@@ -74,7 +74,7 @@ _MYSQL: Final = {
 }
 _COLON: Final = (Token("literal", text=":"),)
 _SPACE: Final = (Token("literal", text=" "),)
-_CLOCK: Final = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
+_CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
 _MYSQL_REFUSED: Final = frozenset("wUuVXD")
 
@@ -137,7 +137,9 @@ def joda_tokens(pattern: str) -> tuple[Token, ...]:
     for place, (quoted, run, letter, other) in enumerate(parts):
         following = parts[place + 1][2] if place + 1 < len(parts) else ""
         if run:
-            tokens.append(_joda_token(letter, len(run), before_number=bool(following) and _is_number(following, parts[place + 1][1])))
+            tokens.append(
+                _joda_token(letter, len(run), before_number=bool(following) and _is_number(following, parts[place + 1][1]))
+            )
         else:
             text = other or quoted.replace("''", "'") or "'"
             tokens.append(Token("literal", text=text))

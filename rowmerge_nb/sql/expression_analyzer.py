@@ -14,7 +14,7 @@ from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
 from rowmerge_nb.sql.casts import can_cast
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
-from rowmerge_nb.sql.moments import at_time_zone
+from rowmerge_nb.sql.moment_zones import at_time_zone
 from rowmerge_nb.sql.parser import read_type
 from rowmerge_nb.sql.types import (
     INTERVAL_DAY,
@@ -317,7 +317,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         """Values have microseconds here; a literal with more decimals was rounded, which must not be shown as if it were not."""
         fine = too_precise(target) or (too_precise(source) if target.base in {"varchar", "char", "json"} else None)
         if fine is not None:
-            self.context.error("NOT_SUPPORTED", f"The type {fine} is not supported by this engine: its values have microseconds", node.span)
+            self.context.error(
+                "NOT_SUPPORTED", f"The type {fine} is not supported by this engine: its values have microseconds", node.span
+            )
 
     def _row(self, node: s.RowConstructor) -> e.Typed:
         items = tuple(self.analyze(item) for item in node.items)

@@ -21,9 +21,7 @@ __all__ = ["decimal_literal", "interval_literal", "typed_literal"]
 
 _INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
-_TIMESTAMP: Final = re.compile(
-    r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?)?\s*(\S.*)?)?"
-)
+_TIMESTAMP: Final = re.compile(r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?)?\s*(\S.*)?)?")
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apart
 
 
@@ -180,7 +178,12 @@ def _months(text: str, first: str, last: str) -> int | None:
     return int(match.group(1)) * (12 if first == "YEAR" else 1) + int(match.group(2) or 0)
 
 
-_PARTS: Final = {"DAY": r"(?P<DAY>\d+)", "HOUR": r"(?P<HOUR>\d+)", "MINUTE": r"(?P<MINUTE>\d+)", "SECOND": r"(?P<SECOND>\d+)(?:\.(?P<FRACTION>\d+))?"}
+_PARTS: Final = {
+    "DAY": r"(?P<DAY>\d+)",
+    "HOUR": r"(?P<HOUR>\d+)",
+    "MINUTE": r"(?P<MINUTE>\d+)",
+    "SECOND": r"(?P<SECOND>\d+)(?:\.(?P<FRACTION>\d+))?",
+}
 
 
 def _seconds(text: str, first: str, last: str) -> str | None:

@@ -268,7 +268,9 @@ class QueryAnalyzer(RelationAnalyzer):
             value = analyzer.analyze(item)
         if instant(value.type) != value.type:
             said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
-            self.context.error("NOT_SUPPORTED", said, item.place, "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp).")
+            self.context.error(
+                "NOT_SUPPORTED", said, item.place, "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
+            )
         return value
 
     def _numbered(self, item: s.Literal, outputs: Sequence[_Output], clause: str) -> _Output:

@@ -107,7 +107,9 @@ class _Printer:
         long = self.failure("INVALID_FUNCTION_ARGUMENT", "'Escape string must be a single character'")
 
         def write(text: str, mark: str) -> str:
-            known = f"replace(replace(replace({text}, concat({mark}, {mark}), ''), concat({mark}, '%'), ''), concat({mark}, '_'), '')"
+            known = (
+                f"replace(replace(replace({text}, concat({mark}, {mark}), ''), concat({mark}, '%'), ''), concat({mark}, '_'), '')"
+            )
             return (
                 f"CASE WHEN char_length({mark}) <> 1 THEN {long} WHEN instr({known}, {mark}) > 0 THEN {dangling} "
                 f"ELSE {_escaped_pattern(text, mark)} END"
@@ -288,7 +290,7 @@ def _plain_pattern(node: e.Typed, text: str) -> str:
 
 def _escaped_pattern(pattern: str, mark: str) -> str:
     r"""A pattern with an escape character as one whose escape character is Spark's own, the backslash."""
-    private = "'\uE0DE'"
+    private = "'\ue0de'"
     doubled = f"IF({mark} = '\\\\', {pattern}, replace({pattern}, '\\\\', '\\\\\\\\'))"
     marked = f"replace({doubled}, concat({mark}, {mark}), {private})"
     return f"replace(replace({marked}, {mark}, '\\\\'), {private}, IF({mark} = '\\\\', '\\\\\\\\', {mark}))"

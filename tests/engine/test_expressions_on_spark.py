@@ -113,11 +113,17 @@ FAILURES: dict[str, tuple[str, str]] = {
     "a + 2147483647": ("NUMERIC_VALUE_OUT_OF_RANGE", "integer addition overflow: 7 + 2147483647"),
     "a * 1000000 * 1000000 - 1": ("NUMERIC_VALUE_OUT_OF_RANGE", "integer multiplication overflow: 7000000 * 1000000"),
     "-(BIGINT '-9223372036854775808' + zero)": ("NUMERIC_VALUE_OUT_OF_RANGE", "bigint negation overflow: -9223372036854775808"),
-    "(BIGINT '-9223372036854775808' + zero) / (a - 8)": ("NUMERIC_VALUE_OUT_OF_RANGE", "bigint division overflow: -9223372036854775808 / -1"),
+    "(BIGINT '-9223372036854775808' + zero) / (a - 8)": (
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "bigint division overflow: -9223372036854775808 / -1",
+    ),
     "a / zero": ("DIVISION_BY_ZERO", "Division by zero"),
     "DECIMAL '99999999999999999999999999999999999999' * a": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
     "CAST(a * 100 AS tinyint)": ("NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for tinyint: 700"),
-    "CAST(DECIMAL '12345678901234567890.12345' AS integer)": ("INVALID_CAST_ARGUMENT", "Cannot cast '12345678901234567890.12345' to INTEGER"),
+    "CAST(DECIMAL '12345678901234567890.12345' AS integer)": (
+        "INVALID_CAST_ARGUMENT",
+        "Cannot cast '12345678901234567890.12345' to INTEGER",
+    ),
     "CAST(nan() AS bigint)": ("INVALID_CAST_ARGUMENT", "Unable to cast NaN to bigint"),
     "CAST('1e3' AS decimal(3,1))": ("INVALID_CAST_ARGUMENT", "Cannot cast VARCHAR '1e3' to DECIMAL(3, 1). Value too large."),
     "CAST('x' AS decimal(3,1))": ("INVALID_CAST_ARGUMENT", "Cannot cast VARCHAR 'x' to DECIMAL(3, 1). Value is not a number."),
@@ -127,7 +133,10 @@ FAILURES: dict[str, tuple[str, str]] = {
     "ROW(1, nothing) < ROW(1, 2)": ("NOT_SUPPORTED", "ROW comparison not supported for fields with null elements"),
     "'a' LIKE 'a' ESCAPE unit": ("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character"),
     "INTERVAL '1' DAY / zero": ("INVALID_FUNCTION_ARGUMENT", "Cannot divide by double 0.0"),
-    "DATE '2024-01-01' - INTERVAL '1' HOUR": ("INVALID_FUNCTION_ARGUMENT", "Cannot subtract hour, minutes or seconds from a date"),
+    "DATE '2024-01-01' - INTERVAL '1' HOUR": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "Cannot subtract hour, minutes or seconds from a date",
+    ),
     "date_diff('hour', DATE '2024-02-29', DATE '2025-02-28')": ("INVALID_FUNCTION_ARGUMENT", "'hour' is not a valid DATE field"),
     "date_parse('2024-02-30', '%Y-%m-%d')": (
         "INVALID_FUNCTION_ARGUMENT",
@@ -193,7 +202,9 @@ def test_a_table_keeps_bounded_types_and_instants(engine: Engine) -> None:
         with pytest.raises(RowMergeError) as caught:
             engine.run(merge.format(value, column))
         assert (caught.value.message, caught.value.line) == (message, 1)
-    shown = engine.run("SELECT CAST(z AS varchar), t, c || '|', v || '|', n, m, u, j, r.x, CAST(r.y AS varchar), i FROM kept").table
+    shown = engine.run(
+        "SELECT CAST(z AS varchar), t, c || '|', v || '|', n, m, u, j, r.x, CAST(r.y AS varchar), i FROM kept"
+    ).table
     assert [str(column[0].as_py()) for column in shown.columns] == [
         "2024-02-29 11:00:00.124 UTC",
         "2024-02-29 12:00:01",

@@ -86,7 +86,9 @@ def test_assignment_takes_each_type_where_trino_does(source):
 
 
 STORED = {letter: kind for letter, kind in TYPES.items() if letter not in "IY"}
-TABLES = FakeTables({"target": [(f"c_{ord(k)}", v) for k, v in STORED.items()], "source": [(f"c_{ord(k)}", v) for k, v in STORED.items()]})
+TABLES = FakeTables(
+    {"target": [(f"c_{ord(k)}", v) for k, v in STORED.items()], "source": [(f"c_{ord(k)}", v) for k, v in STORED.items()]}
+)
 
 
 @pytest.mark.parametrize("source", STORED)
