@@ -14,7 +14,7 @@ from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
 from rowmerge_nb.sql.casts import can_cast
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
-from rowmerge_nb.sql.moments import at_time_zone
+from rowmerge_nb.sql.moment_zones import at_time_zone
 from rowmerge_nb.sql.parser import read_type
 from rowmerge_nb.sql.types import (
     INTERVAL_DAY,
