@@ -29,6 +29,10 @@ _CODES: Final = {
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": ("SUBQUERY_MULTIPLE_ROWS", "Scalar sub-query has returned multiple rows"),
     "INVALID_ARRAY_INDEX": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
     "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
+    "CANNOT_DECODE_URL": ("INVALID_FUNCTION_ARGUMENT", "A text is not encoded as in a URL"),
+    "INVALID_PARAMETER_VALUE": ("INVALID_FUNCTION_ARGUMENT", "A text is no regular expression"),
+    "INVALID_REGEXP_REPLACE": ("INVALID_FUNCTION_ARGUMENT", "Illegal replacement sequence"),
+    "NULL_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "map key cannot be null"),
     "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
 }
 
@@ -53,7 +57,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
         message = f"Spark refused the plan: {text.strip().splitlines()[0]}"
         return _with_cause(ExecutionError(message, step=step, hint="This is an error of rowmerge_nb; please report it."), error)
-    marked = _MARKED.search(text)
+    # What follows shows the SQL that we printed, in which errors that did not happen are written too.
+    marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
         ours = ExecutionError(marked[3], code=marked[1], step=step)
         ours.clause = int(marked[2]) if marked[2] else None
@@ -72,12 +77,23 @@ def translate(error: BaseException, step: str) -> RowMergeError:
 
 
 def _with_detail(message: str, condition: str, text: str) -> str:
-    """Add the value that could not be cast, which Spark's message names."""
+    """Add what Spark's message says of the value that could not be cast, or of the pattern that could not be read."""
+    if condition == "INVALID_PARAMETER_VALUE":
+        return next((trino for java, trino in _PATTERN_ERRORS.items() if java in text), message)
     if condition == "CAST_INVALID_INPUT":
         found = re.search(r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text)
         if found:
             return f"Cannot cast {found[1]} to {_TYPE_NAMES.get(found[2], found[2].lower())}"
     return message
+
+
+_PATTERN_ERRORS: Final = {
+    "Unclosed group": "end pattern with unmatched parenthesis",
+    "Unmatched closing ')'": "unmatched close parenthesis",
+    "Unclosed character class": "premature end of char-class",
+    "Dangling meta character": "target of repeat operator is not specified",
+}
+"""What Java says of a pattern, and what Trino's engine says of the same one."""
 
 
 def _with_cause(ours: ExecutionError, theirs: BaseException) -> ExecutionError:

@@ -12,6 +12,7 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import functions as f
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.function_tables.refused import REFUSED
 from rowmerge_nb.sql.literals import java_pattern
 from rowmerge_nb.sql.types import can_coerce, common_type, is_text
 
@@ -132,7 +133,10 @@ class CallAnalyzer:
         values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
         for index, argument in enumerate(node.arguments):
             if isinstance(argument, s.Lambda):
-                values[index] = self._lambda(argument, _lambda_types(node.name, [v.type for v in values], index))
+                kinds = f.lambda_parameters(node.name, [v.type for v in values], index)
+                if kinds is None:
+                    self._not_found(node.name, values, node)
+                values[index] = self._lambda(argument, kinds)
         return values
 
     def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
@@ -152,13 +156,20 @@ class CallAnalyzer:
         found = f.resolve(name, [value.type for value in values])
         if found is None:
             self._not_found(name, values, node)
-        arguments = tuple(
-            value if isinstance(value, e.Function) else self.coerce(value, kind)
-            for value, kind in zip(values, found.arguments, strict=True)
-        )
+        if found.overload.refusal:
+            self.refuse(f"{found.overload} is not supported by this engine: {found.overload.refusal}", node)
+        arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
         return e.Apply(found.result, "function", arguments, found.overload)
 
+    def _argument(self, value: e.Typed, kind: Type) -> e.Typed:
+        """Coerce an argument; of a lambda, what it gives."""
+        if isinstance(value, e.Function):
+            return e.Function(kind, value.parameters, self.coerce(value.body, kind.parameters[-1]))
+        return self.coerce(value, kind)
+
     def _not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
+        if name in REFUSED:
+            self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         if not f.overloads(name):
             near = f.nearest(name, tuple(_FORMS))
             hint = f"Did you mean '{near}'?" if near else None
@@ -336,20 +347,6 @@ def _joined(kinds: Sequence[Type]) -> Type:
     if all(kind.base == "char" for kind in kinds):
         return Type("char", (sum(kind.parameters[0] for kind in kinds),))
     return VARCHAR
-
-
-def _lambda_types(name: str, kinds: Sequence[Type], index: int) -> Sequence[Type]:
-    first = kinds[0] if kinds else UNKNOWN
-    inner = first.parameters or (UNKNOWN, UNKNOWN)
-    if name == "reduce":
-        state = kinds[1] if len(kinds) > 1 else UNKNOWN
-        return (state, inner[0]) if index == 2 else (state,)
-    if name == "zip_with":
-        second = kinds[1].parameters if len(kinds) > 1 else ()
-        return (inner[0], (second or (UNKNOWN,))[0])
-    if first.base == "map":
-        return inner[:2]
-    return inner[:1]
 
 
 _SAFE: Final = frozenset(

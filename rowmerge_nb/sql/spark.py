@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.casts import cast, store
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_numeric, spark_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, MAX_PRECISION, RANGES, is_float, is_integer, is_numeric, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["print_spark", "sort_keys"]
 
 _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
+_SHORT: Final = 60
+"""Operands up to this length are repeated in the text of an overflow's error; longer ones would make the text grow without end."""
+_VERBS: Final = {"+": "addition", "-": "subtraction", "*": "multiplication"}
 _TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
@@ -60,7 +64,7 @@ class _Printer:
         if isinstance(node, e.Subquery):
             return self._subquery(node)
         if isinstance(node, e.Aggregate):
-            return self._aggregate(node, node.name)
+            return self._aggregate(node)
         if isinstance(node, e.Windowed):
             return self._windowed(node)
         assert isinstance(node, e.Apply)
@@ -84,11 +88,28 @@ class _Printer:
             return self._moment(operator, left, right, node)
         if operator in "/%":
             return self._division(operator, left, right, node.type)
-        if self.safe and not is_float(node.type):
-            value = f"{_TRIED[operator]}({left}, {right})"
-            return f"try_cast({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
-        value = f"({left} {operator} {right})"
-        return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
+        if is_float(node.type):
+            return f"({left} {operator} {right})"
+        if node.type.base == "decimal":
+            return self._decimal(operator, left, right, node.type)
+        if self.safe:
+            return f"{_TRIED[operator]}({left}, {right})"
+        if len(left) > _SHORT or len(right) > _SHORT:
+            return f"({left} {operator} {right})"
+        message = _overflow(node.type, _VERBS[operator], left, f" {operator} ", right)
+        return f"coalesce({_TRIED[operator]}({left}, {right}), IF({left} IS NULL OR {right} IS NULL, NULL, {message}))"
+
+    def _decimal(self, operator: str, left: str, right: str, kind: Type) -> str:
+        """A result type below 38 digits holds every result; at 38 the digits may run out."""
+        if kind.parameters[0] < MAX_PRECISION:
+            return f"CAST(({left} {operator} {right}) AS {spark_type(kind)})"
+        tried = f"try_cast({_TRIED[operator]}({{0}}, {{1}}) AS {spark_type(kind)})"
+        if self.safe:
+            return tried.format(left, right)
+        message = e.fail("NUMERIC_VALUE_OUT_OF_RANGE", "'Decimal overflow'")
+        return e.once(
+            lambda a, b: f"coalesce({tried.format(a, b)}, IF({a} IS NULL OR {b} IS NULL, NULL, {message}))", left, right
+        )
 
     def _division(self, operator: str, left: str, right: str, kind: Type) -> str:
         if is_float(kind):
@@ -97,9 +118,15 @@ class _Printer:
         if operator == "%":
             value = f"({left} % {guarded})"
             return f"CAST({value} AS {spark_type(kind)})" if kind.base == "decimal" else value
-        if is_integer(kind):
-            return f"CAST({left} div {guarded} AS {spark_type(kind)})"
-        return f"CAST({left} / {guarded} AS {spark_type(kind)})"
+        if not is_integer(kind):
+            return f"CAST({left} / {guarded} AS {spark_type(kind)})"
+        divided = f"CAST({left} div {guarded} AS {spark_type(kind)})"
+        if re.fullmatch(r"\d+[YSL]?", right):
+            return divided
+        # The one quotient that its type cannot hold.
+        least = f"CAST({-RANGES[kind.base]}BD AS {spark_type(kind)})"
+        message = "NULL" if self.safe else _overflow(kind, "division", left, " / ", right)
+        return f"IF({right} = -1 AND {left} = {least}, {message}, {divided})"
 
     def _moment(self, operator: str, left: str, right: str, node: e.Apply) -> str:
         first, second = (argument.type for argument in node.arguments)
@@ -117,9 +144,14 @@ class _Printer:
 
     def negate(self, node: e.Apply) -> str:
         (value,) = self.all(node.arguments)
-        if self.safe and is_integer(node.type):
-            return f"try_subtract(CAST(0 AS {spark_type(node.type)}), {value})"
-        return f"(- {value})"
+        if not is_integer(node.type) or (isinstance(node.arguments[0], e.Constant) and value[0].isdigit()):
+            return f"(- {value})"
+        tried = f"try_subtract(CAST(0 AS {spark_type(node.type)}), {value})"
+        if self.safe:
+            return tried
+        if len(value) > _SHORT:
+            return f"(- {value})"
+        return f"coalesce({tried}, IF({value} IS NULL, NULL, {_overflow(node.type, 'negation', value)}))"
 
     def compare(self, node: e.Apply) -> str:
         left, right = self.all(node.arguments)
@@ -148,13 +180,21 @@ class _Printer:
 
     def like(self, node: e.Apply) -> str:
         value, pattern, *escape = self.all(node.arguments)
-        negated = "NOT " if node.detail else ""
+        operator = "NOT LIKE" if node.detail else "LIKE"
         if not escape:
-            return f"({value} {negated}LIKE {_plain_pattern(node.arguments[1], pattern)})"
-        if isinstance(node.arguments[2], e.Constant) and escape[0] not in {"'\\\\'", "''"}:
-            return f"({value} {negated}LIKE {pattern} ESCAPE {escape[0]})"
-        doubled = f"replace(replace({pattern}, '\\\\', '\\\\\\\\'), {escape[0]}, '\\\\')"
-        return f"({value} {negated}LIKE {doubled})"
+            return f"({value} {operator} {_plain_pattern(node.arguments[1], pattern)})"
+        matched = f"({value} {operator} {pattern} ESCAPE {escape[0]})"
+        said = "'Escape character must be followed by \\'%\\', \\'_\\' or the escape character itself'"
+        message = self.failure("INVALID_FUNCTION_ARGUMENT", said)
+        written, by = node.arguments[1], node.arguments[2]
+        assert isinstance(by, e.Constant)
+        assert by.value is not None
+        pairs = [by.value * 2, f"{by.value}%", f"{by.value}_"]
+        if isinstance(written, e.Constant) and written.value is not None:
+            rest = functools.reduce(lambda text, pair: text.replace(pair, ""), pairs, written.value)
+            return matched if by.value not in rest else f"IF({value} IS NULL, NULL, {message})"
+        left = functools.reduce(lambda text, pair: f"replace({text}, {e.text_literal(pair)}, '')", pairs, pattern)
+        return f"IF({value} IS NOT NULL AND instr({left}, {escape[0]}) > 0, {message}, {matched})"
 
     def in_list(self, node: e.Apply) -> str:
         value, *items = self.all(node.arguments)
@@ -214,21 +254,26 @@ class _Printer:
             return self._fill(overload.spark, texts, node.type)
         return e.once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
 
-    def _fill(self, template: str, texts: list[str], kind: Type) -> str:
+    def _fill(self, template: str, texts: list[str], kind: Type, rows: str = "", distinct: str = "") -> str:
         def filled(match: re.Match[str]) -> str:
             name = match.group(1)
             if name == "*":
                 return ", ".join(texts)
             if name == "type":
                 return spark_type(kind)
+            if name in {"rows", "distinct"}:
+                return rows if name == "rows" else distinct
             if name.startswith("fail:"):
                 _, code, message = name.split(":", 2)
-                parts = re.split(r"\$(\d)", message)
-                written = [texts[int(p)] if i % 2 else e.text_literal(p) for i, p in enumerate(parts) if p]
-                return self.failure(code, *written)
+                return self.failure(code, *_message(message, texts))
+            if name.startswith("int:"):
+                return _as_int(texts[int(name[4:])])
+            if " " in name:
+                names, body = texts[int(name[0])].split(" -> ", 1)
+                return names if name.endswith("names") else body
             return texts[int(name)]
 
-        return re.sub(r"\{([^{}]+)\}", filled, template)
+        return _MARK.sub(filled, template)
 
     # -- queries' parts -------------------------------------------------------------------------------------------
 
@@ -246,17 +291,14 @@ class _Printer:
         holes = f"EXISTS (SELECT 1 FROM ({node.spark}) WHERE {e.quote(node.column)} IS NULL)"
         return f"CASE WHEN {value} IN ({node.spark}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
 
-    def _aggregate(self, node: e.Aggregate, name: str) -> str:
+    def _aggregate(self, node: e.Aggregate, over: str = "") -> str:
         from rowmerge_nb.sql.functions import resolve
 
-        found = resolve(name, [argument.type for argument in node.arguments])
+        found = resolve(node.name, [argument.type for argument in node.arguments])
         assert found is not None
-        texts = self.all(node.arguments)
-        filled = self._fill(found.overload.spark, texts, node.type)
-        if node.distinct:
-            filled = filled.replace("(", "(DISTINCT ", 1) if not filled.startswith("CAST(") else filled.replace("(", "(", 1)
-        condition = f" FILTER (WHERE {self.text(node.filter)})" if node.filter else ""
-        value = f"{filled}{condition}"
+        rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
+        distinct = "DISTINCT " if node.distinct else ""
+        value = self._fill(found.overload.spark, self.all(node.arguments), node.type, rows, distinct)
         return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
 
     def _windowed(self, node: e.Windowed) -> str:
@@ -269,12 +311,60 @@ class _Printer:
             parts.append(node.frame)
         over = f"{' IGNORE NULLS' if node.ignore_nulls else ''} OVER ({' '.join(parts)})"
         if isinstance(node.function, e.Aggregate):
-            value = self._aggregate(node.function, node.function.name)
-            if value.startswith("CAST(") and node.type.base == "decimal":
-                inner = value[len("CAST(") : -len(f" AS {spark_type(node.type)})")]
-                return f"CAST({inner}{over} AS {spark_type(node.type)})"
-            return f"{value}{over}"
-        return self.text(node.function).replace(" OVER_", over)
+            return self._aggregate(node.function, over)
+        assert isinstance(node.function, e.Apply)
+        return self._fill(node.function.detail.spark, self.all(node.function.arguments), node.type, over)
+
+
+_MARK: Final = re.compile(r"\{(\*|type|rows|distinct|fail:[^{}]+|int:\d|\d(?: names| body)?)\}")
+
+
+def _message(template: str, texts: list[str]) -> list[str]:
+    """The parts of an error's message: ``$0`` is an argument, ``$(...)`` Spark SQL over arguments, the rest is plain."""
+    parts: list[str] = []
+    plain = ""
+    place = 0
+    while place < len(template):
+        end = place + 1
+        if template[place] != "$":
+            plain += template[place]
+            place = end
+            continue
+        inner = template[end]
+        if inner == "(":
+            end = _closing(template, end)
+            inner = template[place + 2 : end]
+        sql = re.sub(r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}")
+        parts += [*([e.text_literal(plain)] if plain else []), f"CAST({sql} AS STRING)"]
+        plain, place = "", end + 1
+    return [*parts, *([e.text_literal(plain)] if plain else [])]
+
+
+def _closing(text: str, opening: int) -> int:
+    depth = 0
+    for place in range(opening, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if depth == 0:
+            return place
+    raise AssertionError(text)
+
+
+_WRITTEN_INTEGER: Final = re.compile(r"(?:CAST\()?\(?(-?\d{1,9})L?\)?(?: AS BIGINT\))?")
+
+
+def _as_int(text: str) -> str:
+    """An argument of type bigint for a parameter that Spark wants as INT: beyond its range the nearest INT serves as well."""
+    written = _WRITTEN_INTEGER.fullmatch(text)
+    if written:
+        return f"({written[1]})" if written[1].startswith("-") else written[1]
+    return f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN -2147483648 ELSE {text} END AS INT)"
+
+
+def _overflow(kind: Type, verb: str, left: str, operator: str = "", right: str = "") -> str:
+    """Trino's error for an integer that its type cannot hold, with the operands."""
+    said = e.text_literal(f"{kind.base} {verb} overflow: ")
+    operands = (f"CAST({left} AS STRING)", e.text_literal(operator), f"CAST({right} AS STRING)") if operator else (f"CAST({left} AS STRING)",)
+    return e.fail("NUMERIC_VALUE_OUT_OF_RANGE", said, *operands)
 
 
 def _constant(kind: Type, value: str | None) -> str:
@@ -347,10 +437,14 @@ def _logical(printer: _Printer, node: e.Apply) -> str:
 
 
 def _extreme(printer: _Printer, node: e.Apply) -> str:
-    """GREATEST and LEAST give NULL when an argument is NULL; Spark's skip it."""
+    """GREATEST and LEAST give NULL when an argument is NULL, where Spark's skip it; NaN is the last that they choose."""
     texts = printer.all(node.arguments)
     nulls = " OR ".join(f"{text} IS NULL" for text in texts)
-    return f"IF({nulls}, NULL, {node.name}({', '.join(texts)}))"
+    value = f"{node.name}({', '.join(texts)})"
+    if is_float(node.type) and node.name == "greatest" and len(texts) > 1:
+        numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
+        value = f"coalesce({node.name}({numbers}), {texts[0]})"
+    return f"IF({nulls}, NULL, {value})"
 
 
 def _named(name: str) -> Callable[[_Printer, e.Apply], str]:

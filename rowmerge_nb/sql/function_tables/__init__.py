@@ -25,5 +25,9 @@ SUBJECTS: Final = {
 SCALARS: Final = "".join(SUBJECTS.values())
 AGGREGATES: Final = aggregates.ROWS
 WINDOWS: Final = windows.ROWS
-FRAGMENTS: Final = {**datetime.FRAGMENTS}
+FRAGMENTS: Final = {
+    name: part
+    for module in (math, strings, regexp, binary, datetime, arrays, maps, aggregates)
+    for name, part in module.FRAGMENTS.items()
+}
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
