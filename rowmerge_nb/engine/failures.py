@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.sql.regexps import diagnosis
 
 __all__ = ["translate"]
 
@@ -79,21 +80,16 @@ def translate(error: BaseException, step: str) -> RowMergeError:
 def _with_detail(message: str, condition: str, text: str) -> str:
     """Add what Spark's message says of the value that could not be cast, or of the pattern that could not be read."""
     if condition == "INVALID_PARAMETER_VALUE":
-        return next((trino for java, trino in _PATTERN_ERRORS.items() if java in text), message)
+        pattern = re.search(r"is invalid: '(?:\(\?Ud\))?(.*?)'\. SQLSTATE", text, re.DOTALL)
+        return diagnosis(pattern[1]) if pattern else message
+    if condition == "DUPLICATED_MAP_KEY":
+        key = re.search(r"Duplicate map key (.*?) was found", text)
+        return f"Duplicate map keys ({key[1]}) are not allowed" if key else message
     if condition == "CAST_INVALID_INPUT":
         found = re.search(r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text)
         if found:
             return f"Cannot cast {found[1]} to {_TYPE_NAMES.get(found[2], found[2].lower())}"
     return message
-
-
-_PATTERN_ERRORS: Final = {
-    "Unclosed group": "end pattern with unmatched parenthesis",
-    "Unmatched closing ')'": "unmatched close parenthesis",
-    "Unclosed character class": "premature end of char-class",
-    "Dangling meta character": "target of repeat operator is not specified",
-}
-"""What Java says of a pattern, and what Trino's engine says of the same one."""
 
 
 def _with_cause(ours: ExecutionError, theirs: BaseException) -> ExecutionError:

@@ -37,6 +37,9 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
+    # Digits of decimals are kept as Trino keeps them, and of equal keys in a JSON text the last counts.
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.variant.allowDuplicateKeys": "true",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }

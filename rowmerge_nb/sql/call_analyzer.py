@@ -12,7 +12,9 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import functions as f
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.call_checks import checked
 from rowmerge_nb.sql.function_tables.refused import REFUSED
+from rowmerge_nb.sql.json_paths import JsonPathError, at_path, path_tokens
 from rowmerge_nb.sql.literals import java_pattern
 from rowmerge_nb.sql.types import can_coerce, common_type, is_text
 
@@ -137,7 +139,7 @@ class CallAnalyzer:
                 if kinds is None:
                     self._not_found(node.name, values, node)
                 values[index] = self._lambda(argument, kinds)
-        return values
+        return checked(self, node, values)
 
     def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
         if len(kinds) != len(node.parameters):
@@ -331,6 +333,27 @@ class CallAnalyzer:
         hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
         self.context.error("FUNCTION_NOT_FOUND", said, node.place, hint if any(map(is_text, kinds)) else None)
 
+    def _json_path(self, node: s.Call) -> e.Typed:
+        """JSON_EXTRACT and its kin; their paths are read here."""
+        self._count(node, 2, 2)
+        value, path = (self.analyze(argument) for argument in node.arguments)
+        result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, VARCHAR)
+        if not (is_text(value.type) or value.type in {Type("json"), UNKNOWN} or is_text(path.type)):
+            said = f"Unexpected parameters ({value.type}, {path.type}) for function {node.name}. "
+            expected = f"Expected: {node.name}(json, JsonPath), {node.name}(varchar(x), JsonPath)"
+            self.context.error("FUNCTION_NOT_FOUND", said + expected, node.place)
+        if not isinstance(path, e.Constant):
+            self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
+        if UNKNOWN in {value.type, path.type} or path.value is None:
+            return e.Constant(result, None)
+        try:
+            tokens = path_tokens(path.value)
+        except JsonPathError:
+            self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.place)
+        if at_path(node.name, "x", tokens) is None:
+            self.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
+        return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
+
     def _grouping(self, node: s.Call) -> e.Typed:
         if not self.place.aggregates:
             self._not_scalar(node)
@@ -390,4 +413,7 @@ _FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
     "least": CallAnalyzer._extreme,
     "concat": CallAnalyzer._concat,
     "grouping": CallAnalyzer._grouping,
+    "json_extract": CallAnalyzer._json_path,
+    "json_extract_scalar": CallAnalyzer._json_path,
+    "json_size": CallAnalyzer._json_path,
 }

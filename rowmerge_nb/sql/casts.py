@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.expressions import fail, once, quote, text_literal
+from rowmerge_nb.sql.json_casts import from_json, to_json
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_float, is_integer, is_numeric, is_text, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["can_cast", "cast", "store"]
+__all__ = ["can_cast", "can_write_cast", "cast", "store"]
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
@@ -30,6 +31,8 @@ def can_cast(source: Type, target: Type) -> bool:
     """
     if source == UNKNOWN or can_coerce(source, target):
         return True
+    if target.base == "json" and source.base in {"array", "map", "row"}:
+        return all(can_cast(part, target) for part in source.parameters)
     if {source.base, target.base} & {"array", "map", "row"} and source.base != "json" and target.base != "json":
         same = source.base == target.base and len(source.parameters) == len(target.parameters)
         return same and all(can_cast(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
@@ -46,6 +49,16 @@ def can_cast(source: Type, target: Type) -> bool:
     if source.base == "json":
         return target.base in {"varchar", "boolean", "array", "map", "row"} or is_numeric(target)
     return source.base == "varbinary" and target.base == "uuid"
+
+
+def can_write_cast(source: Type, target: Type) -> bool:
+    """Can a cast that Trino has be written in Spark SQL?
+
+    >>> from rowmerge_nb.spi.types import DATE, JSON, row_of
+    >>> can_write_cast(JSON, row_of([("a", DATE)]))
+    False
+    """
+    return source.base != "json" or target.base == "json" or from_json("x", target, lambda *_: "", safe=False) is not None
 
 
 def _temporal_targets(base: str) -> frozenset[str]:
@@ -76,6 +89,8 @@ def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
 
 
 def _writer(source: Type, target: Type) -> Callable[[str, Type, Type, bool], str]:
+    if "json" in {source.base, target.base}:
+        return _json
     if source.base in {"array", "map", "row"} and source.base == target.base:
         return _nested
     if is_numeric(source):
@@ -316,10 +331,10 @@ def _shown_interval(text: str) -> str:
 
 def _json(text: str, source: Type, target: Type, safe: bool) -> str:
     if target.base == "json":
-        quoted = f"substring(to_json(array({text})), 2, length(to_json(array({text}))) - 2)"
-        return f"IF({text} IS NULL, NULL, {quoted})"
-    kind = spark_type(target)
-    return f"from_json(concat('{{\"v\":', {text}, '}}'), 'v {kind}').v"
+        return to_json(text, source, lambda value, kind: cast(value, kind, VARCHAR))
+    written = from_json(text, target, lambda value, a, b: cast(value, a, b, safe=safe), safe=safe)
+    assert written is not None, target
+    return written
 
 
 def _nested(text: str, source: Type, target: Type, safe: bool) -> str:

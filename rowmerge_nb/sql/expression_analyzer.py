@@ -12,7 +12,7 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, INTEGER, UNKNOWN, Type,
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
-from rowmerge_nb.sql.casts import can_cast
+from rowmerge_nb.sql.casts import can_cast, can_write_cast
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
 from rowmerge_nb.sql.parser import read_type
 from rowmerge_nb.sql.types import (
@@ -300,6 +300,8 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.context.error("TYPE_MISMATCH", f"Cannot cast {value.type} to {target}", node.span)
         if value.type == target:
             return value
+        if not can_write_cast(value.type, target):
+            self.refuse(f"The cast of {value.type} to {target} is not supported by this engine", node)
         return e.Apply(target, "cast", (value,), "try" if node.safe else None)
 
     def _row(self, node: s.RowConstructor) -> e.Typed:

@@ -273,7 +273,9 @@ def _match_lambda(result: str, kind: Type, variables: dict[str, Type]) -> bool:
 
 def _is_lenient(target: Type) -> bool:
     """Does every precision or length of the type serve? A length that is written out for varchar is meant."""
-    return target.base in {"timestamp", "timestamp with time zone", "time"} or (target.base == "varchar" and not target.parameters)
+    return target.base in {"timestamp", "timestamp with time zone", "time"} or (
+        target.base == "varchar" and not target.parameters
+    )
 
 
 def _open(pattern: str) -> tuple[str, list[str]]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.casts import cast, store
+from rowmerge_nb.sql.function_tables.json import PARSED
+from rowmerge_nb.sql.json_paths import at_path
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, MAX_PRECISION, RANGES, is_float, is_integer, is_numeric, spark_type
 
 if TYPE_CHECKING:
@@ -357,13 +359,19 @@ def _as_int(text: str) -> str:
     written = _WRITTEN_INTEGER.fullmatch(text)
     if written:
         return f"({written[1]})" if written[1].startswith("-") else written[1]
-    return f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN -2147483648 ELSE {text} END AS INT)"
+    return (
+        f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN -2147483648 ELSE {text} END AS INT)"
+    )
 
 
 def _overflow(kind: Type, verb: str, left: str, operator: str = "", right: str = "") -> str:
     """Trino's error for an integer that its type cannot hold, with the operands."""
     said = e.text_literal(f"{kind.base} {verb} overflow: ")
-    operands = (f"CAST({left} AS STRING)", e.text_literal(operator), f"CAST({right} AS STRING)") if operator else (f"CAST({left} AS STRING)",)
+    operands = (
+        (f"CAST({left} AS STRING)", e.text_literal(operator), f"CAST({right} AS STRING)")
+        if operator
+        else (f"CAST({left} AS STRING)",)
+    )
     return e.fail("NUMERIC_VALUE_OUT_OF_RANGE", said, *operands)
 
 
@@ -390,7 +398,7 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
     "varchar": lambda _k, v: e.text_literal(v),
     "char": lambda _k, v: e.text_literal(v),
     "uuid": lambda _k, v: e.text_literal(v),
-    "json": lambda _k, v: e.text_literal(v),
+    "json": lambda _k, v: PARSED.replace("{0}", e.text_literal(v)),
     "varbinary": lambda _k, v: f"X'{v}'",
     "date": lambda _k, v: f"DATE'{v}'",
     "timestamp": lambda _k, v: f"TIMESTAMP_NTZ'{v}'",
@@ -447,6 +455,13 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
     return f"IF({nulls}, NULL, {value})"
 
 
+def _json_path(printer: _Printer, node: e.Apply) -> str:
+    name, tokens = node.detail
+    written = at_path(name, printer.text(node.arguments[0]), list(tokens))
+    assert written is not None, tokens
+    return written
+
+
 def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
     return lambda printer, node: f"{name}({', '.join(printer.all(node.arguments))})"
 
@@ -477,4 +492,5 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "cast": _Printer.cast,
     "try": _Printer.tried,
     "function": _Printer.function,
+    "json path": _json_path,
 }

@@ -34,7 +34,9 @@ REFUSED: Final[dict[str, str]] = {
     **dict.fromkeys(("st_point", "st_distance", "st_contains", "st_area", "to_geometry", "bing_tile"), _GEO),
     **dict.fromkeys(("st_geometryfromtext", "st_astext", "great_circle_distance", "geometry_union"), _GEO),
     **dict.fromkeys(("bar", "color", "render", "rgb"), "colors of a terminal do not exist here"),
-    **dict.fromkeys(("to_ieee754_32", "to_ieee754_64", "from_ieee754_32", "from_ieee754_64"), "Spark SQL does not show a number's bits"),
+    **dict.fromkeys(
+        ("to_ieee754_32", "to_ieee754_64", "from_ieee754_32", "from_ieee754_64"), "Spark SQL does not show a number's bits"
+    ),
     **dict.fromkeys(("to_base32", "from_base32"), "Spark SQL has no base 32"),
     "combinations": "Spark SQL cannot write the combinations of an array in Trino's order",
     "contains_sequence": "Trino does not say what it means where an element is NULL",

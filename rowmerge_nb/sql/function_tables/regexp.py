@@ -17,7 +17,7 @@ regexp_extract(varchar(x), varchar(y)) -> varchar(x) | IF(regexp_like({0}, {patt
 regexp_extract(varchar(x), varchar(y), bigint) -> varchar(x) | IF(regexp_like({0}, {pattern}), regexp_extract({0}, {pattern}, {int:2}), NULL)
 regexp_extract_all(varchar(x), varchar(y)) -> array(varchar(x)) | regexp_extract_all({0}, {pattern}, 0)
 regexp_extract_all(varchar(x), varchar(y), bigint) -> array(varchar(x)) | regexp_extract_all({0}, {pattern}, {int:2})
-regexp_position(varchar(x), varchar(y)) -> integer | CASE regexp_instr({0}, {pattern}) WHEN 0 THEN -1 ELSE char_length(decode(substring(encode({0}, 'UTF-16BE'), 1, 2 * regexp_instr({0}, {pattern}) - 2), 'UTF-16BE')) + 1 END
+regexp_position(varchar(x), varchar(y)) -> integer | CASE regexp_instr({0}, {pattern}) WHEN 0 THEN -1 ELSE regexp_instr({0}, {pattern}) END
 regexp_position(varchar(x), varchar(y), integer) -> integer ! Spark's regular expressions always search from the beginning
 regexp_position(varchar(x), varchar(y), integer, integer) -> integer ! Spark's regular expressions always search from the beginning
 regexp_replace(varchar(x), varchar(y)) -> varchar(x) | regexp_replace({0}, {pattern}, '')

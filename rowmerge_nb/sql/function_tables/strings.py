@@ -55,6 +55,7 @@ concat_ws(varchar, varchar...) -> varchar | concat_ws({*})
 concat_ws(varchar, array(varchar)) -> varchar | concat_ws({*})
 chr(bigint) -> varchar(1) | IF({0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111, decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32'), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0}))
 codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT))
+format(varchar, any...) -> varchar | format_string({*})
 luhn_check(varchar) -> boolean | IF({0} RLIKE '[^0-9]', {fail:INVALID_FUNCTION_ARGUMENT:Input contains non-digit character}, {0} <> '' AND luhn_check({0}))
 soundex(varchar) -> varchar(4) | IF({unmapped} <> '' AND (soundex({letters before}) LIKE '%0' OR {letters before} = ''), {fail unmapped}, IF({letters} = '', '', soundex({letters})))
 normalize(varchar(x), varchar(y)) -> varchar | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} IN ('NFC', 'NFKC') THEN reflect('com.ibm.icu.text.Normalizer', 'compose', {0}, {1} = 'NFKC') WHEN {1} IN ('NFD', 'NFKD') THEN reflect('com.ibm.icu.text.Normalizer', 'decompose', {0}, {1} = 'NFKD') ELSE {fail:INVALID_FUNCTION_ARGUMENT:Normalization form must be one of [NFD, NFC, NFKD, NFKC]} END
@@ -71,7 +72,6 @@ url_decode(varchar(x)) -> varchar(x) | url_decode({0})
 """
 
 
-
 def _quoted(argument: int) -> str:
     """An argument as a regular expression that means nothing but itself."""
     return rf"concat('\\Q', replace({{{argument}}}, '\\E', '\\E\\\\E\\Q'), '\\E')"
@@ -84,8 +84,8 @@ def _in_message(template: str) -> str:
 
 # Letters whose capital is written with several letters, as SS for ß; Trino keeps them, or takes the one capital that there is.
 _UPPER_IN_MANY: Final = (
-    "\u00DF\u0149\u01F0\u0390\u03B0\u0587\u1E96-\u1E9A\u1F50\u1F52\u1F54\u1F56"
-    "\u1F80-\u1FAF\u1FB2-\u1FB4\u1FB6-\u1FB7\u1FBC\u1FC2-\u1FC4\u1FC6-\u1FC7\u1FCC\u1FD2-\u1FD3\u1FD6-\u1FD7\u1FE2-\u1FE4\u1FE6-\u1FE7\u1FF2-\u1FF4\u1FF6-\u1FF7\u1FFC\uFB00-\uFB06\uFB13-\uFB17"
+    "\u00df\u0149\u01f0\u0390\u03b0\u0587\u1e96-\u1e9a\u1f50\u1f52\u1f54\u1f56"
+    "\u1f80-\u1faf\u1fb2-\u1fb4\u1fb6-\u1fb7\u1fbc\u1fc2-\u1fc4\u1fc6-\u1fc7\u1fcc\u1fd2-\u1fd3\u1fd6-\u1fd7\u1fe2-\u1fe4\u1fe6-\u1fe7\u1ff2-\u1ff4\u1ff6-\u1ff7\u1ffc\ufb00-\ufb06\ufb13-\ufb17"
 )
 _SMALL: Final = "ᾀᾁᾂᾃᾄᾅᾆᾇᾐᾑᾒᾓᾔᾕᾖᾗᾠᾡᾢᾣᾤᾥᾦᾧᾳῃῳ"
 _CAPITAL: Final = "ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ"
@@ -104,10 +104,7 @@ FRAGMENTS: Final = {
         f"c -> IF(c RLIKE '[{_UPPER_IN_MANY}]', translate(c, '{_SMALL}', '{_CAPITAL}'), upper(c))), ''), upper({{0}}))"
     ),
     "lower": "IF({0} RLIKE '[İΣ]', array_join(transform(split({0}, ''), c -> IF(c = 'İ', 'i', lower(c))), ''), lower({0}))",
-    "tail": (
-        "CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') "
-        "ELSE substring({0}, {int:1}) END"
-    ),
+    "tail": ("CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') ELSE substring({0}, {int:1}) END"),
     "part": (
         "CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, '') "
         "ELSE substring({0}, {int:1}, {int:2}) END"
