@@ -66,7 +66,7 @@ def _joined(_analyzer: CallAnalyzer, _node: s.Call, values: list[e.Typed]) -> li
 
 def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
     """Of a group that need not take part in a match Trino gives NULL where Spark gives empty text."""
-    if len(values) != 3 or isinstance(values[2], e.Constant) and values[2].value == "0":
+    if len(values) != 3 or (isinstance(values[2], e.Constant) and values[2].value == "0"):
         return values
     pattern, group = values[1], values[2]
     if not (isinstance(pattern, e.Constant) and pattern.value is not None and _is_literal(group)):

@@ -62,7 +62,7 @@ def _wanted(conversion: str, kind: Type) -> Type | None:
     if base in "sb" or base == "h":
         if _plain(kind):
             return kind if base != "h" else None
-        shown = kind.base in {"date", "uuid", "json"} or (kind.base == "decimal" and kind.parameters[1] <= 6)  # noqa: PLR2004
+        shown = kind.base in {"date", "uuid", "json"} or (kind.base == "decimal" and kind.parameters[1] <= 6)
         return VARCHAR if shown and base != "h" else None
     if base in {"d", "o", "x"}:
         return kind if is_integer(kind) else _mismatch(conversion, kind)

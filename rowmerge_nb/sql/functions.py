@@ -38,6 +38,7 @@ __all__ = [
     "nearest",
     "overloads",
     "resolve",
+    "rows_of",
     "signatures",
 ]
 
@@ -131,11 +132,20 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+def rows_of(text: str) -> tuple[Overload, ...]:
+    """Give the signatures that a table's text has, in its order.
+
+    >>> [str(row) for row in rows_of("pi() -> double | pi()")]
+    ['pi()']
+    """
+    return tuple(entry for entries in _table(text).values() for entry in entries)
+
+
 def overloads(name: str) -> tuple[Overload, ...]:
     """Give the signatures of a function of whatever kind; none if there is no such function.
 
     >>> [str(overload) for overload in overloads("starts_with")]
-    ['starts_with(varchar, varchar)']
+    ['starts_with(varchar(x), varchar(y))']
     """
     return tuple(entry for table in (SCALARS, AGGREGATES, WINDOWS) for entry in _table(table).get(name, ()))
 
@@ -229,9 +239,9 @@ def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Seque
         variables: dict[str, Type] = {}
         pairs = list(zip(overload.parameters, arguments, strict=False))
         base, inner = _open(overload.parameters[index]) if index < len(overload.parameters) else ("", [])
-        if len(pairs) == len(arguments) == len(overload.parameters) and base == "function":
-            if all(_match(p, a, variables) for p, a in pairs):
-                return [_substitute(part, variables, UNKNOWN) for part in inner[:-1]]
+        fits = base == "function" and len(pairs) == len(arguments) == len(overload.parameters)
+        if fits and all(_match(p, a, variables) for p, a in pairs):
+            return [_substitute(part, variables, UNKNOWN) for part in inner[:-1]]
     return None
 
 

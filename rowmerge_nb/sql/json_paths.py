@@ -30,7 +30,7 @@ def path_tokens(path: str) -> list[str]:
         raise JsonPathError(path)
     tokens, place = [], 1
     while place < len(path):
-        if path[place] == "." or path[place : place + 1] == "[" and path[place + 1 : place + 2] != '"':
+        if path[place] == "." or (path[place] == "[" and path[place + 1 : place + 2] != '"'):
             bracket = path[place] == "["
             end = place + 1
             while end < len(path) and (path[end].isalnum() or path[end] == "_" or (path[end] == ":" and not bracket)):

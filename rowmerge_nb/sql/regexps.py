@@ -36,25 +36,25 @@ def groups(pattern: str) -> list[bool]:
     closed: list[int] = []
     classes = 0
     for match in _TOKEN.finditer(pattern):
-        token = match[0]
+        part = match[0]
         before, closed = closed, []
-        if token[0] == "[" or (token == "]" and classes):
-            classes += 1 if token[0] == "[" else -1
+        if part[0] == "[" or (part == "]" and classes):
+            classes += 1 if part[0] == "[" else -1
         elif classes:
             continue
-        elif token[0] == "(":
-            captures = token == "(" or token.endswith(">")
+        elif part[0] == "(":
+            captures = part == "(" or part.endswith(">")
             opened.append(_Group(len(certain) if captures else None))
             certain += [True] * captures
-        elif token == ")" and len(opened) > 1:
+        elif part == ")" and len(opened) > 1:
             group = opened.pop()
             for number in group.uncertain():
                 certain[number] = False
             closed = [*([group.number] if group.number is not None else []), *group.inside]
             opened[-1].inside += closed
-        elif token == "|":
+        elif part == "|":
             opened[-1].alternatives = True
-        elif token in {"*", "?", "{0"}:
+        elif part in {"*", "?", "{0"}:
             for number in before:
                 certain[number] = False
     for number in opened[0].uncertain():

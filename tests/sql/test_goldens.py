@@ -23,12 +23,8 @@ RUN_TIME = {
     "SUBQUERY_MULTIPLE_ROWS",
 }
 NOT_YET = {
-    "expr-json",
-    "expr-json-cast",
-    "expr-json-parse-bad",
     "expr-json-value",
     "expr-time-zone",
-    "expr-unicode",
     "source-table-function",
 }
 """Statements that Trino runs and this engine refuses by name."""
