@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError
-from rowmerge_nb.sql.regexps import diagnosis
+from rowmerge_nb.sql.regexps import diagnosis, in_trinos_words
 
 __all__ = ["translate"]
 
@@ -50,6 +50,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     ('DIVISION_BY_ZERO', 'Division by zero')
     >>> translate(RuntimeError("x [[CONSTRAINT_VIOLATION]] NULL value not allowed SQLSTATE: P0001"), "run").message
     'NULL value not allowed'
+    >>> translate(RuntimeError("Caused by: java.util.regex.PatternSyntaxException: Unclosed group near index 6"), "run").message
+    'end pattern with unmatched parenthesis'
     """
     if isinstance(error, RowMergeError):
         return error
@@ -69,6 +71,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         if name in _CODES:
             code, message = _CODES[name]
             return _with_cause(ExecutionError(_with_detail(message, name, text), code=code, step=step), error)
+    pattern = re.search(r"PatternSyntaxException: (.*?)(?: near index \d+)?(?:\n|$)", text)
+    if pattern:
+        message = in_trinos_words(pattern[1])
+        return _with_cause(ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error)
     if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
         last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
         message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"

@@ -52,7 +52,7 @@ def _key(text: str, kind: Type, shown: Callable[[str, Type], str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f"substring(to_json(array({text})), 2, char_length(to_json(array({text}))) - 2)"
+    return f"IF({text} IS NULL, NULL, substring(to_json(array({text})), 2, char_length(to_json(array({text}))) - 2))"
 
 
 def _row(text: str, kind: Type, shown: Callable[[str, Type], str]) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["diagnosis", "groups"]
+__all__ = ["diagnosis", "groups", "in_trinos_words"]
 
 _TOKEN: Final = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?|\]|\(\?<[A-Za-z]\w*>|\(\?|\(|\)|\||[*?]|\{0|.", re.DOTALL)
 
@@ -67,7 +67,23 @@ _SAID: Final = {
     "unbalanced parenthesis": "unmatched close parenthesis",
     "unterminated character set": "premature end of char-class",
     "nothing to repeat": "target of repeat operator is not specified",
+    "Unclosed group": "end pattern with unmatched parenthesis",
+    "Unmatched closing ')'": "unmatched close parenthesis",
+    "Unclosed character class": "premature end of char-class",
+    "Dangling meta character '*'": "target of repeat operator is not specified",
+    "Dangling meta character '?'": "target of repeat operator is not specified",
+    "Dangling meta character '+'": "target of repeat operator is not specified",
 }
+"""What Python and Java say of a pattern, and what Trino's engine says of it."""
+
+
+def in_trinos_words(java: str) -> str:
+    """Give Trino's words for what Java says of a pattern, or Java's own where Trino's are not known.
+
+    >>> in_trinos_words("Unclosed group")
+    'end pattern with unmatched parenthesis'
+    """
+    return _SAID.get(java, java)
 
 
 def diagnosis(pattern: str) -> str:
