@@ -48,9 +48,9 @@ def shown(value):
 
 
 def _analyzed(expression):
-    found = meaning(f"SELECT {expression} AS v")
+    found = meaning(f"SELECT {expression} AS answer")
     assert isinstance(found, QueryAnalysis)
-    return str(found.fields[0].type), found.spark.removeprefix("SELECT ").removesuffix(" AS `v`")
+    return str(found.fields[0].type), found.spark.removeprefix("SELECT ").removesuffix(" AS `answer`")
 
 
 def _values(spark, texts):
