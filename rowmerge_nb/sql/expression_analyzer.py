@@ -12,7 +12,7 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOW
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
-from rowmerge_nb.sql.casts import can_cast
+from rowmerge_nb.sql.casts import can_cast, can_write_cast
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
 from rowmerge_nb.sql.moment_zones import at_time_zone
 from rowmerge_nb.sql.parser import read_type
@@ -274,7 +274,15 @@ class ExpressionAnalyzer(CallAnalyzer):
             if not (is_text(part.type) or part.type == UNKNOWN):
                 said = f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})"
                 self.context.error("TYPE_MISMATCH", said, written.place)
-        return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
+        if escape is not None and node.escape is not None:
+            if not isinstance(escape, e.Constant):
+                self.refuse("ESCAPE by something else than a literal is not supported by this engine", node.escape)
+            if escape.value is not None and len(escape.value) > 1:
+                self.context.error("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", node.escape.place)
+            if escape.value is None:
+                return e.Constant(BOOLEAN, None)
+        escapes = (escape,) if isinstance(escape, e.Constant) and escape.value else ()
+        return e.Apply(BOOLEAN, "like", (value, pattern, *escapes), node.negated)
 
     def _is_null(self, node: s.IsNull) -> e.Typed:
         return e.Apply(BOOLEAN, "is null", (self.analyze(node.value),), node.negated)
@@ -319,6 +327,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         target = cast_type(value.type, target)
         if value.type == target:
             return value
+        if not can_write_cast(value.type, target):
+            self.refuse(f"The cast of {value.type} to {target} is not supported by this engine", node)
         return e.Apply(target, "cast", (value,), "try" if node.safe else None)
 
     def _check_precision(self, source: Type, target: Type, node: s.Expression) -> None:

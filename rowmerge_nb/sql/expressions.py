@@ -200,7 +200,8 @@ def text_literal(value: str) -> str:
     >>> text_literal("it's a \\")
     "'it\\'s a \\\\'"
     """
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    # Spark would put a setting's value in the place of ${name}, inside of a literal too.
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
 
 
 def once(write: Callable[..., str], *texts: str) -> str:
