@@ -305,7 +305,18 @@ def _merge_pass(node: MergeProcessor, context: Context, *, placing: Placing | No
         per_clause=context.per_clause,
         placing=placing,
         sinks=sinks,
+        updates=_cases(node, Operation.UPDATE),
+        deletes=_cases(node, Operation.DELETE),
     )
+
+
+def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
+    """Give the numbers of the clauses with this operation."""
+    while not isinstance(node, Project) or node.case is None:
+        if not node.sources:
+            return ()
+        node = node.sources[0]
+    return tuple(branch.number for branch in node.case.branches if branch.operation is operation)
 
 
 def _placing(node: Exchange, processor: MergeProcessor, context: Context) -> Placing:

@@ -285,6 +285,7 @@ class MergeRun(StatementRun):
             writers=account.writers if account else (),
             calls=self.calls(),
             duplicate_groups=groups,
+            multiple_matches=account.patterns if account and told else None,
             notices=self.notice_records(*analysis.notices, *self.transaction.notices)
             + (_two_versions(groups) if done and groups else ()),
             seconds=dict(self.seconds),
@@ -295,7 +296,12 @@ class MergeRun(StatementRun):
             *((c.number, c.operation, c.matched, c.text, c.span.line) for c in self.analysis.clauses),
             (-1, Operation.NONE, None, "", 0),
         ]
-        return tuple(ClauseRecord(*c, rows=None if account is None else account.clause_rows.get(c[0], 0)) for c in clauses)
+        conditional = {clause.number for clause in self.analysis.clauses if clause.condition is not None}
+        counted = {} if account is None else account.clause_rows
+        return tuple(
+            ClauseRecord(*c, rows=None if account is None else counted.get(c[0], 0), conditional=c[0] in conditional)
+            for c in clauses
+        )
 
     def _rows(self, account: Account) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
         """Give the rows on the edges of the plan, as far as the pages and the connector tell them."""

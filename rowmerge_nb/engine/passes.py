@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.duplicates import NO_CLAUSE, DuplicateRule, mark_distinct
+from rowmerge_nb.engine.duplicates import NO_CLAUSE, NOTHING_FOUND, DuplicateRule, mark_distinct, match_patterns
 from rowmerge_nb.engine.edge import conform, for_spark
 from rowmerge_nb.engine.processors import MergeLayout, create_processor
 from rowmerge_nb.engine.recorder import Recorder, TaskRecord, operation_text
@@ -174,6 +174,7 @@ class MergePass:
         layout: the channels of the merge.
         paradigm: the connector's paradigm.
         rule: which repeated matches end the statement.
+        updates: the case numbers of UPDATE clauses, and ``deletes`` those of DELETE clauses.
         witness: the type of the hidden witness channel, None if rows do not carry it.
         per_clause: how many rows per clause are sampled.
         placing: how rows find their writer; None without an exchange.
@@ -189,6 +190,8 @@ class MergePass:
     per_clause: int
     placing: Placing | None
     sinks: SinkFactory | None
+    updates: tuple[int, ...] = ()
+    deletes: tuple[int, ...] = ()
 
     @property
     def exchanged(self) -> pa.Schema:
@@ -227,7 +230,8 @@ class MergePass:
         recorder.record.matched += len(unique_id) - unique_id.null_count
         numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
         recorder.record.clause_rows = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-        found = self.rule.check(unique_id, cases)
+        recorder.record.patterns = match_patterns(unique_id, cases, self.updates, self.deletes)
+        found = self.rule.check(unique_id, cases) if recorder.record.patterns else NOTHING_FOUND
         recorder.record.failing, recorder.record.warning = found.failing.tolist(), found.warning.tolist()[:WITNESSED_ROWS]
         if found.failing.size or found.warning.size:
             wanted = found.failing if found.failing.size else found.warning

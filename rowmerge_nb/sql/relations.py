@@ -161,6 +161,7 @@ class RelationAnalyzer:
         return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding)
 
     def _named(self, node: s.NamedQuery, visible: NamedQueries) -> RelationResult:
+        self.context.expand(node.span)
         result = self._derived(self.within(self.parent, visible).query(node.query))
         return self._renamed(result, node.name, node.columns, node)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.grammar.reader import Reader, is_mismatch
 from rowmerge_nb.sql.statements import Identifier
 from rowmerge_nb.sql.tokens import Kind
@@ -76,6 +77,8 @@ class PrimaryReader(Reader):
         count = 0
         while self.ahead(count).word == "(":
             count += 1
+            if count > DEEPEST:
+                raise too_deep()
         token = self.ahead(count)
         if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
             return False
@@ -111,7 +114,10 @@ class PrimaryReader(Reader):
             return s.Literal(token.span, kind, token.string)
         digits = token.text.replace("_", "")
         if kind == "integer":
-            number = int(digits, 0) if re.match(r"0[xXoObB]", digits) else int(digits)
+            # More characters than a binary bigint has are not counted, they are too many.
+            number = _LARGEST_BIGINT + 1
+            if len(digits) <= 70:
+                number = int(digits, 0) if re.match(r"0[xXoObB]", digits) else int(digits)
             if number > _LARGEST_BIGINT:
                 self.error(f"Invalid numeric literal: {token.text}", token.span, "Write DECIMAL '...' for a number this large.")
             return s.Literal(token.span, kind, str(number))
