@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import blame
-from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
+from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
@@ -287,9 +287,16 @@ class MergeRun(StatementRun):
             duplicate_groups=groups,
             multiple_matches=account.patterns if account and told else None,
             notices=self.notice_records(*analysis.notices, *self.transaction.notices)
-            + (_two_versions(groups) if done and groups else ()),
+            + self._warning(groups, done=done),
             seconds=dict(self.seconds),
         )
+
+    def _warning(self, groups: tuple[DuplicateGroup, ...], *, done: bool) -> tuple[NoticeRecord, ...]:
+        """Warn of rows that two clauses changed, where that was let through."""
+        if not done or self.account is None or not self.account.warning:
+            return ()
+        count = sum(pattern.rows for pattern in self.account.patterns if pattern.acting > 1)
+        return (NoticeRecord(two_versions(groups, count, self.analysis)),)
 
     def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
         clauses: list[tuple[int, Operation, bool | None, str, int]] = [
@@ -329,15 +336,6 @@ class MergeRun(StatementRun):
             scan = not inner.sources
             rows[inner.id] = (() if scan else (left if not pruned else None,), left if scan or not pruned else None)
         return rows
-
-
-def _two_versions(groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
-    rows = "1 target row was" if len(groups) == 1 else f"{len(groups)} target rows were"
-    text = (
-        f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
-        "per clause; duplicates='standard' refuses it"
-    )
-    return (NoticeRecord(text),)
 
 
 def _join(plan: PlanNode) -> Join:

@@ -391,9 +391,9 @@ class _StatementReader(QueryReader):
         """The explained statement with the text and places of its own, as if it stood alone."""
         place = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
-        self.deeper()
+        if self.token.word == "EXPLAIN":
+            self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
         self.statement()
-        self.depth -= 1
         return parse(self.text[place:end].rstrip()) if self.token.kind is Kind.END else self.fail()
 
 
