@@ -106,7 +106,9 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     if not keys or not plain or None in names or len({str(name).lower() for name in names}) < len(names):
         return None
     others = [field for field in source.fields if field not in keys and field.type.base not in UNORDERED]
-    number = next(name for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1))) if name not in [str(n).lower() for n in names])
+    number = next(
+        name for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1))) if name not in [str(n).lower() for n in names]
+    )
     partition, order, columns = (
         ", ".join(_quoted(str(field.name)) for field in fields) for fields in (keys, others or keys, source.fields)
     )
@@ -118,7 +120,11 @@ def proposal(analysis: MergeAnalysis) -> str | None:
 
 def _quoted(name: str) -> str:
     """Write a name as Trino reads it: in double quotes where it is no plain word."""
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in RESERVED else '"' + name.replace('"', '""') + '"'
+    return (
+        name
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in RESERVED
+        else '"' + name.replace('"', '""') + '"'
+    )
 
 
 def _remedy(analysis: MergeAnalysis) -> str:

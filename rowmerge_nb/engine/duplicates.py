@@ -144,7 +144,8 @@ def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collecti
     Args:
         unique_id: int64, NULL where no target row was matched.
         case_number: int32, -1 or NULL where no clause fired.
-        updates: the case numbers of UPDATE clauses, and ``deletes`` those of DELETE clauses.
+        updates: the case numbers of UPDATE clauses.
+        deletes: the case numbers of DELETE clauses.
 
     >>> match_patterns(pa.array([5, 5, 6, 6, 7]), pa.array([0, 0, 0, -1, 0], pa.int32()), [0], [])
     {(2, 1, 1, 0, False): 1, (2, 2, 2, 0, True): 1}

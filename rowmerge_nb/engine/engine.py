@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "TableInfo"]
 
+
 class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
     """A line of `Engine.tables`: qualified name, kind of store, columns, rows where known, paradigm."""
 

@@ -286,8 +286,7 @@ class MergeRun(StatementRun):
             calls=self.calls(),
             duplicate_groups=groups,
             multiple_matches=account.patterns if account and told else None,
-            notices=self.notice_records(*analysis.notices, *self.transaction.notices)
-            + self._warning(groups, done=done),
+            notices=self.notice_records(*analysis.notices, *self.transaction.notices) + self._warning(groups, done=done),
             seconds=dict(self.seconds),
         )
 

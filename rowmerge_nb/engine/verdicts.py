@@ -3,6 +3,9 @@
 Only target rows with more than one match matter: no engine refuses a row that one source row matched, nor source rows without a partner.
 """
 
+# Rules have one signature, though most need only the row.
+# ruff: noqa: ARG001
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -19,12 +19,12 @@ from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.values import visible
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.verdicts import Verdict
     from collections.abc import Iterable, Sequence
 
     import jinja2
 
     from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.engine.verdicts import Verdict
 
 __all__ = ["PageEntry", "render_failure", "render_html", "render_page", "style_sheet"]
 

@@ -105,8 +105,7 @@ def test_duckdb_itself_agrees_with_its_verdict(results: dict[str, Result], situa
         connection.execute(statement(situation))
         answer = "runs"
     except duckdb.Error as error:
-        assert "more than once" in str(error)
-        answer = "fails"
+        answer = "fails" if "more than once" in str(error) else str(error)
     assert results[situation.name].verdicts()[5].answer == answer
 
 
@@ -134,14 +133,15 @@ def test_delta_rs_itself_agrees_with_its_verdict(results: dict[str, Result], sit
         MATCHED[situation.name](merge).execute()
         answer = "runs"
     except deltalake.exceptions.DeltaError as error:
-        assert "multiple source rows" in str(error)
-        answer = "fails"
+        answer = "fails" if "multiple source rows" in str(error) else str(error)
     assert results[situation.name].verdicts()[4].answer == answer
 
 
 def test_verdicts_show_themselves_as_text_and_html(results: dict[str, Result]) -> None:
     bundle = results[SITUATIONS[0].name].verdicts()._repr_mimebundle_()
-    assert bundle["text/plain"].splitlines()[2] == "Trino                fails   1 target row is changed by more than one source row"
+    assert (
+        bundle["text/plain"].splitlines()[2] == "Trino                fails   1 target row is changed by more than one source row"
+    )
     assert bundle["text/html"].count("<tr>") == len(ENGINES) + 1
     assert bundle["text/plain"] in bundle["text/html"]
 
@@ -207,7 +207,9 @@ def markdown() -> str:
     for situation in SITUATIONS:
         answers = ["**fails**" if letter in situation.fails else "runs" for letter in LETTERS]
         lines.append(f"| {situation.name} | {' | '.join(answers)} |")
-    rules = [f"- **{engine.name}**: {engine.rule} ([source]({engine.source.split(',')[0].split(' and ')[0]}))" for engine in ENGINES]
+    rules = [
+        f"- **{engine.name}**: {engine.rule} ([source]({engine.source.split(',')[0].split(' and ')[0]}))" for engine in ENGINES
+    ]
     return "\n".join([*lines, "", *rules])
 
 

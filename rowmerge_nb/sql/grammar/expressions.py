@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.depth import DEEPEST_TREE, too_deep
 from rowmerge_nb.sql.grammar.primaries import PrimaryReader
 from rowmerge_nb.sql.grammar.reader import is_mismatch
