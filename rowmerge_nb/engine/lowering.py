@@ -364,10 +364,21 @@ def _merge_pass(
     return MergePass(
         paradigm=node.paradigm,
         rule=rule,
+        updates=_cases(node, Operation.UPDATE),
+        deletes=_cases(node, Operation.DELETE),
         source_present=places.get(SOURCE_PRESENT),
         returning=places.get(RETURNING),
         **common,
     )
+
+
+def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
+    """Give the numbers of the clauses with this operation."""
+    while not isinstance(node, Project) or node.case is None:
+        if not node.sources:
+            return ()
+        node = node.sources[0]
+    return tuple(branch.number for branch in node.case.branches if branch.operation is operation)
 
 
 def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Placing:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.duplicates import NO_CLAUSE, DuplicateRule, mark_distinct
+from rowmerge_nb.engine.duplicates import NO_CLAUSE, NOTHING_FOUND, DuplicateRule, mark_distinct, match_patterns
 from rowmerge_nb.engine.edge import conform, for_spark
 from rowmerge_nb.engine.processors import MergeLayout, create_processor
 from rowmerge_nb.engine.recorder import Recorder, TaskRecord, operation_text
@@ -179,6 +179,7 @@ class MergePass:
         layout: the channels of the merge.
         paradigm: the connector's paradigm; None where there is no processor.
         rule: which repeated matches end the statement; None where no row can be matched twice.
+        updates: the case numbers of UPDATE clauses, and ``deletes`` those of DELETE clauses.
         source_present: the position of the channel that marks rows with a source row; None unless the join is a FULL one.
         returning: the position of the channel with the row of RETURNING; None without one.
         witness: the type of the hidden witness channel, None if rows do not carry it.
@@ -198,6 +199,8 @@ class MergePass:
     sinks: SinkFactory | None
     source_present: int | None = None
     returning: int | None = None
+    updates: tuple[int, ...] = ()
+    deletes: tuple[int, ...] = ()
 
     @property
     def exchanged(self) -> pa.Schema:
@@ -244,7 +247,8 @@ class MergePass:
             recorder.record.matched -= recorder.record.alone
         numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
         recorder.record.clause_rows = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-        found = self.rule.check(unique_id, cases)
+        recorder.record.patterns = match_patterns(unique_id, cases, self.updates, self.deletes)
+        found = self.rule.check(unique_id, cases) if recorder.record.patterns else NOTHING_FOUND
         recorder.record.failing, recorder.record.warning = found.failing.tolist(), found.warning.tolist()[:WITNESSED_ROWS]
         if found.failing.size or found.warning.size:
             wanted = found.failing if found.failing.size else found.warning

@@ -20,6 +20,7 @@ __all__ = [
     "ClauseRecord",
     "DuplicateGroup",
     "ErrorRecord",
+    "MatchPattern",
     "MatchedRow",
     "NoticeRecord",
     "PageSample",
@@ -70,6 +71,7 @@ class ClauseRecord:
     text: str
     line: int
     rows: int | None
+    conditional: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,25 @@ class MatchedRow:
     source_row: int | None
     values: Mapping[str, Any]
     case_number: int
+
+
+@dataclass(frozen=True)
+class MatchPattern:
+    """Target rows that were matched more than once in the same way; numbers stop at 2, which means "several".
+
+    Args:
+        matches: source rows that matched.
+        acting: those for which a clause fired; ``updates`` and ``deletes`` are its parts.
+        repeated: one clause, or no clause, took several of them.
+        rows: how many target rows are like this.
+    """
+
+    matches: int
+    acting: int
+    updates: int
+    deletes: int
+    repeated: bool
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -227,6 +248,7 @@ class Trace:
         writers: one record per sink.
         calls: the calls of the contract, in order.
         duplicate_groups: target rows that were matched more than once (of a failed check, or of a warning).
+        multiple_matches: how target rows with more than one match were matched; None where that is not known.
         notices: what the user should know.
         error: the error, if it failed.
         returned: how many rows RETURNING gave; None without it.
@@ -261,6 +283,7 @@ class Trace:
     writers: tuple[WriterRecord, ...] = ()
     calls: tuple[Call, ...] = ()
     duplicate_groups: tuple[DuplicateGroup, ...] = ()
+    multiple_matches: tuple[MatchPattern, ...] | None = None
     notices: tuple[NoticeRecord, ...] = ()
     error: ErrorRecord | None = None
     alone: int | None = None

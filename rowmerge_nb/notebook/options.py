@@ -64,7 +64,9 @@ OPTIONS: Final = (
     ),
     MagicOption("explain", "Show the plan and run nothing.", "text|dot|json|svg", assumed="text"),
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
-    MagicOption("show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff.", "PART,PART"),
+    MagicOption(
+        "show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, verdicts.", "PART,PART"
+    ),
     MagicOption("trace", "How many rows the report keeps: some, all, or counts only.", "auto|full|off"),
     MagicOption(
         "verify",

@@ -274,15 +274,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             if not (is_text(part.type) or part.type == UNKNOWN):
                 said = f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})"
                 self.context.error("TYPE_MISMATCH", said, written.place)
-        if escape is not None and node.escape is not None:
-            if not isinstance(escape, e.Constant):
-                self.refuse("ESCAPE by something else than a literal is not supported by this engine", node.escape)
-            if escape.value is not None and len(escape.value) > 1:
-                self.context.error("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", node.escape.place)
-            if escape.value is None:
-                return e.Constant(BOOLEAN, None)
-        escapes = (escape,) if isinstance(escape, e.Constant) and escape.value else ()
-        return e.Apply(BOOLEAN, "like", (value, pattern, *escapes), node.negated)
+        return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
 
     def _is_null(self, node: s.IsNull) -> e.Typed:
         return e.Apply(BOOLEAN, "is null", (self.analyze(node.value),), node.negated)

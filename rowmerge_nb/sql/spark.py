@@ -81,7 +81,12 @@ class _Printer:
     # -- operators ------------------------------------------------------------------------------------------------
 
     def raw(self, nodes: tuple[e.Typed, ...]) -> list[str] | None:
-        """Operands without checks, for the places where they were computed already; None where none are wanted."""
+        """Operands without checks, for the places where they were computed already; None where none are wanted.
+
+        A subquery is not run again for the sake of a message.
+        """
+        if any(isinstance(part, e.Subquery) for node in nodes for part in e.walk(node)):
+            return None
         return None if self.unchecked or self.safe else _Printer(safe=False, unchecked=True).all(nodes)
 
     def arithmetic(self, node: e.Apply) -> str:
