@@ -80,7 +80,8 @@ class ScanPass:
     def rows(self) -> pa.Table:
         """Give the rows of all splits, read where this is called."""
         pages = [page for number in range(len(self.splits)) for page in self._read(number)]
-        return pa.Table.from_batches(pages, schema=self.schema)
+        # One page at least: Spark cannot take a nested column, as a row id may be, that consists of no pieces at all.
+        return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         step = "create_page_source"
