@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["print_spark", "sort_keys"]
 
+_SHORT: Final = 1_000
+"""Operands up to this length are repeated in the text of an overflow's error; longer ones would make the text grow without end."""
 _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
@@ -80,21 +82,23 @@ class _Printer:
 
     # -- operators ------------------------------------------------------------------------------------------------
 
-    def raw(self, nodes: tuple[e.Typed, ...]) -> list[str] | None:
+    def raw(self, nodes: tuple[e.Typed, ...], texts: list[str]) -> list[str] | None:
         """Operands without checks, for the places where they were computed already; None where none are wanted.
 
-        A subquery is not run again for the sake of a message.
+        Long ones and subqueries are not repeated for the sake of a message: Spark's own check finds the error then.
         """
-        if any(isinstance(part, e.Subquery) for node in nodes for part in e.walk(node)):
+        if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
             return None
-        return None if self.unchecked or self.safe else _Printer(safe=False, unchecked=True).all(nodes)
+        return _Printer(safe=False, unchecked=True).all(nodes)
 
     def arithmetic(self, node: e.Apply) -> str:
-        return arithmetic(node, self.all(node.arguments), self.raw(node.arguments), self.failure, safe=self.safe)
+        texts = self.all(node.arguments)
+        return arithmetic(node, texts, self.raw(node.arguments, texts), self.failure, safe=self.safe)
 
     def negate(self, node: e.Apply) -> str:
-        raw = self.raw(node.arguments)
-        return negation(node, self.text(node.arguments[0]), raw[0] if raw else None, self.failure, safe=self.safe)
+        texts = self.all(node.arguments)
+        raw = self.raw(node.arguments, texts)
+        return negation(node, texts[0], raw[0] if raw else None, self.failure, safe=self.safe)
 
     def compare(self, node: e.Apply) -> str:
         kind = node.arguments[0].type
