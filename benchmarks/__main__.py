@@ -67,6 +67,9 @@ def analysis(runs: int) -> None:
             name = ".".join(parts)
             return TableBinding(name, "memory", f"memory.default.{name}", columns, f"v_{name}")
 
+        def view(self, parts: Sequence[str]) -> None:
+            """There are none."""
+
         def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
             return "memory", "default", parts[-1]
 
