@@ -66,6 +66,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     if isinstance(error, RowMergeError):
         return error
     text = str(error)
+    if "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION" in text:
+        message = "A subquery cannot be an argument here: Spark has none inside of functions that work element by element"
+        hint = "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s)."
+        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
     if type(error).__name__ in {"ParseException", "AnalysisException"}:
         # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
         message = f"Spark refused the plan: {text.strip().splitlines()[0]}"

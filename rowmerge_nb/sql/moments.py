@@ -295,11 +295,13 @@ def _iso_refusal(text: str) -> str:
     parts = f"split(regexp_extract({text}, '{_ISO_DAY}', 0), '-')"
     year, month, day = (f"CAST(get({parts}, {i}) AS INT)" for i in range(3))
     first = f"try_to_date(concat(lpad({year}, 4, '0'), '-', {month}, '-01'), 'yyyy-M-dd')"
-    wrong = (
-        f"concat('Cannot parse \"', {text}, '\": Value ', CAST({{}} AS STRING), ' for {{}} must be in the range [1,', {{}}, ']')"
-    )
-    month_wrong = wrong.format(month, "monthOfYear", "'12'")
-    day_wrong = wrong.format(day, "dayOfMonth", f"CAST(day(last_day({first})) AS STRING)")
+
+    def wrong(value: str, name: str, most: str) -> str:
+        said = f"CAST({value} AS STRING), ' for {name} must be in the range [1,', {most}"
+        return f"concat('Cannot parse \"', {text}, '\": Value ', {said}, ']')"
+
+    month_wrong = wrong(month, "monthOfYear", "'12'")
+    day_wrong = wrong(day, "dayOfMonth", f"CAST(day(last_day({first})) AS STRING)")
     return (
         f"CASE WHEN {month} NOT BETWEEN 1 AND 12 THEN {month_wrong} WHEN {day} NOT BETWEEN 1 AND day(last_day({first})) "
         f"THEN {day_wrong} ELSE {malformed((*_ISO_DATE, *_ISO_CLOCK), text)} END"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 __all__ = ["FRAGMENTS", "ROWS"]
@@ -89,6 +90,11 @@ _UPPER_IN_MANY: Final = (
 )
 _SMALL: Final = "ᾀᾁᾂᾃᾄᾅᾆᾇᾐᾑᾒᾓᾔᾕᾖᾗᾠᾡᾢᾣᾤᾥᾦᾧᾳῃῳ"
 _CAPITAL: Final = "ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ"
+_KEPT: Final = "".join(
+    chr(code) for first, last in re.findall("(.)(?:-(.))?", _UPPER_IN_MANY) for code in range(ord(first), ord(last or first) + 1)
+)
+_STANDING_IN: Final = "".join(chr(0x10FE00 + place) for place in range(len(_KEPT)))
+"""Letters for private use, in the place of those that Spark's upper is to leave alone."""
 _UTF_32: Final = "'UTF-32'"
 # A delimiter at the very end begins no further entry.
 _PARTS: Final = f"split({{0}}, {_quoted(1)}, -1)"
@@ -98,12 +104,13 @@ _LETTERS: Final = r"regexp_replace({0}, '[^\\pL]', '')"
 _UNMAPPED: Final = f"regexp_extract(upper({_LETTERS}), '[^A-Z]', 0)"
 
 FRAGMENTS: Final = {
-    # Trino maps code point by code point; Spark maps ß to SS, and Σ at the end of a word to ς.
+    # Trino maps code point by code point; Spark maps ß to SS, and Σ at the end of a word to ς. Without a lambda, so that a
+    # subquery can be the argument.
     "upper": (
-        f"IF({{0}} RLIKE '[{_UPPER_IN_MANY}]', array_join(transform(split({{0}}, ''), "
-        f"c -> IF(c RLIKE '[{_UPPER_IN_MANY}]', translate(c, '{_SMALL}', '{_CAPITAL}'), upper(c))), ''), upper({{0}}))"
+        f"IF({{0}} RLIKE '[{_UPPER_IN_MANY}]', translate(upper(translate({{0}}, '{_KEPT}', '{_STANDING_IN}')), "
+        f"'{_STANDING_IN}', '{_KEPT.translate(str.maketrans(_SMALL, _CAPITAL))}'), upper({{0}}))"
     ),
-    "lower": "IF({0} RLIKE '[İΣ]', array_join(transform(split({0}, ''), c -> IF(c = 'İ', 'i', lower(c))), ''), lower({0}))",
+    "lower": "lower(translate({0}, 'İΣ', 'iσ'))",
     "tail": ("CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') ELSE substring({0}, {int:1}) END"),
     "part": (
         "CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, '') "
