@@ -313,4 +313,8 @@ def json_text(item: str) -> str:
     """Write the JSON text of an item."""
     string = f"regexp_replace(to_json(array(substring({item}, 2))), '^.|.$', '')"
     unmarked = f"regexp_replace({item}, '\"\\\\\\\\{_STRING}', '\"$1\"')"
-    return f"IF(startswith({item}, '\"'), {string}, {unmarked})"
+    # A number that no double can hold is infinite, and JSON has only text for that.
+    return (
+        f"CASE WHEN startswith({item}, '\"') THEN {string} "
+        f"WHEN endswith({item}, 'Infinity') THEN concat('\"', {item}, '\"') ELSE {unmarked} END"
+    )
