@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, row_of
 from rowmerge_nb.sql import expressions as e
+from rowmerge_nb.sql import json_syntax as j
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
 from rowmerge_nb.sql.casts import can_cast, can_write_cast
+from rowmerge_nb.sql.json_calls import json_lookup
+from rowmerge_nb.sql.json_constructors import json_constructor
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
 from rowmerge_nb.sql.moment_zones import at_time_zone
 from rowmerge_nb.sql.parser import read_type
@@ -469,4 +472,6 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.T
     s.Subscript: ExpressionAnalyzer._subscript,
     s.AtTimeZone: ExpressionAnalyzer._at_time_zone,
     s.Extract: ExpressionAnalyzer._extract,
+    j.JsonLookup: json_lookup,
+    j.JsonConstructor: json_constructor,
 }

@@ -37,7 +37,12 @@ _NOTES: Final = {
     "A group that need not take part in a match is refused: Spark gives empty text for it, Trino NULL.",
     "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "
     "broken behind the value sought, they give NULL, where Trino does not notice. Of equal keys the last counts. "
-    "JSON_VALUE, JSON_QUERY, JSON_EXISTS, JSON_OBJECT and JSON_ARRAY are refused.",
+    '`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode made of `$`, `.key`, `."key"`, `.*`, `[*]` and '
+    "subscripts (numbers, `last`, `last - 1`, ranges with `to`, lists); filters, methods, `..key`, arithmetic, literals and variables "
+    "(PASSING) are refused, and so are `varbinary` documents, ENCODING UTF16 and UTF32, and documents or defaults that are subqueries. "
+    "`JSON_QUERY` writes equal keys of one object as often as they are there, where Trino writes the last value alone; a default is "
+    "computed where it is needed, and in Trino for every row. `JSON_OBJECT` has its members in Trino's order, that of a hash table: of "
+    "several keys all must be literals. Decimals with more than six decimals are refused by `JSON_OBJECT` and `JSON_ARRAY`.",
     "arrays": "`concat` and `||` join arrays with arrays and with elements.",
 }
 _INTRODUCTION: Final = (
@@ -45,7 +50,7 @@ _INTRODUCTION: Final = (
     "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. What is not here is refused: with "
     "`FUNCTION_NOT_FOUND` and the nearest name if Trino does not know it, with `NOT_SUPPORTED` and the reason if it does."
 )
-_FORMS: Final = "`CASE`, `COALESCE`, `NULLIF`, `IF`, `TRY`, `TRY_CAST`, `GREATEST`, `LEAST`, `CONCAT`, `TYPEOF`, `EXTRACT`, `JSON_EXTRACT`, `JSON_EXTRACT_SCALAR`, `JSON_SIZE`"
+_FORMS: Final = "`CASE`, `COALESCE`, `NULLIF`, `IF`, `TRY`, `TRY_CAST`, `GREATEST`, `LEAST`, `CONCAT`, `TYPEOF`, `EXTRACT`, `JSON_EXTRACT`, `JSON_EXTRACT_SCALAR`, `JSON_SIZE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`"
 
 
 def page() -> str:

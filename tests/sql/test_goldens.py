@@ -22,10 +22,6 @@ RUN_TIME = {
     "NUMERIC_VALUE_OUT_OF_RANGE",
     "SUBQUERY_MULTIPLE_ROWS",
 }
-NOT_YET = {
-    "expr-json-value",
-}
-"""Statements that Trino runs and this engine refuses by name."""
 
 
 def _cases() -> list[dict[str, Any]]:
@@ -68,11 +64,6 @@ def test_where_trino_fails_inside_a_proper_error_points_at_the_place(case):
     assert error.code in {"DUPLICATE_COLUMN_NAME", "EXPRESSION_NOT_SCALAR", "MISMATCHED_COLUMN_COUNT"}
 
 
-@pytest.mark.parametrize("case", [case for case in RUN if case["id"] not in NOT_YET], ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", RUN, ids=lambda case: case["id"])
 def test_what_trino_runs_is_understood(case):
     meaning(case["sql"], tables=_tables(case), era=Era.CURRENT)
-
-
-@pytest.mark.parametrize("case", [case for case in RUN if case["id"] in NOT_YET], ids=lambda case: case["id"])
-def test_what_this_engine_lacks_is_refused_by_name(case):
-    assert refusal(case["sql"], tables=_tables(case), era=Era.CURRENT).code in {"NOT_SUPPORTED", "FUNCTION_NOT_FOUND"}

@@ -10,6 +10,7 @@ from typing import Final
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.depth import DEEPEST, too_deep
+from rowmerge_nb.sql.grammar.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.grammar.reader import is_mismatch
 from rowmerge_nb.sql.grammar.simple import LITERALS, SimpleReader
 from rowmerge_nb.sql.statements import Identifier
@@ -24,7 +25,6 @@ _WORDS: Final = frozenset(
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
-_UNSUPPORTED: Final = frozenset({"JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_VALUE", "CURRENT_PATH"})
 
 
 class PrimaryReader(SimpleReader):
@@ -91,24 +91,14 @@ class PrimaryReader(SimpleReader):
             found = special(self, start)
             if found is not None:
                 return found
-        if token.word in _UNSUPPORTED:
-            return self._unsupported(start)
         if not self.at_identifier():
             self.note("<expression>")
             self.fail()
         return self._named(start)
 
-    def _unsupported(self, start: int) -> s.Expression:
-        what = self.take().word
-        if self.accept("("):
-            depth = 1
-            while depth and self.token.kind is not Kind.END:
-                word = self.take().word
-                depth += (word == "(") - (word == ")")
-            if depth:
-                self.note("')'")
-                self.fail()
-        return s.Unsupported(self.span_from(start), what)
+    def _current_path(self, start: int) -> s.Expression:
+        word = self.take().word
+        return s.Unsupported(self.span_from(start), word)
 
     def _parenthesised(self, start: int) -> s.Expression | None:
         """A subquery, a row, a lambda's parameters, or an expression in parentheses."""
@@ -465,6 +455,9 @@ _SPECIAL: Final = {
     "TRIM": PrimaryReader._trim,
     "NORMALIZE": PrimaryReader._normalize,
     "GROUPING": PrimaryReader._grouping,
+    "CURRENT_PATH": PrimaryReader._current_path,
+    **dict.fromkeys(("JSON_EXISTS", "JSON_VALUE", "JSON_QUERY"), json_lookup),
+    **dict.fromkeys(("JSON_OBJECT", "JSON_ARRAY"), json_constructor),
     **dict.fromkeys(_WORDS, PrimaryReader._special_word),
 }
 """Words that begin something other than a name or a call, and the method that reads it (None: it was a name after all)."""
