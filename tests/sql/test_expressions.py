@@ -77,7 +77,27 @@ def test_spark_text_keeps_the_meaning(value, spark):
         ("row_number()", "MISSING_OVER", 8, "Window function row_number requires an OVER clause"),
         ("sum(sum(i))", "NESTED_AGGREGATION", 12, "Cannot nest aggregations inside aggregation 'sum': [sum(i)]"),
         ("nope", "COLUMN_NOT_FOUND", 8, "Column 'nope' cannot be resolved"),
-        ("s < ALL (SELECT s FROM numbers)", "NOT_SUPPORTED", 10, "< ALL (query) is not supported by this engine"),
+        (
+            "i < ALL (SELECT s FROM numbers)",
+            "TYPE_MISMATCH",
+            10,
+            "Value expression and result of subquery must be of the same type: row(integer) vs row(s varchar)",
+        ),
+        ("x -> x", "TYPE_MISMATCH", 8, "Lambda expression should always be used inside a function"),
+        ("ROW(1, 2)[i]", "EXPRESSION_NOT_CONSTANT", 18, "Subscript expression on ROW requires a constant index"),
+        ("ROW(1, 2)[3000000000]", "TYPE_MISMATCH", 18, "Subscript expression on ROW requires integer index, found bigint"),
+        ("ROW(1, 2)[0]", "INVALID_FUNCTION_ARGUMENT", 18, "Invalid subscript index: 0. ROW indices start at 1"),
+        ("ROW(1, 2)[3]", "INVALID_FUNCTION_ARGUMENT", 18, "Subscript index out of bounds: 3, max value is 2"),
+        ("U&'\\zz'", "SYNTAX_ERROR", 8, "Invalid hexadecimal digit: z"),
+        ("U&'\\12'", "SYNTAX_ERROR", 8, "Incomplete escape sequence: 12"),
+        ("U&'\\+12'", "SYNTAX_ERROR", 8, "Incomplete escape sequence: 12"),
+        ("U&'\\+ffffff'", "SYNTAX_ERROR", 8, "Invalid escaped character: ffffff"),
+        (
+            "U&'\\d83d'",
+            "SYNTAX_ERROR",
+            8,
+            "Invalid escaped character: d83d. Escaped character is a surrogate. Use '\\+123456' instead.",
+        ),
     ],
 )
 def test_errors_have_the_words_and_the_place_of_trino(value, code, column, message):
