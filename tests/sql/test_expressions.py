@@ -106,6 +106,19 @@ def test_errors_have_the_words_and_the_place_of_trino(value, code, column, messa
     assert error.message == message
 
 
+def test_a_long_run_of_equalities_of_a_column_is_looked_up_in_a_list():
+    values = ", ".join(map(str, range(10)))
+    terms = [f"i = {n}" for n in range(10)]
+    assert _spark(" OR ".join(terms)) == f"(`i` IN ({values}))"
+    assert (
+        _spark(" OR ".join(["s = 'a'", *terms, "i = 1 + 1"])) == f"((`s` = 'a') OR (`i` IN ({values})) OR {_spark('i = 1 + 1')})"
+    )
+    assert _spark(" AND ".join(f"{n} <> i" for n in range(10))) == f"(`i` NOT IN ({values}))"
+    assert " IN " not in _spark(" OR ".join(terms[:9]))
+    assert " IN " not in _spark(" OR ".join(f"d = {n}E0" for n in range(10)))
+    assert " IN " not in _spark(" OR ".join(f"i <> {n}" for n in range(10)))
+
+
 def test_an_unknown_function_comes_with_the_nearest_name():
     assert refusal("SELECT uper(s) FROM numbers").hint == "Did you mean 'upper'?"
 
