@@ -361,21 +361,18 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _field_by_number(self, node: s.Subscript, base: e.Typed) -> e.Typed:
         """``row[2]``: a whole number as it is written, for it tells the type."""
-        index, count = self.analyze(node.index), len(base.type.parameters)
+        index, where = self.analyze(node.index), node.index.place
         if not (isinstance(index, e.Constant) and is_integer(index.type) and index.value is not None):
-            said = "Subscript expression on ROW requires a constant index"
-            self.context.error("EXPRESSION_NOT_CONSTANT", said, node.index.place)
+            self.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
         if index.type != INTEGER:
-            said = f"Subscript expression on ROW requires integer index, found {index.type}"
-            self.context.error("TYPE_MISMATCH", said, node.index.place)
-        place = int(index.value)
-        if place < 1:
-            said = f"Invalid subscript index: {place}. ROW indices start at 1"
-            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.index.place)
-        if place > count:
-            said = f"Subscript index out of bounds: {place}, max value is {count}"
-            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.index.place)
-        return e.Apply(base.type.parameters[place - 1], "field", (base,), place - 1)
+            self.context.error("TYPE_MISMATCH", f"Subscript expression on ROW requires integer index, found {index.type}", where)
+        number, count = int(index.value), len(base.type.parameters)
+        if not 1 <= number <= count:
+            said = f"Subscript index out of bounds: {number}, max value is {count}"
+            if number < 1:
+                said = f"Invalid subscript index: {number}. ROW indices start at 1"
+            self.context.error("INVALID_FUNCTION_ARGUMENT", said, where)
+        return e.Apply(base.type.parameters[number - 1], "field", (base,), number - 1)
 
     def _extract(self, node: s.Extract) -> e.Typed:
         name = _EXTRACTED.get(node.field.value.upper(), node.field.value)
@@ -400,8 +397,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _in_query(self, node: s.InQuery) -> e.Typed:
         wanted, query, kind = self._against_query(node, "A row on the left of IN (query)")
-        spark = query.cast_to((kind,))
-        column = query.fields[0].symbol
+        spark, column = query.cast_to((kind,)), query.fields[0].symbol
         found: e.Typed = e.Subquery(BOOLEAN, "in", spark, wanted, query.outer, query.deterministic, column)
         return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
 
@@ -418,8 +414,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _against_query(self, node: s.InQuery | s.Quantified, row: str) -> tuple[e.Typed, QueryResult, Type]:
         """A value that is compared with those of a query's one column: both, and the type in which they are compared."""
-        value = self.analyze(node.value)
-        query = self.subquery(node.query)
+        value, query = self.analyze(node.value), self.subquery(node.query)
         left = value.type if value.type.base == "row" or value.type == UNKNOWN else row_of([(None, value.type)])
         right = row_of((f.name, f.type) for f in query.fields)
         common = common_type(left, right)

@@ -51,10 +51,10 @@ def test_types_are_those_that_trino_gives(value, kind):
 
 
 @pytest.mark.parametrize(
-    ("value", "spark"),
+    ("value", "written"),
     [
         ("i / 2", "CAST(`i` div 2 AS INT)"),
-        ("n + 1", "CAST((`n` + CAST(1 AS DECIMAL(10,0))) AS DECIMAL(13,2))"),
+        ("n + 1", "CAST(`n` + CAST(1 AS DECIMAL(10,0)) AS DECIMAL(13,2))"),
         ("i IS NOT DISTINCT FROM 3", "(`i` <=> 3)"),
         ("s LIKE 'a\\_%'", "(`s` LIKE 'a\\\\\\\\_%')"),
         ("s || 'x'", "concat(`s`, 'x')"),
@@ -62,8 +62,8 @@ def test_types_are_those_that_trino_gives(value, kind):
         ("TRY(i / 0)", "CAST(`i` div nullif(0, 0) AS INT)"),
     ],
 )
-def test_spark_text_keeps_the_meaning(value, spark):
-    assert _spark(value) == spark
+def test_spark_text_keeps_the_meaning(value, written):
+    assert _spark(value) == written
 
 
 @pytest.mark.parametrize(
