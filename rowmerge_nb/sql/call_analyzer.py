@@ -193,7 +193,7 @@ class CallAnalyzer:
             near = f.nearest(name, tuple(_FORMS))
             hint = f"Did you mean '{near}'?" if near else None
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.place, hint)
-        kinds = ", ".join(str(value.type) for value in values)
+        kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
         said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.place)
 

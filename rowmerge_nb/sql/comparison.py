@@ -61,9 +61,14 @@ def _arrays(operator: str, left: str, right: str, kind: Type, fail: Callable[...
     if operator == "=":
         same = compared("=", "x", "y", kind.parameters[0], fail)
         return f"IF(size({left}) <> size({right}), false, forall(zip_with({left}, {right}, (x, y) -> {same}), z -> z))"
+    # The first pair that differs decides. A NULL up to there is an error, one behind it is not looked at.
+    parts = tuple(f"slice({side}, 1, least(size({left}), size({right})))" for side in (left, right))
+    first = f"filter(zip_with({', '.join(parts)}, (x, y) -> struct(x, y)), z -> z.x IS NULL OR z.y IS NULL OR z.x <> z.y)"
     message = fail("NOT_SUPPORTED", "'ARRAY comparison not supported for arrays with null elements'")
-    nulls = " OR ".join(f"exists({side}, x -> x IS NULL)" for side in (left, right))
-    return f"CASE WHEN {nulls} THEN {message} ELSE ({left} {operator} {right}) END"
+    return (
+        f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL "
+        f"WHEN exists(slice({first}, 1, 1), z -> z.x IS NULL OR z.y IS NULL) THEN {message} ELSE ({left} {operator} {right}) END"
+    )
 
 
 def _maps(left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, row_of
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, map_of, row_of
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import json_syntax as j
 from rowmerge_nb.sql import syntax as s
@@ -19,6 +19,7 @@ from rowmerge_nb.sql.json_constructors import json_constructor
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
 from rowmerge_nb.sql.moment_zones import at_time_zone
 from rowmerge_nb.sql.parser import read_type
+from rowmerge_nb.sql.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
@@ -29,6 +30,7 @@ from rowmerge_nb.sql.types import (
     common_type,
     instant,
     is_exact,
+    is_integer,
     is_numeric,
     is_text,
     too_precise,
@@ -38,6 +40,7 @@ from rowmerge_nb.sql.types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rowmerge_nb.sql.relations import QueryResult
     from rowmerge_nb.sql.scope import Found, ScopeField
 
 __all__ = ["ExpressionAnalyzer"]
@@ -56,6 +59,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         Raises:
             AnalysisError: with Trino's code, message and place.
         """
+        if isinstance(node, s.Lambda):
+            self.context.error("TYPE_MISMATCH", "Lambda expression should always be used inside a function", node.span)
         method = _METHODS.get(type(node))
         if method is None:
             self.refuse(f"{type(node).__name__} is not supported here", node)
@@ -343,18 +348,34 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(array_of(items[0].type if items else UNKNOWN), "array", tuple(items))
 
     def _subscript(self, node: s.Subscript) -> e.Typed:
-        base, index = self.analyze(node.base), self.analyze(node.index)
-        if base.type.base == "row" and isinstance(index, e.Constant) and index.value is not None:
-            place = int(index.value) - 1
-            if not 0 <= place < len(base.type.parameters):
-                said = f"ROW index must be between 1 and {len(base.type.parameters)}: {index.value}"
-                self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.index.place)
-            return e.Apply(base.type.parameters[place], "field", (base,), place)
+        base = self.analyze(node.base)
+        if base.type.base == "row":
+            return self._field_by_number(node, base)
+        index = self.analyze(node.index)
         if base.type.base == "array" and is_exact(index.type):
             return e.Apply(base.type.parameters[0], "subscript", (base, self.coerce(index, BIGINT)))
-        if base.type.base == "map" and common_type(index.type, base.type.parameters[0]) == base.type.parameters[0]:
-            return e.Apply(base.type.parameters[1], "subscript", (base, self.coerce(index, base.type.parameters[0])))
+        if base.type.base == "map":
+            keys, kind = base.type.parameters
+            common = common_type(index.type, keys)
+            if common is not None:
+                wider = self.coerce(base, map_of(common, kind))
+                return e.Apply(kind, "subscript", (wider, self.coerce(index, common)))
         self.context.error("TYPE_MISMATCH", f"Cannot use {index.type} for subscript of {base.type}", node.place)
+
+    def _field_by_number(self, node: s.Subscript, base: e.Typed) -> e.Typed:
+        """``row[2]``: a whole number as it is written, for it tells the type."""
+        index, where = self.analyze(node.index), node.index.place
+        if not (isinstance(index, e.Constant) and is_integer(index.type) and index.value is not None):
+            self.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
+        if index.type != INTEGER:
+            self.context.error("TYPE_MISMATCH", f"Subscript expression on ROW requires integer index, found {index.type}", where)
+        number, count = int(index.value), len(base.type.parameters)
+        if not 1 <= number <= count:
+            said = f"Subscript index out of bounds: {number}, max value is {count}"
+            if number < 1:
+                said = f"Invalid subscript index: {number}. ROW indices start at 1"
+            self.context.error("INVALID_FUNCTION_ARGUMENT", said, where)
+        return e.Apply(base.type.parameters[number - 1], "field", (base,), number - 1)
 
     def _extract(self, node: s.Extract) -> e.Typed:
         name = _EXTRACTED.get(node.field.value.upper(), node.field.value)
@@ -378,8 +399,25 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Subquery(BOOLEAN, "exists", query.spark, None, query.outer, query.deterministic)
 
     def _in_query(self, node: s.InQuery) -> e.Typed:
-        value = self.analyze(node.value)
-        query = self.subquery(node.query)
+        wanted, query, kind = self._against_query(node, "A row on the left of IN (query)")
+        spark, column = query.cast_to((kind,)), query.fields[0].symbol
+        found: e.Typed = e.Subquery(BOOLEAN, "in", spark, wanted, query.outer, query.deterministic, column)
+        return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
+
+    def _quantified(self, node: s.Quantified) -> e.Typed:
+        """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms ask for the least and the greatest value."""
+        every = node.quantifier == "ALL"
+        if node.operator == ("<>" if every else "="):
+            return self._in_query(s.InQuery(node.span, node.value, node.word, node.query, every))
+        form = f"{node.operator} {node.quantifier} (query)"
+        value, query, kind = self._against_query(node, f"A row on the left of {form}")
+        if kind.base not in EXTREMES_OF:
+            self.refuse(f"{form} of values of type {kind} is not supported by this engine", node)
+        return quantified(node.operator, value, query, kind, every=every)
+
+    def _against_query(self, node: s.InQuery | s.Quantified, row: str) -> tuple[e.Typed, QueryResult, Type]:
+        """A value that is compared with those of a query's one column: both, and the type in which they are compared."""
+        value, query = self.analyze(node.value), self.subquery(node.query)
         left = value.type if value.type.base == "row" or value.type == UNKNOWN else row_of([(None, value.type)])
         right = row_of((f.name, f.type) for f in query.fields)
         common = common_type(left, right)
@@ -387,20 +425,9 @@ class ExpressionAnalyzer(CallAnalyzer):
             said = f"Value expression and result of subquery must be of the same type: {left} vs {right}"
             self.context.error("TYPE_MISMATCH", said, node.place)
         if value.type.base == "row":
-            self.refuse("A row on the left of IN (query) is not supported by this engine", node)
+            self.refuse(f"{row} is not supported by this engine", node)
         kind = instant(common.parameters[0])
-        spark = query.cast_to((kind,))
-        column = query.fields[0].symbol
-        wanted = self.coerce(value, kind)
-        found: e.Typed = e.Subquery(BOOLEAN, "in", spark, wanted, query.outer, query.deterministic, column)
-        return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
-
-    def _quantified(self, node: s.Quantified) -> e.Typed:
-        """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms are refused."""
-        any_equal = node.operator == "=" and node.quantifier in {"ANY", "SOME"}
-        if any_equal or (node.operator == "<>" and node.quantifier == "ALL"):
-            return self._in_query(s.InQuery(node.span, node.value, node.word, node.query, not any_equal))
-        self.refuse(f"{node.operator} {node.quantifier} (query) is not supported by this engine", node)
+        return self.coerce(value, kind), query, kind
 
     # -- helpers --------------------------------------------------------------------------------------------------
 

@@ -172,10 +172,8 @@ class _MergeAnalyzer:
         if clause.star is not None:
             return list(range(len(self.fields)))
         columns = clause.columns
-        count = len(columns) if columns else len(self.fields)
-        if count != len(clause.values):
-            self._miscounted(clause, count)
         if not columns:
+            self._check_count(clause, len(self.fields))
             return list(range(len(self.fields)))
         names = [field.name.lower() for field in self.fields if field.name is not None]
         indexes: list[int] = []
@@ -186,10 +184,13 @@ class _MergeAnalyzer:
                 said = f"Merge column name is specified more than once: {column.value}"
                 self.context.error("DUPLICATE_COLUMN_NAME", said, self.context.statement_span())
             indexes.append(names.index(column.value))
+        self._check_count(clause, len(columns))
         return indexes
 
-    def _miscounted(self, clause: st.MergeClause, count: int) -> None:
+    def _check_count(self, clause: st.MergeClause, count: int) -> None:
         values = len(clause.values)
+        if values == count:
+            return
         said = f"INSERT has {count} column{'s' * (count != 1)} but {values} value{'s' * (values != 1)}"
         hint = (
             "Every column needs one value."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
@@ -329,6 +330,7 @@ def _double(_kind: Type, value: str) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
+_LONG_RUN: Final = 10
 _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
     "boolean": lambda _k, v: v,
     "varchar": lambda _k, v: e.text_literal(v),
@@ -364,7 +366,30 @@ def _escaped_pattern(pattern: str, mark: str) -> str:
 
 
 def _logical(printer: _Printer, node: e.Apply) -> str:
-    return f"({f' {node.name.upper()} '.join(printer.all(node.arguments))})"
+    """AND and OR; a long run of equalities of one column is written as a list, which Spark looks up instead of walking it."""
+    texts: list[str] = []
+    for column, run in groupby(node.arguments, lambda term: _listed_column(node.name, term)):
+        terms = tuple(run)
+        if column is None or len(terms) < _LONG_RUN:
+            texts += printer.all(terms)
+            continue
+        values = ", ".join(printer.text(side) for term in terms for side in e.children(term) if side != column)
+        texts.append(f"({printer.text(column)} {'IN' if node.name == 'or' else 'NOT IN'} ({values}))")
+    return texts[0] if len(texts) == 1 else f"({f' {node.name.upper()} '.join(texts)})"
+
+
+def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
+    """The column of ``column = constant`` among terms of OR, of ``column <> constant`` among those of AND."""
+    if not (isinstance(term, e.Apply) and term.name == ("=" if logical == "or" else "<>")):
+        return None
+    left, right = term.arguments
+    if isinstance(right, e.Column):
+        left, right = right, left
+    # Numbers with a NaN and nested values are compared in ways of their own.
+    plain = not is_float(left.type) and left.type.base not in {"array", "map", "row"}
+    if isinstance(left, e.Column) and isinstance(right, e.Constant) and right.value is not None and plain:
+        return left
+    return None
 
 
 def _extreme(printer: _Printer, node: e.Apply) -> str:

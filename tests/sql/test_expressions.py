@@ -51,10 +51,10 @@ def test_types_are_those_that_trino_gives(value, kind):
 
 
 @pytest.mark.parametrize(
-    ("value", "spark"),
+    ("value", "written"),
     [
         ("i / 2", "CAST(`i` div 2 AS INT)"),
-        ("n + 1", "CAST((`n` + CAST(1 AS DECIMAL(10,0))) AS DECIMAL(13,2))"),
+        ("n + 1", "CAST(`n` + CAST(1 AS DECIMAL(10,0)) AS DECIMAL(13,2))"),
         ("i IS NOT DISTINCT FROM 3", "(`i` <=> 3)"),
         ("s LIKE 'a\\_%'", "(`s` LIKE 'a\\\\\\\\_%')"),
         ("s || 'x'", "concat(`s`, 'x')"),
@@ -62,8 +62,8 @@ def test_types_are_those_that_trino_gives(value, kind):
         ("TRY(i / 0)", "CAST(`i` div nullif(0, 0) AS INT)"),
     ],
 )
-def test_spark_text_keeps_the_meaning(value, spark):
-    assert _spark(value) == spark
+def test_spark_text_keeps_the_meaning(value, written):
+    assert _spark(value) == written
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,46 @@ def test_spark_text_keeps_the_meaning(value, spark):
         ("row_number()", "MISSING_OVER", 8, "Window function row_number requires an OVER clause"),
         ("sum(sum(i))", "NESTED_AGGREGATION", 12, "Cannot nest aggregations inside aggregation 'sum': [sum(i)]"),
         ("nope", "COLUMN_NOT_FOUND", 8, "Column 'nope' cannot be resolved"),
-        ("s < ALL (SELECT s FROM numbers)", "NOT_SUPPORTED", 10, "< ALL (query) is not supported by this engine"),
+        (
+            "i < ALL (SELECT s FROM numbers)",
+            "TYPE_MISMATCH",
+            10,
+            "Value expression and result of subquery must be of the same type: row(integer) vs row(s varchar)",
+        ),
+        ("x -> x", "TYPE_MISMATCH", 8, "Lambda expression should always be used inside a function"),
+        ("ROW(1, 2)[i]", "EXPRESSION_NOT_CONSTANT", 18, "Subscript expression on ROW requires a constant index"),
+        ("ROW(1, 2)[3000000000]", "TYPE_MISMATCH", 18, "Subscript expression on ROW requires integer index, found bigint"),
+        ("ROW(1, 2)[0]", "INVALID_FUNCTION_ARGUMENT", 18, "Invalid subscript index: 0. ROW indices start at 1"),
+        ("ROW(1, 2)[3]", "INVALID_FUNCTION_ARGUMENT", 18, "Subscript index out of bounds: 3, max value is 2"),
+        ("U&'\\zz'", "SYNTAX_ERROR", 8, "Invalid hexadecimal digit: z"),
+        ("U&'\\12'", "SYNTAX_ERROR", 8, "Incomplete escape sequence: 12"),
+        ("U&'\\+12'", "SYNTAX_ERROR", 8, "Incomplete escape sequence: 12"),
+        ("U&'\\+ffffff'", "SYNTAX_ERROR", 8, "Invalid escaped character: ffffff"),
+        (
+            "U&'\\d83d'",
+            "SYNTAX_ERROR",
+            8,
+            "Invalid escaped character: d83d. Escaped character is a surrogate. Use '\\+123456' instead.",
+        ),
     ],
 )
 def test_errors_have_the_words_and_the_place_of_trino(value, code, column, message):
     error = refusal(f"SELECT {value} FROM numbers")
     assert place(error) == (code, 1, column)
     assert error.message == message
+
+
+def test_a_long_run_of_equalities_of_a_column_is_looked_up_in_a_list():
+    values = ", ".join(map(str, range(10)))
+    terms = [f"i = {n}" for n in range(10)]
+    assert _spark(" OR ".join(terms)) == f"(`i` IN ({values}))"
+    assert (
+        _spark(" OR ".join(["s = 'a'", *terms, "i = 1 + 1"])) == f"((`s` = 'a') OR (`i` IN ({values})) OR {_spark('i = 1 + 1')})"
+    )
+    assert _spark(" AND ".join(f"{n} <> i" for n in range(10))) == f"(`i` NOT IN ({values}))"
+    assert " IN " not in _spark(" OR ".join(terms[:9]))
+    assert " IN " not in _spark(" OR ".join(f"d = {n}E0" for n in range(10)))
+    assert " IN " not in _spark(" OR ".join(f"i <> {n}" for n in range(10)))
 
 
 def test_an_unknown_function_comes_with_the_nearest_name():

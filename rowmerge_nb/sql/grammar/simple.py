@@ -21,6 +21,8 @@ LITERALS: Final = {
     Kind.DOUBLE: "double",
 }
 _LARGEST_BIGINT: Final = 2**63 - 1
+_LAST_CODE_POINT: Final = 0x10FFFF
+_SURROGATES: Final = range(0xD800, 0xE000)
 
 
 class SimpleReader(Reader):
@@ -66,12 +68,23 @@ class SimpleReader(Reader):
         def decoded(match: re.Match[str]) -> str:
             if match.group(1):
                 return escape
-            digits = match.group(2) or match.group(3)
-            if digits is None or int(digits, 16) > 0x10FFFF:
-                self.error(f"Invalid escape sequence: {match.group(0)}", token.span)
-            return chr(int(digits, 16))
+            long, short, other = match.group(2, 3, 4)
+            if other:
+                self.error(f"Invalid hexadecimal digit: {other}", token.span)
+            digits = long or short or ""
+            if len(digits) < (4 if long is None else 6):
+                self.error(f"Incomplete escape sequence: {digits}", token.span)
+            number = int(digits, 16)
+            if number > _LAST_CODE_POINT:
+                self.error(f"Invalid escaped character: {digits}", token.span)
+            if number in _SURROGATES:
+                said = f"Invalid escaped character: {digits}. Escaped character is a surrogate. Use '\\+123456' instead."
+                self.error(said, token.span)
+            return chr(number)
 
-        return re.sub(f"{mark}(?:({mark})|\\+([0-9A-Fa-f]{{6}})|([0-9A-Fa-f]{{4}})|)", decoded, token.string)
+        # Too few digits, or something else behind the mark, are taken as well: the error names them.
+        pattern = f"{mark}(?:({mark})|\\+([0-9A-Fa-f]{{0,6}})|([0-9A-Fa-f]{{1,4}})|(.?))"
+        return re.sub(pattern, decoded, token.string, flags=re.DOTALL)
 
     # -- types ----------------------------------------------------------------------------------------------------
 
