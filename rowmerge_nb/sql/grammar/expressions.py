@@ -106,7 +106,7 @@ class ExpressionReader(PrimaryReader):
             escape = self.value() if self.accept("ESCAPE") else None
             return s.Like(self.span_from(start), value, word, pattern, escape, negated)
         self.expect("(")
-        if self.query_follows():
+        if self.query_follows(opened=True):
             query = self.query()
             self.expect(")")
             return s.InQuery(self.span_from(start), value, word, query, negated)

@@ -62,8 +62,12 @@ class PrimaryReader(SimpleReader):
         if not self.undecided:
             self.restart()
 
-    def query_follows(self) -> bool:
-        """Do the next tokens, opening parentheses skipped, begin a query?"""
+    def query_follows(self, *, opened: bool = False) -> bool:
+        """Do the next tokens, opening parentheses skipped, begin a query?
+
+        Args:
+            opened: the parenthesis around the query has been read; ``((SELECT 1), 2)`` is a list then.
+        """
         count = 0
         while self.ahead(count).word == "(":
             count += 1
@@ -73,7 +77,7 @@ class PrimaryReader(SimpleReader):
         if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
             return False
         # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
-        inner = range(self.index + 1, self.index + count)
+        inner = range(self.index + (not opened), self.index + count)
         return all(self.tokens[min(self.closing(place) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for place in inner)
 
     # -- primaries ------------------------------------------------------------------------------------------------
