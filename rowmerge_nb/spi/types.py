@@ -187,6 +187,10 @@ def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
     return Type("row", tuple(kind for _, kind in pairs), tuple(name for name, _ in pairs))
 
 
+_TOKEN: Final = re.compile(r'"(?:[^"]|"")*"|\w+|[(),]')
+"""Quoted names, words and numbers, and what stands between them."""
+
+
 def parse_type(text: str) -> Type:
     """Read a type as Trino writes it.
 
@@ -197,9 +201,11 @@ def parse_type(text: str) -> Type:
     'map(varchar,array(decimal(12,2)))'
     >>> str(parse_type("TIMESTAMP(6) WITH TIME ZONE")), str(parse_type("decimal")), str(parse_type("timestamp"))
     ('timestamp(6) with time zone', 'decimal(38,0)', 'timestamp(3)')
+    >>> str(parse_type('row("a b" bigint, c varchar)'))
+    'row("a b" bigint, c varchar)'
     """
-    tokens = re.findall(r'"(?:[^"]|"")*"|\w+|[(),]', text)
-    if "".join(tokens).replace('"', "") != re.sub(r'[\s"]', "", text):
+    tokens = _TOKEN.findall(text)
+    if _TOKEN.sub("", text).strip():
         msg = f"{text!r} is not a type"
         raise ValueError(msg)
     kind, rest = _read_type(tokens, text)
