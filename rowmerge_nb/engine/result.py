@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.plan.explain import explain_text
 
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.verdicts import Verdicts
 
 __all__ = ["Result"]
+
+MOST_ROWS: Final = 60
+"""So many rows of a query or of RETURNING are shown."""
 
 
 class Result:
