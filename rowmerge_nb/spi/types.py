@@ -63,7 +63,8 @@ class Type:
 
     def __str__(self) -> str:
         if self.base == "row":
-            inner = (f"{name} {kind}" if name else str(kind) for name, kind in zip(self.fields, self.parameters, strict=True))
+            named = zip(self.fields, self.parameters, strict=True)
+            inner = (f"{_written(name)} {kind}" if name else str(kind) for name, kind in named)
             return f"row({', '.join(inner)})"
         if self.base == "timestamp with time zone" and self.parameters:
             return f"timestamp({self.parameters[0]}) with time zone"
@@ -247,6 +248,11 @@ def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list
             arguments[-1].append(word)
     msg = f"{text!r} is not a type: a parenthesis is not closed"
     raise ValueError(msg)
+
+
+def _written(name: str) -> str:
+    """Write the name of a row's field so that it can be read again."""
+    return name if re.fullmatch(r"\w+", name) else '"' + name.replace('"', '""') + '"'
 
 
 def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
