@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import MERGE_ROW
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, Trace
@@ -23,7 +24,7 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     if pages is None:
         return []
     # Channels are found by their place: a table's columns may have any name.
-    if trace.kind == "DELETE":
+    if trace.kind == "DELETE" or MERGE_ROW not in pages.before.schema.names:
         return _deleted_rows(pages, len(pages.after.schema) - 3 - (trace.era == "current"))
     row = pages.before.num_columns - 3
     fields = [pages.before.column(row).field(i).to_pylist() for i in range(pages.before.column(row).type.num_fields)]

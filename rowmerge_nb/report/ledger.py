@@ -210,7 +210,7 @@ def _remarks(trace: Trace, channels: Channels) -> tuple[str, ...]:
 
 def _channels(trace: Trace) -> Channels | None:
     processor = next((record for record in trace.plan if record.kind == "MergeProcessor"), None)
-    if trace.pages is not None and trace.kind != "DELETE":
+    if trace.pages is not None and trace.kind != "DELETE" and MERGE_ROW in trace.pages.before.schema.names:
         return _channels_of_pages(trace.pages, processor)
     return _channels_of_plan(trace, processor) if processor is not None else None
 
