@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import MERGE_ROW, OPERATION
+from rowmerge_nb.spi.page import MERGE_ROW
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, Trace
@@ -23,9 +23,10 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     pages = trace.pages
     if pages is None:
         return []
-    if MERGE_ROW not in pages.before.schema.names:
-        return _deleted_rows(pages)
-    row = pages.before.schema.get_field_index(MERGE_ROW)
+    # Channels are found by their place: a table's columns may have any name.
+    if trace.kind == "DELETE" or MERGE_ROW not in pages.before.schema.names:
+        return _deleted_rows(pages, len(pages.after.schema) - 3 - (trace.era == "current"))
+    row = pages.before.num_columns - 3
     fields = [pages.before.column(row).field(i).to_pylist() for i in range(pages.before.column(row).type.num_fields)]
     names = [pages.before.column(row).type.field(i).name for i in range(len(fields) - 3)]
     valid = pages.before.column(row).is_valid().to_pylist()
@@ -44,9 +45,9 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     return changes
 
 
-def _deleted_rows(pages: PageSample) -> list[dict[str, Any]]:
+def _deleted_rows(pages: PageSample, columns: int) -> list[dict[str, Any]]:
     """Give the entries of a DELETE statement, whose pages hold no more than what tells the rows."""
-    names = pages.after.schema.names[: pages.after.schema.get_field_index(OPERATION)]
+    names = pages.after.schema.names[:columns]
     witnesses = pages.witness.to_pylist() if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
     changes = []
     for witness in witnesses:

@@ -84,7 +84,9 @@ def _named(group: DuplicateGroup, count: int, rule: str) -> str:
         clauses = "though no clause fires for them"
     else:
         clauses = f"by clause {group.case_number}"
-    more = f" {count - 1} more target rows are affected." if count > 1 else ""
+    more = (
+        "" if count == 1 else " 1 more target row is affected." if count == 2 else f" {count - 1} more target rows are affected."
+    )
     return f"Target row ({target}) is matched by {where} {clauses}.{more}"
 
 

@@ -326,7 +326,9 @@ def _(node: TableWriter, context: Context) -> Any:
     rows = lower(node.source, context)
     if (estimated_rows(node.source) or SMALL_ROWS + 1) <= SMALL_ROWS:
         rows = rows.coalesce(1)
-    return rows.mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
+    # The pass takes columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
+    numbered = rows.toDF(*(f"c{place}" for place in range(len(node.columns))))
+    return numbered.mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
 
 
 def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.plan.explain import explain_text
 
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.verdicts import Verdicts
 
 __all__ = ["Result"]
+
+MOST_ROWS: Final = 60
+"""So many rows of a query or of RETURNING are shown."""
 
 
 class Result:
@@ -97,8 +99,7 @@ class Result:
         import pandas as pd
 
         if self.table is not None:
-            rows: pd.DataFrame = self.table.to_pandas(types_mapper=_exact(self.table, pd))
-            return rows
+            return _frame(self.table)
         return pd.DataFrame({"rows": [self.count]})
 
     def __str__(self) -> str:
@@ -108,11 +109,12 @@ class Result:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         if self.explained is not None:
-            return {"text/plain": self.explained, "text/html": f"<pre>{escape(self.explained)}</pre>"}
+            from rowmerge_nb.report.layout import preformatted
+
+            return {"text/plain": self.explained, "text/html": preformatted(self.explained)}
         rows: dict[str, str] = {}
         if self.table is not None:
-            frame = _sql_null(self.to_pandas())
-            rows = {"text/plain": frame.to_string(), "text/html": frame.to_html(max_rows=60)}
+            rows = _shown(self.table)
             if self.trace.returned is None:
                 return rows
         from rowmerge_nb.report.bundle import mime_bundle
@@ -121,6 +123,23 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result of {self.trace.kind}: {self.trace.state}, {self.count} rows>"
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    import pandas as pd
+
+    rows: pd.DataFrame = table.to_pandas(types_mapper=_exact(table, pd))
+    return rows
+
+
+def _shown(table: pa.Table) -> dict[str, str]:
+    """Show rows, of many the first ones, and say so: a report of 200 000 rows of RETURNING would be 20 MB of text."""
+    frame = _sql_null(_frame(table.slice(0, MOST_ROWS)))
+    text, html = frame.to_string(), frame.to_html()
+    if table.num_rows > MOST_ROWS:
+        rest = f"{table.num_rows:,} rows, the first {MOST_ROWS} shown"
+        text, html = f"{text}\n{rest}", f"{html}\n<p>{rest}</p>"
+    return {"text/plain": text, "text/html": html}
 
 
 def _sql_null(frame: pd.DataFrame) -> pd.DataFrame:

@@ -290,3 +290,9 @@ class Trace:
     returned: int | None = None
     verification: VerificationRecord | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Show the report in a notebook: of a trace that was saved, its fields would be a page of Python."""
+        from rowmerge_nb.report.bundle import mime_bundle
+
+        return mime_bundle(self)

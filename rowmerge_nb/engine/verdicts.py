@@ -183,8 +183,11 @@ ENGINES: Final = (
 
 
 def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
-    """Say for every engine whether the traced MERGE would run there, as far as duplicates go; None where that is not known."""
-    if trace.multiple_matches is None:
+    """Say for every engine whether the traced MERGE would run there, as far as duplicates go; None where that is not known.
+
+    An UPDATE or DELETE has no source rows, so there is nothing to judge.
+    """
+    if trace.kind != "MERGE" or trace.multiple_matches is None:
         return None
     clauses = MatchedClauses.of(trace.clauses)
     return tuple(_verdict(engine, trace.multiple_matches, clauses) for engine in ENGINES)

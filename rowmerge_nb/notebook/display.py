@@ -50,10 +50,12 @@ def show_all(bundles: Sequence[Bundle]) -> None:
 def text_bundle(text: str) -> Bundle:
     """Make a bundle of plain text.
 
-    >>> text_bundle("a < b")
-    {'text/plain': 'a < b', 'text/html': '<pre>a &lt; b</pre>'}
+    >>> sorted(text_bundle("a < b"))
+    ['text/html', 'text/plain']
     """
-    return {"text/plain": text, "text/html": f"<pre>{escape(text)}</pre>"}
+    from rowmerge_nb.report.layout import preformatted
+
+    return {"text/plain": text, "text/html": preformatted(text)}
 
 
 def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows: int, first_line: int) -> Bundle:
@@ -66,11 +68,11 @@ def result_bundle(result: Result, *, parts: str | None, timings: bool, max_rows:
         max_rows: how many rows of a query, or of RETURNING, are shown.
         first_line: the number of the cell's line on which the statement begins.
     """
+    if result.explained is not None:
+        return text_bundle(result.explained)
     rows = _rows_bundle(result.table, max_rows) if result.table is not None else None
     if rows is not None and result.trace.returned is None:
         return rows
-    if result.explained is not None:
-        return text_bundle(result.explained)
     from rowmerge_nb.report.bundle import mime_bundle
 
     return dict(mime_bundle(result.trace, show=parts, timings=timings, first_line=first_line, above=rows))

@@ -320,9 +320,10 @@ def _tables_bundle(engine: Engine) -> Bundle:
         return text_bundle(
             "There are no tables yet: CREATE TABLE in a %%merge cell makes one, Engine.register takes a DataFrame."
         )
-    return grid_bundle(
-        ["table", "store", "rows", "paradigm", "columns"], rows, f"{len(rows)} table{'' if len(rows) == 1 else 's'}"
-    )
+    views = sum(row[1] == "view" for row in rows)
+    counts = ((len(rows) - views, "table"), (views, "view"))
+    caption = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count)
+    return grid_bundle(["table", "store", "rows", "paradigm", "columns"], rows, caption)
 
 
 def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:

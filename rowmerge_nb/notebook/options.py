@@ -90,7 +90,7 @@ COMMANDS: Final[Mapping[str, str]] = {
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
 _STATEMENT: Final = re.compile(
-    r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table)\b"
+    r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table|truncate)\b"
 )
 
 
@@ -127,6 +127,9 @@ def parse_line(line: str) -> MagicUse:
     {'explain': 'svg', 'show': 'plan,pages'}
     >>> parse_line("--verify SELECT 1").values
     {'verify': 'duckdb'}
+    >>> parse_line("--verify oracle")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: --verify cannot be 'oracle'. There are: duckdb, postgresql
     >>> parse_line("--paradime x")
     Traceback (most recent call last):
     rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: There is no option --paradime. Did you mean --paradigm?
@@ -181,7 +184,9 @@ def _value(option: MagicOption, given: str | None, rest: str) -> tuple[str, str]
     if given is None:
         word, after = _next_word(rest)
         missing = not word or word.startswith("-") or after.startswith("<<")
-        if option.assumed is not None and (missing or word not in option.choices):
+        # A small word that is neither a value nor a statement is a value that does not exist.
+        follows = not word.islower() or not word.isalpha() or word in COMMANDS or _STATEMENT.match(word)
+        if option.assumed is not None and (missing or (word not in option.choices and follows)):
             return option.assumed, rest
         if missing:
             _refuse(f"--{option.name} needs a value", f"Write --{option.name} {option.values}")

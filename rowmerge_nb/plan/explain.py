@@ -267,7 +267,8 @@ def _details(node: PlanNode) -> tuple[str, ...]:
             f"Exchange by {node.keys[0].name}: {'yes' if node.exchange else 'no, every match of a target row is in one task'}",
         )
     if isinstance(node, MergeWriter) and node.fused:
-        return ("Runs in one pass with the MergeProcessor",)
+        below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
+        return (f"Runs in one pass with {below}",)
     return ()
 
 

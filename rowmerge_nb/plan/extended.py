@@ -9,11 +9,13 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT
 from rowmerge_nb.spi.types import BOOLEAN, row_of
 from rowmerge_nb.sql.expressions import Subquery, quote, walk
+from rowmerge_nb.sql.types import parts_of, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analysis import ClauseAnalysis, Field, Returning, TypedExpression
 
 __all__ = [
@@ -137,10 +139,12 @@ def _changed(returning: Returning, target: Sequence[Field]) -> Iterator[Assignme
     operation = _field(count + 1)
     for place, (old, new, current) in enumerate(zip(target, returning.new, returning.current, strict=True)):
         if new.symbol in read:
-            spark = f"CASE WHEN {operation} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE)}) THEN {_field(place)} END"
+            written = f"{int(Operation.INSERT)}, {int(Operation.UPDATE)}"
+            spark = f"CASE WHEN {operation} IN ({written}) THEN {_value(place, new.type)} END"
             yield Assignment(Symbol(new.symbol, new.type), spark, f"new {new.name}")
         if current.symbol in read:
-            spark = f"CASE WHEN {operation} = {int(Operation.DELETE)} THEN {quote(old.symbol)} ELSE {_field(place)} END"
+            value = _value(place, current.type)
+            spark = f"CASE WHEN {operation} = {int(Operation.DELETE)} THEN {quote(old.symbol)} ELSE {value} END"
             yield Assignment(Symbol(current.symbol, current.type), spark, f"new {current.name}, or old if deleted")
     if returning.action.symbol in read:
         words = " ".join(f"WHEN {int(o)} THEN '{o.name}'" for o in (Operation.INSERT, Operation.DELETE, Operation.UPDATE))
@@ -149,6 +153,12 @@ def _changed(returning: Returning, target: Sequence[Field]) -> Iterator[Assignme
     if returning.clause.symbol in read:
         symbol = Symbol(returning.clause.symbol, returning.clause.type)
         yield Assignment(symbol, f"{_field(count + 2)} + 1", f"{MERGE_ROW}.{CASE_NUMBER} + 1")
+
+
+def _value(place: int, kind: Type) -> str:
+    """A table column in the merge row; rows within it get the names of their fields back, which pages have by position."""
+    nested = any(part.base == "row" for part in parts_of(kind))
+    return f"CAST({_field(place)} AS {spark_type(kind)})" if nested else _field(place)
 
 
 def _field(place: int) -> str:

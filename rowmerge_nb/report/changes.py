@@ -10,7 +10,6 @@ from rowmerge_nb.report.ledger import row_limit, stored_channels
 from rowmerge_nb.report.phrases import number, plural, style_of
 from rowmerge_nb.report.values import Cell, cell, struct_rows
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import OPERATION
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, StoredSample, Trace
@@ -103,7 +102,8 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         columns = pages.channels.columns
         changes = _changes(sample, len(columns))
     else:
-        columns = stored_channels(sample.after.schema)[: sample.after.schema.get_field_index(OPERATION)]
+        # By position: a column of the table may be called ``operation``.
+        columns = stored_channels(sample.after.schema)[: len(sample.after.schema) - 3 - (trace.era == "current")]
         changes = _deletes(sample, len(columns))
     counts = operation_counts(trace)
     known = [counts.get(style) or 0 for style in "IUD"]

@@ -160,18 +160,17 @@ def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
     row_id, case = f"from {channels.row_id.number}", f"from {channels.case.number}"
     current = channels.after_case is not None
     if _splits(pages):
-        return [
+        updates = [
             Half("UPDATE, DELETE half", "D", old, "5" if current else "2", "0", row_id, "0"),
             Half("UPDATE, INSERT half", "I", new, "4" if current else "1", "0", "NULL", "1"),
-            Half("DELETE", "D", old, "2", "0", row_id, "0"),
-            Half("INSERT", "I", new, "1", "0", "NULL", "0"),
         ]
-    return [
-        Half("UPDATE", "U", new, "3", case, row_id, "0"),
+        others = [Half("DELETE", "D", old, "2", "0", row_id, "0"), Half("INSERT", "I", new, "1", "0", "NULL", "0")]
+    else:
+        updates = [Half("UPDATE", "U", new, "3", case, row_id, "0")]
         # A DELETE's merge row holds what is kept of it already.
-        Half("DELETE", "D", new, "2", case, row_id, "0"),
-        Half("INSERT", "I", new, "1", case, "NULL", "0"),
-    ]
+        others = [Half("DELETE", "D", new, "2", case, row_id, "0"), Half("INSERT", "I", new, "1", case, "NULL", "0")]
+    # An UPDATE statement does nothing else.
+    return updates if pages.updates_only else [*updates, *others]
 
 
 def _wires(pages: Pages, slots: list[Slot]) -> list[tuple[str, str, str]]:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import unicodedata
+from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-__all__ = ["columns_of", "pad", "width_of"]
+__all__ = ["columns_of", "pad", "preformatted", "width_of"]
+
+_FONT = "font-family:Menlo,Consolas,'Liberation Mono',monospace;white-space:pre;overflow-x:auto"
+
+
+def preformatted(text: str) -> str:
+    """Write text as HTML that keeps its columns; a page's own style may give `<pre>` another font, and break long lines.
+
+    >>> preformatted("a < b").endswith('">a &lt; b</pre>')
+    True
+    """
+    return f'<pre style="{_FONT}">{escape(text)}</pre>'
 
 
 def width_of(text: str) -> int:

@@ -148,6 +148,7 @@ class Pages:
         sample: which rows are shown, where not all are; otherwise ``""``.
         remarks: sentences about what is seen.
         row_word: what one line of the ledger is about.
+        updates_only: the statement is an UPDATE, which neither inserts nor deletes.
     """
 
     channels: Channels
@@ -159,6 +160,7 @@ class Pages:
     sample: str
     remarks: tuple[str, ...]
     row_word: str = "source row"
+    updates_only: bool = False
 
 
 def build_pages(trace: Trace) -> Pages | None:
@@ -170,7 +172,7 @@ def build_pages(trace: Trace) -> Pages | None:
     sample = trace.pages
     if sample is None:
         summary = "channels only: nothing ran" if trace.state in {"explained", "planned"} else "no rows were recorded"
-        return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks)
+        return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks, updates_only=trace.kind == "UPDATE")
     rows = _ledger(sample, channels)
     shown = _choose(rows, row_limit(len(channels.columns)))
     if any(row.style == "N" and row.present.text == "true" for row in shown):
@@ -180,7 +182,8 @@ def build_pages(trace: Trace) -> Pages | None:
         which = f"{number(len(shown))} of {plural(sample.total_before, 'row')}: the first ones of each clause that were recorded"
     summary = f"transform_page: {plural(sample.total_before, 'row')} in, {plural(sample.total_after, 'row')} out"
     word = "source row" if trace.kind == "MERGE" else "row"
-    return Pages(channels, trace.paradigm, shown, sample.total_before, sample.total_after, summary, which, remarks, word)
+    totals = sample.total_before, sample.total_after
+    return Pages(channels, trace.paradigm, shown, *totals, summary, which, remarks, word, trace.kind == "UPDATE")
 
 
 _PRESENT: Final = (
@@ -207,7 +210,7 @@ def _remarks(trace: Trace, channels: Channels) -> tuple[str, ...]:
 
 def _channels(trace: Trace) -> Channels | None:
     processor = next((record for record in trace.plan if record.kind == "MergeProcessor"), None)
-    if trace.pages is not None and MERGE_ROW in trace.pages.before.schema.names:
+    if trace.pages is not None and trace.kind != "DELETE" and MERGE_ROW in trace.pages.before.schema.names:
         return _channels_of_pages(trace.pages, processor)
     return _channels_of_plan(trace, processor) if processor is not None else None
 

@@ -63,7 +63,8 @@ class Type:
 
     def __str__(self) -> str:
         if self.base == "row":
-            inner = (f"{name} {kind}" if name else str(kind) for name, kind in zip(self.fields, self.parameters, strict=True))
+            named = zip(self.fields, self.parameters, strict=True)
+            inner = (f"{_written(name)} {kind}" if name else str(kind) for name, kind in named)
             return f"row({', '.join(inner)})"
         if self.base == "timestamp with time zone" and self.parameters:
             return f"timestamp({self.parameters[0]}) with time zone"
@@ -187,6 +188,10 @@ def row_of(fields: Iterable[tuple[str | None, Type]]) -> Type:
     return Type("row", tuple(kind for _, kind in pairs), tuple(name for name, _ in pairs))
 
 
+_TOKEN: Final = re.compile(r'"(?:[^"]|"")*"|\w+|[(),]')
+"""Quoted names, words and numbers, and what stands between them."""
+
+
 def parse_type(text: str) -> Type:
     """Read a type as Trino writes it.
 
@@ -197,9 +202,11 @@ def parse_type(text: str) -> Type:
     'map(varchar,array(decimal(12,2)))'
     >>> str(parse_type("TIMESTAMP(6) WITH TIME ZONE")), str(parse_type("decimal")), str(parse_type("timestamp"))
     ('timestamp(6) with time zone', 'decimal(38,0)', 'timestamp(3)')
+    >>> str(parse_type('row("a b" bigint, c varchar)'))
+    'row("a b" bigint, c varchar)'
     """
-    tokens = re.findall(r'"(?:[^"]|"")*"|\w+|[(),]', text)
-    if "".join(tokens).replace('"', "") != re.sub(r'[\s"]', "", text):
+    tokens = _TOKEN.findall(text)
+    if _TOKEN.sub("", text).strip():
         msg = f"{text!r} is not a type"
         raise ValueError(msg)
     kind, rest = _read_type(tokens, text)
@@ -241,6 +248,11 @@ def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list
             arguments[-1].append(word)
     msg = f"{text!r} is not a type: a parenthesis is not closed"
     raise ValueError(msg)
+
+
+def _written(name: str) -> str:
+    """Write the name of a row's field so that it can be read again."""
+    return name if re.fullmatch(r"\w+", name) else '"' + name.replace('"', '""') + '"'
 
 
 def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:

@@ -176,3 +176,26 @@ def test_without_the_option_the_statement_is_refused_with_the_option_in_the_hint
         made.run(UPSERT + "RETURNING t.id", dialect="trino")
     assert caught.value.code == "SYNTAX_ERROR"
     assert 'dialect="extended"' in str(caught.value.hint)
+
+
+def test_rows_within_rows_keep_the_names_of_their_fields(spark: Any) -> None:
+    made = Engine(spark=spark, dialect="extended")
+    made.run("CREATE TABLE r (k INTEGER, v ROW(x INTEGER, y VARCHAR))")
+    made.run("INSERT INTO r VALUES (1, ROW(1, 'a')), (2, ROW(2, 'b'))")
+    result = made.run(
+        "MERGE INTO r t USING (VALUES 1) s (k) ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = ROW(7, 'z') "
+        "WHEN NOT MATCHED BY SOURCE THEN DELETE RETURNING t.v, new.v.y AS y"
+    )
+    assert sorted(result.table.to_pylist(), key=repr) == [
+        {"v": {"x": 2, "y": "b"}, "y": None},
+        {"v": {"x": 7, "y": "z"}, "y": "z"},
+    ]
+
+
+def test_of_many_rows_the_first_are_shown(spark: Any) -> None:
+    made = Engine(spark=spark, dialect="extended")
+    made.register("many", pa.table({"id": list(range(500))}))
+    result = made.run("MERGE INTO many t USING many s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id RETURNING t.id")
+    assert result.table.num_rows == 500
+    assert "500 rows, the first 60 shown" in str(result)
+    assert "\n60  60" not in str(result)

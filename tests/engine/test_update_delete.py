@@ -152,3 +152,28 @@ def test_of_a_large_table_a_delete_reads_only_what_it_needs(spark: Any) -> None:
     assert sum(engine.table("big").column("a").to_pylist()) == int(
         np.where(numbers % 5 == 1, -numbers, numbers)[numbers % 5 != 0].sum()
     )
+
+
+@pytest.mark.parametrize("era", ["documents", "current"])
+def test_a_tables_columns_may_have_the_names_of_channels(spark: Any, era: str) -> None:
+    engine = Engine(spark=spark)
+    engine.register("named", pa.table({"operation": [1, 2], "merge_row": [5, 6], "row_id": [7, 8]}))
+    result = engine.run("DELETE FROM named WHERE operation = 2", era=era)
+    changed = result.diff().to_dict("records")
+    assert [(row["old.operation"], row["old.merge_row"], row["old.row_id"]) for row in changed] == [(2, 6, 8)]
+    assert "Changed rows: 1 changed, 1 untouched" in str(result)
+
+
+def test_names_of_columns_may_hold_points_and_quotes(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.run("""CREATE TABLE odd (k INTEGER, "x`.y" ROW(a INTEGER, "b.c" VARCHAR), "a.b" INTEGER)""")
+    engine.run("INSERT INTO odd VALUES (1, ROW(1, 'q'), 2), (2, NULL, 3), (3, NULL, 4)")
+    assert engine.run("""UPDATE odd SET "a.b" = "a.b" + 1, "x`.y" = ROW(k, 'u') WHERE "a.b" > 2""").count == 2
+    assert engine.run("""DELETE FROM odd WHERE "x`.y"."b.c" = 'u' AND "a.b" = 5""").count == 1
+    assert rows(engine, "odd") == [(1, {"a": 1, "b.c": "q"}, 2), (2, {"a": 2, "b.c": "u"}, 4)]
+
+
+def test_verdicts_are_not_given_about_statements_without_a_source(engine: Engine) -> None:
+    result = engine.run("UPDATE t SET v = 1")
+    with pytest.raises(RowMergeError, match="no joined rows to judge: this UPDATE is finished"):
+        result.verdicts()

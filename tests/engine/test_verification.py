@@ -137,3 +137,10 @@ def test_translation_keeps_trinos_meaning() -> None:
         translate("UPDATE t SET d = greatest(d, 1)", "postgresql")
     with pytest.raises(UntranslatableError, match="array"):
         column_type(parse_type("array(integer)"), "duckdb")
+
+
+def test_what_returning_gives_is_not_asked_of_the_other_engine(engine: Engine) -> None:
+    sql = f"{MERGE} RETURNING merge_action(), old.v"
+    result = engine.run(sql, namespace={"news": NEWS}, verify="duckdb", dialect="extended")
+    assert result.verification is not None
+    assert result.verification.state == "agrees"

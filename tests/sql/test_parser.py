@@ -168,11 +168,11 @@ def test_statements_of_trino_that_are_not_for_this_engine_are_named():
         (MERGE + "WHEN NOT MATCHED THEN INSERT (t.a) VALUES (1)", "Write the column without the table's name."),
         (
             MERGE + "WHEN MATCHED THEN INSERT VALUES (1)",
-            "WHEN MATCHED takes UPDATE or DELETE; INSERT belongs under WHEN NOT MATCHED.",
+            "Only a WHEN NOT MATCHED clause can INSERT; one about rows of the target takes UPDATE or DELETE.",
         ),
         (
             MERGE + "WHEN NOT MATCHED THEN UPDATE SET a = 1",
-            "WHEN NOT MATCHED takes INSERT only; UPDATE belongs under WHEN MATCHED.",
+            "WHEN NOT MATCHED has no row of the target to change; UPDATE belongs under WHEN MATCHED.",
         ),
     ],
 )

@@ -40,9 +40,9 @@ _REFUSED = {
     ("UPDATE", "SELECT"): "Trino refuses WITH before UPDATE; write the WITH inside a subquery.",
     ("DELETE", "SELECT"): "Trino refuses WITH before DELETE; write the WITH inside a subquery.",
     ("INSERT", "SELECT"): "Trino refuses WITH before INSERT; write it after INSERT INTO table.",
-    ("INSERT", "UPDATE"): "WHEN MATCHED takes UPDATE or DELETE; INSERT belongs under WHEN NOT MATCHED.",
-    ("UPDATE", "INSERT"): "WHEN NOT MATCHED takes INSERT only; UPDATE belongs under WHEN MATCHED.",
-    ("DELETE", "INSERT"): "WHEN NOT MATCHED takes INSERT only; DELETE belongs under WHEN MATCHED.",
+    ("INSERT", "UPDATE"): "Only a WHEN NOT MATCHED clause can INSERT; one about rows of the target takes UPDATE or DELETE.",
+    ("UPDATE", "INSERT"): "WHEN NOT MATCHED has no row of the target to change; UPDATE belongs under WHEN MATCHED.",
+    ("DELETE", "INSERT"): "WHEN NOT MATCHED has no row of the target to change; DELETE belongs under WHEN MATCHED.",
 }
 """(offending word, one of the expected ones): what to say about forms that are refused in every dialect."""
 
