@@ -226,9 +226,11 @@ def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Chan
     if processor is not None and len(processor.layout) >= len(columns):
         types = [kind for _, kind in processor.layout[: len(columns)]]
     names = [column.name for column in columns]
-    redistribution = [before.field(i).name for i in range(max(place - 1, 0))]
     number_channel = len(after) > len(columns) + _MERGE_ROW_EXTRAS
-    return _numbered(names, types, redistribution, place > 0, str(from_arrow(row_id.type)), number_channel)
+    # Today's Trino has no channel ``hash``.
+    hashed = place > 0 and not number_channel
+    redistribution = [before.field(i).name for i in range(place - hashed)]
+    return _numbered(names, types, redistribution, hashed, str(from_arrow(row_id.type)), number_channel)
 
 
 def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
@@ -237,7 +239,7 @@ def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
     redistribution = [name for name in (processor.attributes.get("redistribution") or "").split(", ") if name]
     row_id = processor.layout[-2][1]
     names, types = [name for name, _ in columns], [kind for _, kind in columns]
-    return _numbered(names, types, redistribution, bool(redistribution), row_id, trace.era == "current")
+    return _numbered(names, types, redistribution, bool(redistribution) and trace.era != "current", row_id, trace.era == "current")
 
 
 def _numbered(
@@ -316,7 +318,7 @@ def _ledger_row(
     return LedgerRow(
         source="" if witness[0] is None else str(witness[0]),
         name=None if witness[1] is None else cell(witness[1], 24),
-        redistribution=tuple(cell(value) for value in row[: max(place - 1, 0)]),
+        redistribution=tuple(cell(value) for value in row[: len(channels.redistribution)]),
         hash=tail(row[place - 1]) if channels.hash else None,
         row_id=cell(row_id),
         fields=tuple(cell(value) for value in values[:-_MERGE_ROW_EXTRAS]),
