@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "BUCKET_LIMIT",
     "DEFAULT_PARTITION",
+    "STATEMENT_LIMIT",
     "VERSION_FILE",
     "AcidDirectory",
     "bucket_file",
