@@ -205,13 +205,14 @@ class HiveAcidConnector(Connector):
     def orphans(self) -> list[Path]:
         """List directories that no reader will ever see: of aborted transactions, and of attempts whose statement has ended.
 
-        What open transactions are writing is not among them; `abort_transaction` ends one whose process has died.
+        What open transactions are writing is not among them; `abort_transaction` ends one whose process has died. Folders of no table are
+        listed only while nobody writes, since one of them may be a table in the making.
         """
         running = {transaction.number for transaction in self.metastore.open_transactions()}
         found = [path for table in self._managed_and_registered() for path in orphans_of(table, self.metastore.snapshot(table), running)]
         known = {Path(table.location) for table in self._managed_and_registered()}
         known |= {folder for transaction in self._transactions.values() for folder in transaction.folders}
-        schemas = [self.warehouse, *self.warehouse.glob("*.db")]
+        schemas = [] if running else [self.warehouse, *self.warehouse.glob("*.db")]
         for folder in (entry for schema in schemas if schema.is_dir() for entry in schema.iterdir()):
             if folder.is_dir() and folder not in known and (folder.parent != self.warehouse or folder.suffix != ".db"):
                 found.append(folder)

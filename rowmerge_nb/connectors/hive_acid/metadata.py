@@ -116,6 +116,9 @@ class HiveAcidMetadata(ConnectorMetadata):
             raise ConnectorError(
                 msg, code="HIVE_PATH_ALREADY_EXISTS", hint="Move it away, or make a table of it with register_table."
             ) from None
+        except OSError as error:
+            msg = f"Directory '{location}' for table '{name}' cannot be made: {error}"
+            raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint="See that the warehouse can be written to.") from error
         self._transaction.folders.append(location)
         self._transaction.changes.tables.append(table)
         partitions = () if table.partitioned_by else ("",)

@@ -77,15 +77,14 @@ class HivePageSink(ConnectorPageSink):
     Args:
         table: the table.
         write: the transaction's write id and folder.
-        writer: which of the statement's writers this is. Rows of tables without buckets and partitions come to several writers, whose
-            files must not share row ids: each has a statement number of its own.
+        statement: the number that tells row ids of writers apart which write into one bucket of one partition.
     """
 
-    def __init__(self, table: HiveTable, write: HiveWrite, writer: int) -> None:
+    def __init__(self, table: HiveTable, write: HiveWrite, statement: int) -> None:
         self._table = table
         self._write_id = write.write_id
         self._folder = f"{write.prefix}_{uuid.uuid4().hex[:12]}"
-        self._statement = 0 if table.partitioned_by or table.bucket_count is not None else writer % STATEMENT_LIMIT
+        self._statement = statement % STATEMENT_LIMIT
         self._writers: dict[tuple[str, int], AcidFileWriter] = {}
 
     @property
@@ -137,13 +136,14 @@ class HiveMergeSink(ConnectorMergeSink):
     Args:
         table: the table.
         write: the transaction's write id and folder.
-        writer: which of the statement's writers this is.
+        writer: which of the statement's writers this is. Where a layout brings all rows of a place to one writer, it does not matter.
     """
 
     def __init__(self, table: HiveTable, write: HiveWrite, writer: int) -> None:
         self._table = table
         self._write_id = write.write_id
-        self._inserts = HivePageSink(table, write, writer)
+        placed = bool(table.partitioned_by) or table.bucket_count is not None
+        self._inserts = HivePageSink(table, write, 0 if placed else writer)
         self._deletes: dict[tuple[str, int], list[RowKeys]] = defaultdict(list)
 
     def store_merged_rows(self, page: Page) -> None:
