@@ -17,7 +17,14 @@ from rowmerge_nb.spi.types import Type, parse_type
 VECTORS = json.loads((Path(__file__).parent / "hive_acid_samples" / "tables.json").read_text())["bucket_vectors_1024"]
 REFUSED = [kind for kind, by_version in VECTORS.items() if isinstance(by_version["1"], str)]
 KNOWN = [(kind, version) for kind in VECTORS if kind not in REFUSED for version in (1, 2)]
-OTHERS: dict[str, Any] = {"null": None, "true": True, "false": False, "array[1,2]": [1, 2], "array[]": [], "map(array['k'],array[1])": [("k", 1)]}
+OTHERS: dict[str, Any] = {
+    "null": None,
+    "true": True,
+    "false": False,
+    "array[1,2]": [1, 2],
+    "array[]": [],
+    "map(array['k'],array[1])": [("k", 1)],
+}
 
 
 def types_of(text: str) -> list[Type]:

@@ -98,7 +98,9 @@ def test_writers_that_took_the_same_number_get_different_ones_at_the_end(tmp_pat
 
 
 def test_null_and_odd_partition_values_come_back(tmp_path: Path) -> None:
-    store = make_table(tmp_path, (("id", "bigint"), ("p", "varchar"), ("d", "date"), ("n", "decimal(5,2)")), partitioned_by=("p", "d", "n"))
+    store = make_table(
+        tmp_path, (("id", "bigint"), ("p", "varchar"), ("d", "date"), ("n", "decimal(5,2)")), partitioned_by=("p", "d", "n")
+    )
     import datetime as dt
     from decimal import Decimal
 
@@ -194,8 +196,13 @@ def test_a_driver_that_dies_between_staging_and_commit_leaves_the_old_content_an
     assert caught.value.code == "TRANSACTION_CONFLICT"
 
 
-@pytest.mark.parametrize(("properties", "other", "conflict"), [({}, B, True), ({"partitioned_by": ("p",)}, C, False), ({"partitioned_by": ("p",)}, B, True)])
-def test_the_first_of_two_merges_of_one_place_wins(tmp_path: Path, properties: dict[str, Any], other: Any, conflict: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(
+    ("properties", "other", "conflict"),
+    [({}, B, True), ({"partitioned_by": ("p",)}, C, False), ({"partitioned_by": ("p",)}, B, True)],
+)
+def test_the_first_of_two_merges_of_one_place_wins(
+    tmp_path: Path, properties: dict[str, Any], other: Any, conflict: bool
+) -> None:
     store = make_table(tmp_path, **properties)
     second_store = HiveAcidConnector(tmp_path)
     merge(store, inserted(A, B, C))

@@ -111,7 +111,8 @@ def _hash(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
 
 def _hash_number(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
     if kind.base == "boolean":
-        return pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).view(np.uint32)
+        truths: npt.NDArray[np.uint32] = pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).view(np.uint32)
+        return truths
     if kind.base in {"real", "double"}:
         floats = pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False)
         # Java has one bit pattern for NaN.

@@ -86,9 +86,7 @@ class HiveAcidConnector(Connector):
         transaction = self._transactions[number]
         trash: list[Path] = []
         if transaction.number is not None or transaction.changes:
-            self.metastore.commit(
-                transaction.number, transaction.changes, lambda: trash.extend(_put_aside(transaction.removed))
-            )
+            self.metastore.commit(transaction.number, transaction.changes, lambda: trash.extend(_put_aside(transaction.removed)))
         with self._lock:
             del self._transactions[number]
         # What the commit has left over is nobody's; whatever stays is listed by `orphans`.
@@ -209,13 +207,16 @@ class HiveAcidConnector(Connector):
         listed only while nobody writes, since one of them may be a table in the making.
         """
         running = {transaction.number for transaction in self.metastore.open_transactions()}
-        found = [path for table in self._managed_and_registered() for path in orphans_of(table, self.metastore.snapshot(table), running)]
+        found = [
+            path
+            for table in self._managed_and_registered()
+            for path in orphans_of(table, self.metastore.snapshot(table), running)
+        ]
         known = {Path(table.location) for table in self._managed_and_registered()}
         known |= {folder for transaction in self._transactions.values() for folder in transaction.folders}
         schemas = [] if running else [self.warehouse, *self.warehouse.glob("*.db")]
-        for folder in (entry for schema in schemas if schema.is_dir() for entry in schema.iterdir()):
-            if folder.is_dir() and folder not in known and (folder.parent != self.warehouse or folder.suffix != ".db"):
-                found.append(folder)
+        beside = [entry for schema in schemas if schema.is_dir() for entry in schema.iterdir() if entry.is_dir()]
+        found += [path for path in beside if path not in known and path not in schemas]
         return sorted(found)
 
     def remove_orphans(self) -> list[Path]:

@@ -125,9 +125,7 @@ class EmbeddedMetastore(Metastore):
             # One statement of reading is one snapshot of SQLite; several need a transaction to be one.
             connection.execute("BEGIN")
             (sequence,) = connection.execute("SELECT sequence FROM commits").fetchone()
-            high = connection.execute(
-                "SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)
-            ).fetchone()
+            high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)).fetchone()
             hidden = connection.execute(
                 "SELECT h.write_id, t.state FROM hidden_write_ids h JOIN transactions t USING (number) WHERE h.table_id = ?",
                 (table.id,),
@@ -188,7 +186,7 @@ class EmbeddedMetastore(Metastore):
             for table_id in changes.dropped:
                 _require_table(connection, table_id)
                 for place in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
-                    connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table_id,))  # noqa: S608 - names of our own
+                    connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table_id,))
                 connection.execute("DELETE FROM tables WHERE id = ?", (table_id,))
             for table in changes.tables:
                 _insert_table(connection, table)
@@ -211,7 +209,8 @@ class EmbeddedMetastore(Metastore):
         with self._writing() as connection:
             connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,))
             connection.execute(
-                "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)", (transaction,)
+                "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)",
+                (transaction,),
             )
 
     def adopt_write_ids(self, table: HiveTable, write_ids: ValidWriteIds) -> None:

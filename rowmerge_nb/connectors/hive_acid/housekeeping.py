@@ -71,7 +71,11 @@ def orphans_of(table: HiveTable, snapshot: Snapshot, running: Collection[int]) -
         if attempt is not None and int(attempt[1]) not in running:
             yield entry
     known = {root / name for name in snapshot.partitions}
-    folders = known | {path for path in root.glob("/".join("*" * len(table.partitioned_by))) if path.is_dir()} if table.partitioned_by else known
+    folders = (
+        known | {path for path in root.glob("/".join("*" * len(table.partitioned_by))) if path.is_dir()}
+        if table.partitioned_by
+        else known
+    )
     for folder in folders:
         for entry in folder.iterdir() if folder.is_dir() else ():
             directory = parse_directory(entry.name)

@@ -106,9 +106,7 @@ class HiveAcidMetadata(ConnectorMetadata):
         """Make a table, visible with the commit."""
         name = metadata.name
         location = location_of(self._warehouse, name)
-        table = defined_table(
-            uuid.uuid4().hex, name, metadata.columns, metadata.properties, str(location), managed=True
-        )
+        table = defined_table(uuid.uuid4().hex, name, metadata.columns, metadata.properties, str(location), managed=True)
         try:
             location.mkdir(parents=True)
         except FileExistsError:
@@ -239,7 +237,8 @@ class HiveAcidMetadata(ConnectorMetadata):
         if transaction.number is None:
             transaction.number = self._metastore.open_transaction(session.user, session.query_id)
         write = HiveWrite(
-            self._metastore.allocate_write_id(transaction.number, handle.table.id), f"_tmp_{session.query_id}_{transaction.number}"
+            self._metastore.allocate_write_id(transaction.number, handle.table.id),
+            f"_tmp_{session.query_id}_{transaction.number}",
         )
         transaction.written.append((Path(handle.table.location), write.prefix))
         return write

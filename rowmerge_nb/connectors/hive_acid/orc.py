@@ -63,9 +63,7 @@ def row_count(path: Path) -> int:
 class RowKeys:
     """What identifies the rows of a page: original write id, bucket number (codec version 1) and row number."""
 
-    def __init__(
-        self, write_ids: npt.NDArray[np.int64], buckets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
-    ) -> None:
+    def __init__(self, write_ids: npt.NDArray[np.int64], buckets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
         self.write_ids = write_ids
         self.buckets = buckets
         self.numbers = numbers
@@ -163,7 +161,7 @@ def read_rows(
             yield page.num_rows, found, _arrays(path, page, columns, fields, original is not None)
 
 
-def _wanted(columns: Sequence[tuple[int, ColumnMetadata]], fields: Sequence[pa.Field], flat: bool, keys: bool) -> list[str]:  # noqa: FBT001 - two facts of one file
+def _wanted(columns: Sequence[tuple[int, ColumnMetadata]], fields: Sequence[pa.Field], flat: bool, keys: bool) -> list[str]:
     prefix = "" if flat else "row."
     names = [prefix + fields[place].name for place, _ in columns if place < len(fields)]
     if any("." in name.removeprefix(prefix) for name in names):
@@ -175,7 +173,11 @@ def _wanted(columns: Sequence[tuple[int, ColumnMetadata]], fields: Sequence[pa.F
 
 
 def _arrays(
-    path: Path, page: Page, columns: Sequence[tuple[int, ColumnMetadata]], fields: Sequence[pa.Field], flat: bool  # noqa: FBT001
+    path: Path,
+    page: Page,
+    columns: Sequence[tuple[int, ColumnMetadata]],
+    fields: Sequence[pa.Field],
+    flat: bool,
 ) -> list[pa.Array]:
     present: dict[str, pa.Array] = {}
     if flat:
@@ -249,7 +251,14 @@ class AcidFileWriter:
         rows = pa.StructArray.from_arrays([column.combine_chunks() for column in table.columns], names=table.column_names)
         numbers = np.arange(self.rows, self.rows + table.num_rows)
         self._writer.write(
-            _events(_INSERT, _constant(self._write_id, table.num_rows), np.full(table.num_rows, self._number), numbers, self._write_id, rows)
+            _events(
+                _INSERT,
+                _constant(self._write_id, table.num_rows),
+                np.full(table.num_rows, self._number),
+                numbers,
+                self._write_id,
+                rows,
+            )
         )
         self.rows += table.num_rows
         self._waiting.clear()
@@ -265,9 +274,7 @@ def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int, 
     kind = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
     writer = _new_writer(path)
     writer.write(
-        _events(
-            _DELETE, keys.write_ids[order], keys.buckets[order], keys.numbers[order], write_id, pa.nulls(order.size, kind)
-        )
+        _events(_DELETE, keys.write_ids[order], keys.buckets[order], keys.numbers[order], write_id, pa.nulls(order.size, kind))
     )
     writer.close()
     write_ids, buckets, numbers = keys.write_ids[order], keys.buckets[order], keys.numbers[order]

@@ -84,7 +84,9 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
             if bucket_of_original(entry.name) is None:
                 msg = f"Cannot get the bucket number out of the name of file '{entry}'"
                 raise ConnectorError(
-                    msg, code="HIVE_INVALID_BUCKET_FILES", hint="Files of a table are named 000000_0 or bucket_00000; move others away."
+                    msg,
+                    code="HIVE_INVALID_BUCKET_FILES",
+                    hint="Files of a table are named 000000_0 or bucket_00000; move others away.",
                 )
             originals.append(entry)
     base = _base(folder, [d for d in directories if d.kind == "base"], valid)

@@ -48,7 +48,9 @@ def check_column_type(name: str, kind: Type) -> None:
         return
     msg = f"Unsupported Hive type: {kind} (column '{name}')"
     raise AnalysisError(
-        msg, code="NOT_SUPPORTED", hint="CAST it to a type of Hive: numbers, varchar, char, varbinary, date, timestamp(6) at most."
+        msg,
+        code="NOT_SUPPORTED",
+        hint="CAST it to a type of Hive: numbers, varchar, char, varbinary, date, timestamp(6) at most.",
     )
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.handles import HiveInsertTableHandle, HiveMergeTableHandle, hive_table
@@ -265,7 +264,9 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
         if not source.is_file():
             msg = f"File '{source}', which a task has written for table '{table.name}', is gone"
             raise ConnectorError(
-                msg, code="HIVE_FILE_NOT_FOUND", hint="Workers and notebook must see the same warehouse directory; then run it again."
+                msg,
+                code="HIVE_FILE_NOT_FOUND",
+                hint="Workers and notebook must see the same warehouse directory; then run it again.",
             )
         if file.kind == "delta" and statement != file.statement:
             source = _renumbered(source, table, write_id, file.bucket, statement)
