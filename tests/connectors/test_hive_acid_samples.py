@@ -83,3 +83,17 @@ def test_every_column_alone_has_the_values_it_has_among_all(tmp_path: Path, samp
     rows = [row for _, row in read(connector)]
     for place, (name, _) in enumerate(expected["columns"]):
         assert [row for _, row in read(connector, [name])] == [(row[place],) for row in rows]
+
+
+def test_write_ids_that_another_metastore_had_open_are_gone_with_the_table(tmp_path: Path) -> None:
+    connector, _ = registered(tmp_path, "aborted")
+    (foreign,) = connector.open_transactions()
+    assert (foreign.process, foreign.user) == ("elsewhere", "another metastore")
+    transaction = connector.begin_transaction()
+    metadata = connector.get_metadata(transaction)
+    handle = metadata.get_table_handle(SESSION, SchemaTableName("default", "t"))
+    assert handle is not None
+    metadata.drop_table(SESSION, handle)
+    connector.commit(transaction)
+    assert connector.open_transactions() == []
+    assert (tmp_path / "table").is_dir()

@@ -186,10 +186,9 @@ class HiveAcidConnector(Connector):
         else:
             hidden = (frozenset(write_ids.get(state) or ()) for state in ("open", "aborted"))
             valid = ValidWriteIds(int(write_ids["highWatermark"]), *hidden)
-        changes = Changes(tables=[table])
+        changes = Changes(tables=[table], adopted={table.id: valid})
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
-        self.metastore.adopt_write_ids(table, valid)
         self.metastore.commit(None, changes)
 
     def open_transactions(self) -> list[OpenTransaction]:

@@ -28,6 +28,7 @@ __all__ = ["EmbeddedMetastore"]
 
 _FORMAT: Final = 1
 _PATIENCE_SECONDS: Final = 60
+_ELSEWHERE: Final = "elsewhere"
 _AGAIN: Final = "Run the statement again."
 
 _TABLES: Final = """
@@ -188,8 +189,16 @@ class EmbeddedMetastore(Metastore):
                 for place in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
                     connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table_id,))
                 connection.execute("DELETE FROM tables WHERE id = ?", (table_id,))
+            # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
+            connection.execute(
+                "DELETE FROM transactions WHERE (state = 'aborted' OR process = ?)"
+                " AND number NOT IN (SELECT number FROM hidden_write_ids)",
+                (_ELSEWHERE,),
+            )
             for table in changes.tables:
                 _insert_table(connection, table)
+                if table.id in changes.adopted:
+                    _adopt_write_ids(connection, table, changes.adopted[table.id])
             for table_id in changes.sequences:
                 _require_table(connection, table_id)
             (sequence,) = connection.execute("UPDATE commits SET sequence = sequence + 1 RETURNING sequence").fetchone()
@@ -212,16 +221,6 @@ class EmbeddedMetastore(Metastore):
                 "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)",
                 (transaction,),
             )
-
-    def adopt_write_ids(self, table: HiveTable, write_ids: ValidWriteIds) -> None:
-        """Take over the write ids of a table."""
-        with self._writing() as connection:
-            connection.execute("INSERT OR REPLACE INTO write_id_counters VALUES (?, ?)", (table.id, write_ids.high_watermark))
-            for state, numbers in (("open", write_ids.open), ("aborted", write_ids.aborted)):
-                if numbers:
-                    owner = _new_transaction(connection, state, "another metastore", f"registration of {table.name}", "elsewhere")
-                    rows = [(table.id, number, owner) for number in sorted(numbers)]
-                    connection.executemany("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", rows)
 
     # -- the file -------------------------------------------------------------------------------------------------
 
@@ -301,6 +300,15 @@ def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
         for i, c in enumerate(table.columns)
     ]
     connection.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids: ValidWriteIds) -> None:
+    connection.execute("INSERT INTO write_id_counters VALUES (?, ?)", (table.id, write_ids.high_watermark))
+    for state, numbers in (("open", write_ids.open), ("aborted", write_ids.aborted)):
+        if numbers:
+            owner = _new_transaction(connection, state, "another metastore", f"registration of {table.name}", _ELSEWHERE)
+            rows = [(table.id, number, owner) for number in sorted(numbers)]
+            connection.executemany("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", rows)
 
 
 def _update_places(connection: sqlite3.Connection, table_id: str, places: set[str], read: int, sequence: int) -> None:

@@ -96,6 +96,7 @@ class Changes:
 
     Args:
         tables: tables to make.
+        adopted: per table id, the write ids that another metastore has kept for a table that is made.
         dropped: ids of tables to drop.
         schemas: schemas to make (True) or to drop (False).
         partitions: per table id, names of partitions that have got rows.
@@ -104,6 +105,7 @@ class Changes:
     """
 
     tables: list[HiveTable] = field(default_factory=list)
+    adopted: dict[str, ValidWriteIds] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     schemas: dict[str, bool] = field(default_factory=dict)
     partitions: dict[str, set[str]] = field(default_factory=dict)
@@ -188,10 +190,6 @@ class Metastore(ABC):
     @abstractmethod
     def open_transactions(self) -> Sequence[OpenTransaction]:
         """Give the transactions that are open, oldest first."""
-
-    @abstractmethod
-    def adopt_write_ids(self, table: HiveTable, write_ids: ValidWriteIds) -> None:
-        """Take over the write ids of a table that another metastore has kept."""
 
 
 def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
