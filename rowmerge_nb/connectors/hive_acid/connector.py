@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
+from rowmerge_nb.connectors.hive_acid.compaction import compact, obsolete
 from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table
 from rowmerge_nb.connectors.hive_acid.embedded import EmbeddedMetastore
 from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
@@ -190,6 +191,57 @@ class HiveAcidConnector(Connector):
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
         self.metastore.commit(None, changes)
+
+    def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
+        """Compact a table: join its deltas (minor), or make bases of what is left of its rows (major).
+
+        Statements that run meanwhile are not disturbed, and the rows keep their ids. The old directories stay; `remove_obsolete` removes
+        them when nobody reads them any more.
+
+        Args:
+            schema: the table's schema.
+            name: the table's name.
+            major: make bases.
+
+        Returns:
+            The directories that were made.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND, or NOT_SUPPORTED for a table that is not transactional.
+        """
+        table = self._table(schema, name)
+        number = self.metastore.open_transaction("compactor", f"compaction of {table.name}")
+        folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
+        try:
+            made = compact(table, self.metastore.snapshot(table), number, folder, major=major)
+        except BaseException:
+            self.metastore.abort(number)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self.metastore.commit(number, Changes())
+        return made
+
+    def remove_obsolete(self, schema: str, name: str) -> list[Path]:
+        """Remove what compactions have made superfluous, and give it; to be called when no statement reads the table."""
+        table = self._table(schema, name)
+        removed = sorted(obsolete(table, self.metastore.snapshot(table)))
+        for path in removed:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        return removed
+
+    def _table(self, schema: str, name: str) -> HiveTable:
+        full_name = SchemaTableName(schema.lower(), name.lower())
+        table = self.metastore.get_table(full_name)
+        if table is None:
+            msg = f"Table '{full_name}' does not exist"
+            raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+        if not table.transactional:
+            msg = f"Table '{full_name}' is not transactional, so it has nothing to compact"
+            raise ConnectorError(msg)
+        return table
 
     def open_transactions(self) -> list[OpenTransaction]:
         """Give the transactions that write, oldest first, those of other processes included."""

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["AcidFileWriter", "DeletedRows", "RowKeys", "read_rows", "row_count", "write_deletes"]
+__all__ = [
+    "AcidFileWriter",
+    "DeletedRows",
+    "RowKeys",
+    "read_deletes",
+    "read_rows",
+    "reading",
+    "row_count",
+    "write_deletes",
+    "write_rows",
+]
 
 KEYS: Final = ("originalTransaction", "bucket", "rowId")
 _ACID_COLUMNS: Final = ("operation", "originaltransaction", "bucket", "rowid", "currenttransaction", "row")
@@ -85,6 +95,20 @@ class RowKeys:
         constant = np.full(rows, encode_bucket(bucket), np.int64)
         return cls(np.zeros(rows, np.int64), constant, np.arange(first, first + rows))
 
+    @classmethod
+    def concat(cls, several: Sequence[RowKeys]) -> RowKeys:
+        """Put keys one behind the other."""
+        parts = [(keys.write_ids, keys.buckets, keys.numbers) for keys in several] or [(np.zeros(0, np.int64),) * 3]
+        return cls(*(np.concatenate([part[i] for part in parts]) for i in range(3)))
+
+    def take(self, rows: npt.NDArray[np.int64]) -> RowKeys:
+        """Give some of them."""
+        return RowKeys(self.write_ids[rows], self.buckets[rows], self.numbers[rows])
+
+    def order(self) -> npt.NDArray[np.int64]:
+        """Give the order in which Hive wants events: by write id, bucket, row number."""
+        return np.lexsort((self.numbers, self.places))
+
     def as_array(self) -> pa.Array:
         """Give them as row ids."""
         arrays = [pa.array(self.write_ids), pa.array(self.buckets.astype(np.int32)), pa.array(self.numbers)]
@@ -99,11 +123,9 @@ class DeletedRows:
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        keys = [RowKeys.of(page) for path in paths for page in _stripes(path, KEYS)]
-        places = np.concatenate([k.places for k in keys]) if keys else np.zeros(0, np.int64)
-        numbers = np.concatenate([k.numbers for k in keys]) if keys else np.zeros(0, np.int64)
-        self._places, codes = np.unique(places, return_inverse=True)
-        self._events = np.unique(codes.reshape(-1).astype(np.int64) << _ROW_ID_BITS | numbers)
+        keys = RowKeys.concat([RowKeys.of(page) for path in paths for page in _stripes(path, KEYS)])
+        self._places, codes = np.unique(keys.places, return_inverse=True)
+        self._events = np.unique(codes.reshape(-1).astype(np.int64) << _ROW_ID_BITS | keys.numbers)
 
     def __bool__(self) -> bool:
         return bool(self._events.size)
@@ -250,39 +272,61 @@ class AcidFileWriter:
         table = pa.Table.from_batches(self._waiting)
         rows = pa.StructArray.from_arrays([column.combine_chunks() for column in table.columns], names=table.column_names)
         numbers = np.arange(self.rows, self.rows + table.num_rows)
-        self._writer.write(
-            _events(
-                _INSERT,
-                _constant(self._write_id, table.num_rows),
-                np.full(table.num_rows, self._number),
-                numbers,
-                self._write_id,
-                rows,
-            )
-        )
+        constant = np.full(table.num_rows, self._write_id, np.int64)
+        keys = RowKeys(constant, np.full(table.num_rows, self._number, np.int64), numbers)
+        self._writer.write(_events(_INSERT, keys, constant, rows))
         self.rows += table.num_rows
         self._waiting.clear()
 
 
-def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int, keys: RowKeys) -> int:
-    """Write the delete events of one bucket, in the order of the row ids, each once; give their number."""
-    order = np.lexsort((keys.numbers, keys.places))
+def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int | npt.NDArray[np.int64], keys: RowKeys) -> int:
+    """Write the delete events of one bucket, in the order of the row ids, each once; give their number.
+
+    Args:
+        path: the file to make.
+        columns: the data columns.
+        write_id: the write id of the transaction that deletes, or of every event its own.
+        keys: the rows.
+    """
+    order = keys.order()
     places, numbers = keys.places[order], keys.numbers[order]
     first = np.ones(order.size, bool)
     first[1:] = (places[1:] != places[:-1]) | (numbers[1:] != numbers[:-1])
-    order = order[first]
+    current = np.broadcast_to(np.asarray(write_id, np.int64), order.shape)[order[first]]
+    keys = keys.take(order[first])
+    count = keys.numbers.size
     kind = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
+    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), keys, (0, 0, count))
+    return count
+
+
+def read_deletes(paths: Sequence[Path]) -> tuple[RowKeys, npt.NDArray[np.int64]]:
+    """Read delete events: which rows, and the write ids of the transactions that deleted them."""
+    pages = [page for path in paths for page in _stripes(path, (*KEYS, "currentTransaction"))]
+    current = [page.column("currentTransaction").to_numpy(zero_copy_only=False) for page in pages]
+    return RowKeys.concat([RowKeys.of(page) for page in pages]), np.concatenate([*current, np.zeros(0, np.int64)])
+
+
+def write_rows(path: Path, columns: Sequence[ColumnMetadata], keys: RowKeys, data: pa.Table) -> None:
+    """Write rows that have keys already, in the order of these."""
+    order = keys.order()
+    data, keys = data.take(pa.array(order)).combine_chunks(), keys.take(order)
+    arrays = [to_file(column, c.name, c.type) for column, c in zip(_columns(data), columns, strict=True)]
+    rows = pa.StructArray.from_arrays(arrays, names=[c.name.lower() for c in columns])
+    _write_events(path, _events(_INSERT, keys, keys.write_ids, rows), keys, (data.num_rows, 0, 0))
+
+
+def _columns(data: pa.Table) -> list[pa.Array]:
+    return [pa.concat_arrays(column.chunks) if column.num_chunks else column.combine_chunks() for column in data.columns]
+
+
+def _write_events(path: Path, events: pa.Table, keys: RowKeys, stats: tuple[int, int, int]) -> None:
     writer = _new_writer(path)
-    writer.write(
-        _events(_DELETE, keys.write_ids[order], keys.buckets[order], keys.numbers[order], write_id, pa.nulls(order.size, kind))
-    )
+    writer.write(events)
     writer.close()
-    write_ids, buckets, numbers = keys.write_ids[order], keys.buckets[order], keys.numbers[order]
     add_user_metadata(
-        path,
-        lambda last: _metadata((0, 0, order.size), [f"{write_ids[n]},{buckets[n]},{numbers[n]}" for n in last]),
+        path, lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last])
     )
-    return int(order.size)
 
 
 def _metadata(stats: tuple[int, int, int], keys: Sequence[str]) -> dict[str, str]:
@@ -300,26 +344,14 @@ def _new_writer(path: Path) -> Any:
     return orc.ORCWriter(str(path), compression="zlib")
 
 
-def _constant(value: int, rows: int) -> npt.NDArray[np.int64]:
-    return np.full(rows, value, np.int64)
-
-
-def _events(
-    operation: int,
-    write_ids: npt.NDArray[np.int64],
-    buckets: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
-    current: int,
-    rows: pa.Array,
-) -> pa.Table:
-    count = len(numbers)
+def _events(operation: int, keys: RowKeys, current: npt.NDArray[np.int64], rows: pa.Array) -> pa.Table:
     return pa.table(
         {
-            "operation": np.full(count, operation, np.int32),
-            "originalTransaction": write_ids,
-            "bucket": buckets.astype(np.int32),
-            "rowId": numbers,
-            "currentTransaction": _constant(current, count),
+            "operation": np.full(len(keys.numbers), operation, np.int32),
+            "originalTransaction": keys.write_ids,
+            "bucket": keys.buckets.astype(np.int32),
+            "rowId": keys.numbers,
+            "currentTransaction": current,
             "row": rows,
         }
     )

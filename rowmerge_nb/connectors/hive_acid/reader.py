@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["HivePageSourceProvider", "HiveSplitManager", "splits_of"]
+__all__ = ["HivePageSourceProvider", "HiveSplitManager", "partition_splits", "read_split", "splits_of"]
 
 PAGE_ROWS: Final = 65_536
 SMALL_BYTES: Final = 1 << 20
@@ -65,7 +65,7 @@ def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> 
         split
         for name in handle.snapshot.partitions
         if _may_matter(name, table, constraint)
-        for split in _partition_splits(table, name, acid_state(Path(table.location) / name, handle.snapshot.write_ids))
+        for split in partition_splits(table, name, acid_state(Path(table.location) / name, handle.snapshot.write_ids))
     ]
     files = {path for split in splits for path in (split.path, *split.deletes)}
     small = sum(path.stat().st_size for path in files) <= SMALL_BYTES
@@ -85,7 +85,8 @@ def _may_matter(name: str, table: HiveTable, constraint: Constraint | None) -> b
     return True
 
 
-def _partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[HiveSplit]:
+def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[HiveSplit]:
+    """Give the splits of one partition, or of a table without partition columns."""
     folder = Path(table.location) / name
     directories = [directory for directory in (state.base, *state.deltas) if directory is not None]
     deleting = [folder / directory.name for directory in state.delete_deltas]

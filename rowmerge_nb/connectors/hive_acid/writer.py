@@ -154,10 +154,7 @@ class HiveMergeSink(ConnectorMergeSink):
             write_ids, buckets, numbers = (ids.field(i).to_numpy(zero_copy_only=False) for i in range(3))
             keys = RowKeys(write_ids, normalized_buckets(buckets), numbers)
             for partition, bucket, rows in _places(self._table, parts.deletions, keys.buckets >> 16 & 0xFFF):
-                chosen = slice(None) if rows is None else rows
-                self._deletes[partition, bucket].append(
-                    RowKeys(keys.write_ids[chosen], keys.buckets[chosen], keys.numbers[chosen])
-                )
+                self._deletes[partition, bucket].append(keys if rows is None else keys.take(rows))
         if parts.insertions is not None:
             self._inserts.append_page(parts.insertions)
 
@@ -165,11 +162,7 @@ class HiveMergeSink(ConnectorMergeSink):
         """Write the delete events and name all files; again if it is called again."""
         staged = []
         for (partition, bucket), several in self._deletes.items():
-            keys = RowKeys(
-                np.concatenate([k.write_ids for k in several]),
-                np.concatenate([k.buckets for k in several]),
-                np.concatenate([k.numbers for k in several]),
-            )
+            keys = RowKeys.concat(several)
             path = self._inserts.folder / partition / "delete_delta" / bucket_file(bucket)
             rows = write_deletes(path, self._table.data_columns, self._write_id, keys)
             name = str(path.relative_to(self._table.location))
