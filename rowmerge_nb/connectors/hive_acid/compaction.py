@@ -83,7 +83,7 @@ def _major(table: HiveTable, name: str, state: AcidState, settled: ValidWriteIds
 def _minor(table: HiveTable, name: str, state: AcidState, folder: Path) -> Iterator[Path]:
     root = Path(table.location) / name
     joined = (*state.deltas, *state.delete_deltas)
-    if len({(d.lowest, d.highest, d.statement) for d in joined}) < 2:  # noqa: PLR2004 - one alone is compact
+    if len({(d.lowest, d.highest, d.statement) for d in joined}) < 2:
         return
     # Both kinds have one range, or the wider one would hide the other.
     lowest, highest = min(d.lowest for d in joined), max(d.highest for d in joined)
