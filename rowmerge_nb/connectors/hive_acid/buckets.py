@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.connectors.hive_acid.names import buckets_in
 from rowmerge_nb.connectors.murmur import bytes_of, hash_bytes
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.handles import ConnectorPartitioningHandle
@@ -212,8 +213,8 @@ class HiveUpdateBucketFunction(BucketFunction):
 
     def get_buckets(self, page: Page) -> pa.Array:
         """Give the bucket of every row."""
-        numbers = page.column(0).field(1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return pa.array((np.where(numbers >> 29 == 0, numbers, numbers >> 16 & 0xFFF) % self.count).astype(np.int32))
+        buckets = buckets_in(page.column(0).field(1).to_numpy(zero_copy_only=False))
+        return pa.array((buckets % self.count).astype(np.int32))
 
 
 class HivePartitioningProvider(ConnectorNodePartitioningProvider):

@@ -18,7 +18,7 @@ __all__ = [
     "bucket_file",
     "bucket_of_delta_file",
     "bucket_of_original",
-    "decode_bucket",
+    "buckets_in",
     "delta_directory",
     "encode_bucket",
     "escape",
@@ -126,13 +126,13 @@ def encode_bucket(bucket: int, statement: int = 0) -> int:
     return 1 << 29 | bucket << 16 | statement
 
 
-def decode_bucket(number: int) -> int:
-    """Give the bucket out of the number that rows carry; in version 0 it is the number itself.
+def buckets_in(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Give the buckets out of the numbers that rows carry; in version 0 they are the numbers themselves.
 
-    >>> decode_bucket(536936448), decode_bucket(3)
-    (1, 3)
+    >>> buckets_in(np.array([536936448, 3], np.int32)).tolist()
+    [1, 3]
     """
-    return number >> 16 & (BUCKET_LIMIT - 1) if number >> 29 else number
+    return normalized_buckets(numbers) >> 16 & (BUCKET_LIMIT - 1)
 
 
 def normalized_buckets(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -21,6 +21,7 @@ from rowmerge_nb.connectors.hive_acid.names import (
     STATEMENT_LIMIT,
     VERSION_FILE,
     bucket_file,
+    buckets_in,
     delta_directory,
     normalized_buckets,
 )
@@ -153,7 +154,7 @@ class HiveMergeSink(ConnectorMergeSink):
             ids = parts.deletions.column(width)
             write_ids, buckets, numbers = (ids.field(i).to_numpy(zero_copy_only=False) for i in range(3))
             keys = RowKeys(write_ids, normalized_buckets(buckets), numbers)
-            for partition, bucket, rows in _places(self._table, parts.deletions, keys.buckets >> 16 & 0xFFF):
+            for partition, bucket, rows in _places(self._table, parts.deletions, buckets_in(buckets)):
                 self._deletes[partition, bucket].append(keys if rows is None else keys.take(rows))
         if parts.insertions is not None:
             self._inserts.append_page(parts.insertions)
