@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from rowmerge_nb.connectors.hive_acid import HiveAcidConnector as HiveAcidConnector
     from rowmerge_nb.connectors.memory import MemoryConnector as MemoryConnector
     from rowmerge_nb.default import default_engine as default_engine
     from rowmerge_nb.default import run as run
@@ -52,6 +53,7 @@ _HOMES = {
     "Engine": "engine.engine",
     "Era": "spi.operations",
     "ExecutionError": "errors",
+    "HiveAcidConnector": "connectors.hive_acid",
     "MemoryConnector": "connectors.memory",
     "Operation": "spi.operations",
     "ParseError": "errors",

@@ -1,4 +1,4 @@
-"""Murmur3 (x86, 32 bits, seed 0) of whole columns: the hash that Iceberg's bucket transform is defined by."""
+"""Murmur3 (x86, 32 bits) of whole columns: the hash that bucket functions of Iceberg and Hive are defined by."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["murmur3"]
+__all__ = ["bytes_of", "hash_bytes", "murmur3"]
 
 _C1: Final = np.uint32(0xCC9E2D51)
 _C2: Final = np.uint32(0x1B873593)
@@ -33,17 +33,17 @@ def murmur3(values: pa.Array) -> npt.NDArray[np.int32]:
     """
     kind = values.type
     if pa.types.is_decimal(kind):
-        return _hashed(*_decimal_bytes(values))
+        return hash_bytes(*_decimal_bytes(values))
     if pa.types.is_binary(kind) or pa.types.is_string(kind):
-        return _hashed(*_bytes(values))
+        return hash_bytes(*bytes_of(values))
     if pa.types.is_temporal(kind):
         values = values.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
     numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return _hashed(numbers.astype("<i8").view(np.uint8), np.full(len(numbers), 8))
+    return hash_bytes(numbers.astype("<i8").view(np.uint8), np.full(len(numbers), 8))
 
 
-def _bytes(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Give the bytes of all values on end, and the length of each."""
+def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Give the bytes of all texts on end, and the length of each; NULL has none."""
     column = pc.fill_null(values.cast(pa.large_binary()), b"")
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)
@@ -68,9 +68,21 @@ def _decimal_bytes(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray
     return digits[kept], lengths
 
 
-def _hashed(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """Hash texts of bytes that lie on end: block by block, each block of all texts at once."""
-    hashes = np.zeros(len(lengths), np.uint32)
+def hash_bytes(
+    data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64], seed: int = 0, *, signed_tail: bool = False
+) -> npt.NDArray[np.int32]:
+    """Hash texts of bytes that lie on end: block by block, each block of all texts at once.
+
+    Args:
+        data: the bytes.
+        lengths: how many each text has.
+        seed: what the hash begins with.
+        signed_tail: the bytes behind the last whole block are taken with their signs, as Hive does.
+
+    >>> hash_bytes(*bytes_of(pa.array(["iceberg"]))).tolist()
+    [1210000089]
+    """
+    hashes = np.full(len(lengths), seed, np.uint32)
     starts = np.cumsum(lengths) - lengths
     padded = np.concatenate([data, np.zeros(4, np.uint8)]).astype(np.uint32)
     for block in range(int(lengths.max(initial=0)) // 4):
@@ -79,7 +91,12 @@ def _hashed(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.
             5
         ) + np.uint32(0xE6546B64)
     left = lengths % 4
-    tails = _word(padded, starts + lengths - left) & ((np.uint32(1) << (8 * left).astype(np.uint32)) - np.uint32(1))
+    if signed_tail:
+        padded = padded.astype(np.uint8).view(np.int8).astype(np.int32).view(np.uint32)
+    tails = np.zeros(len(lengths), np.uint32)
+    for byte in range(3):
+        there = left > byte
+        tails[there] ^= padded[(starts + lengths - left)[there] + byte] << np.uint32(8 * byte)
     hashes ^= np.where(left > 0, _scrambled(tails), np.uint32(0)) ^ lengths.astype(np.uint32)
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)

@@ -20,10 +20,10 @@ from rowmerge_nb.engine.passes import (
     MergePass,
     Place,
     Placing,
-    SinkFactory,
     WriterPass,
 )
 from rowmerge_nb.engine.processors import MergeLayout
+from rowmerge_nb.engine.sinks import SinkFactory
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import (

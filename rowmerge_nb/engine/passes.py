@@ -23,6 +23,7 @@ from rowmerge_nb.engine.duplicates import NO_CLAUSE, NOTHING_FOUND, DuplicateRul
 from rowmerge_nb.engine.edge import conform, for_spark
 from rowmerge_nb.engine.processors import MergeLayout, create_processor
 from rowmerge_nb.engine.recorder import Recorder, TaskRecord, operation_text
+from rowmerge_nb.engine.sinks import SinkFactory, task_partition
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.spi.operations import Operation
 
@@ -113,21 +114,6 @@ class ScanPass:
 
 
 @dataclass(frozen=True)
-class SinkFactory:
-    """Makes the merge sink of a task."""
-
-    provider: Any
-    transaction: ConnectorTransactionHandle
-    session: ConnectorSession
-    handle: Any
-
-    def __call__(self) -> ConnectorMergeSink:
-        """Make a sink."""
-        sink: ConnectorMergeSink = self.provider.create_merge_sink(self.transaction, self.session, self.handle)
-        return sink
-
-
-@dataclass(frozen=True)
 class Place:
     """How one kind of rows finds its writer.
 
@@ -211,7 +197,7 @@ class MergePass:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on one partition."""
-        recorder = Recorder(_partition(), self.per_clause)
+        recorder = Recorder(task_partition(), self.per_clause)
         try:
             pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
@@ -329,7 +315,7 @@ class WriterPass:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the rows of one writer."""
-        recorder = Recorder(_partition(), self.per_clause)
+        recorder = Recorder(task_partition(), self.per_clause)
         passed: list[bytes] = []
         pages = self._pages(batches, passed)
         yield from _Writer(self.layout, self.sinks, recorder).run(pages)
@@ -428,7 +414,7 @@ class InsertPass:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on one partition."""
-        recorder = Recorder(_partition(), 0)
+        recorder = Recorder(task_partition(), 0)
         sink: ConnectorPageSink | None = None
         fragments: list[bytes] = []
         step = "create_page_sink"
@@ -491,14 +477,6 @@ def _outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
     kinds, writers, payloads = zip(*rows, strict=True)
     arrays = [pa.array(kinds, pa.int8()), pa.array(writers, pa.int32()), pa.array(payloads, pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, schema=OUTCOME)
-
-
-def _partition() -> int:
-    """Give the number of the partition that this task works on; 0 outside of a task."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return context.partitionId() if context is not None else 0
 
 
 _INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())

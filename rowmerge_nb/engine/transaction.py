@@ -17,7 +17,8 @@ from rowmerge_nb.connectors.memory import MemoryTableHandle
 from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.edge import for_spark, spark_schema
 from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
-from rowmerge_nb.engine.passes import POSITION, ScanPass, SinkFactory
+from rowmerge_nb.engine.passes import POSITION, ScanPass
+from rowmerge_nb.engine.sinks import PageSinkFactory, SinkFactory
 from rowmerge_nb.engine.trace import Call
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.plan.planner import quote
@@ -230,8 +231,8 @@ class StatementTransaction:
         opened = self._target()
         columns = self.target.columns if self.target is not None else ()
         required = tuple(i for i, column in enumerate(columns) if not column.nullable)
-        provider: Any = opened.connector.get_page_sink_provider()
-        return required, partial(provider.create_page_sink, opened.handle, self.session, self.insert_handle)
+        provider = opened.connector.get_page_sink_provider()
+        return required, PageSinkFactory(provider, opened.handle, self.session, self.insert_handle)
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Type, ...]) -> BucketFunction:
         """Give the bucket function of a layout that names a partitioning."""

@@ -59,6 +59,8 @@ class ConnectorSession:
         user: who runs the statement.
         time_zone: the session's zone, an IANA name.
         properties: the session's properties; ``row_change_paradigm`` and ``era`` are set by the engine when the user asks.
+        writer: where a sink is made: which of the statement's writers it is for, the same number for every attempt of a task, and
+            another one for every other writer. None elsewhere.
 
     >>> ConnectorSession("q1").time_zone
     'UTC'
@@ -68,6 +70,7 @@ class ConnectorSession:
     user: str = "user"
     time_zone: str = "UTC"
     properties: Mapping[str, Any] = field(default_factory=dict)
+    writer: int | None = None
 
 
 @dataclass(frozen=True)

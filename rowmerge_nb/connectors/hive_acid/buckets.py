@@ -1,0 +1,235 @@
+"""Hive's two bucket functions over whole columns: version 1 (Java's hash codes) and version 2 (Murmur3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.connectors.hive_acid.names import buckets_in
+from rowmerge_nb.connectors.murmur import bytes_of, hash_bytes
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.spi.handles import ConnectorPartitioningHandle
+from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.types import Type
+
+__all__ = [
+    "HiveBucketFunction",
+    "HivePartitioningHandle",
+    "HivePartitioningProvider",
+    "HiveUpdateHandle",
+    "buckets_of",
+    "check_bucket_type",
+]
+
+_SEED: Final = 104729
+_LARGEST: Final = np.uint32(0x7FFFFFFF)
+_PLAIN: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "date"})
+
+
+@dataclass(frozen=True)
+class HivePartitioningHandle(ConnectorPartitioningHandle):
+    """Where inserted rows of a bucketed table go.
+
+    Args:
+        bucket_count: how many buckets the table has.
+        version: which of Hive's bucket functions.
+        types: the types of the bucket columns.
+        arguments: their positions among the layout's columns.
+    """
+
+    bucket_count: int
+    version: int
+    types: tuple[Type, ...]
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class HiveUpdateHandle(ConnectorPartitioningHandle):
+    """Where deleted rows of a bucketed table go: to the bucket that their row id names."""
+
+    bucket_count: int
+
+
+def check_bucket_type(name: str, kind: Type) -> None:
+    """Refuse a column that rows cannot be bucketed by.
+
+    Raises:
+        AnalysisError: NOT_SUPPORTED with Trino's words and the column.
+    """
+    if kind.base in _PLAIN:
+        return
+    if kind.base in {"array", "map"}:
+        for inner in kind.parameters:
+            check_bucket_type(name, inner)
+        return
+    msg = f"Cannot create a table bucketed on an unsupported type: column '{name}' is {kind}"
+    raise AnalysisError(
+        msg, code="NOT_SUPPORTED", hint="Bucket by columns of integers, booleans, floating-point numbers, varchar or dates."
+    )
+
+
+def buckets_of(columns: Sequence[pa.Array], types: Sequence[Type], count: int, version: int) -> npt.NDArray[np.int32]:
+    """Give the bucket of every row.
+
+    Args:
+        columns: the bucket columns in the order of ``bucketed_by``; all of one length.
+        types: their types; of ``varchar(n)`` version 1 makes another hash than of ``varchar``.
+        count: how many buckets there are.
+        version: 1 or 2.
+
+    >>> from rowmerge_nb.spi.types import BIGINT
+    >>> buckets_of([pa.array([0, 9, 1234567890123])], [BIGINT], 1024, 1).tolist()
+    [0, 9, 468]
+    """
+    combined = np.zeros(len(columns[0]), np.uint32)
+    for column, kind in zip(columns, types, strict=True):
+        combined = combined * np.uint32(31) + _hash(column, kind, version)
+    return ((combined & _LARGEST) % np.uint32(count)).astype(np.int32)
+
+
+def _hash(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
+    """Hash a column; NULL is 0."""
+    if kind.base in {"array", "map"}:
+        hashes = _hash_nested(column, kind, version)
+    elif kind.base == "varchar":
+        hashes = _hash_text(column, kind, version)
+    else:
+        hashes = _hash_number(column, kind, version)
+    return np.where(pc.is_null(column).to_numpy(zero_copy_only=False), np.uint32(0), hashes)
+
+
+def _hash_number(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
+    if kind.base == "boolean":
+        truths: npt.NDArray[np.uint32] = pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).view(np.uint32)
+        return truths
+    if kind.base in {"real", "double"}:
+        floats = pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False)
+        # Java has one bit pattern for NaN.
+        numbers = np.where(np.isnan(floats), np.array(np.nan, floats.dtype), floats).view(f"i{floats.dtype.itemsize}")
+        if version == 2:
+            # Hive turns the bits, taken as a number, into a floating-point number again, and hashes the bits of that.
+            numbers = numbers.astype(floats.dtype).view(numbers.dtype)
+    else:
+        if kind.base == "date":
+            column = column.cast(pa.int32())
+        numbers = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    if version == 1 or kind.base == "tinyint":
+        wide = numbers.astype(np.int64).view(np.uint64)
+        folded = wide ^ (wide >> np.uint64(32)) if numbers.dtype.itemsize == 8 else wide
+        return folded.astype(np.uint32)
+    size = numbers.dtype.itemsize
+    return _murmur(numbers.astype(f">i{size}").view(np.uint8), np.full(len(numbers), size))
+
+
+def _hash_text(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
+    data, lengths = bytes_of(column)
+    if version == 2:
+        return _murmur(data, lengths)
+    powers = np.ones(int(lengths.max(initial=0)) + 1, np.uint32)
+    powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
+    starts = np.cumsum(lengths) - lengths
+    distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(data))
+    sums = _sums(data.view(np.int8).astype(np.int32).view(np.uint32) * powers[distance], starts, lengths)
+    return sums + powers[lengths] if kind.parameters else sums
+
+
+def _murmur(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    return hash_bytes(data, lengths, _SEED, signed_tail=True).view(np.uint32)
+
+
+def _hash_nested(column: pa.Array, kind: Type, version: int) -> npt.NDArray[np.uint32]:
+    """Hash arrays as polynomials of their elements, maps as the sum of their entries."""
+    if kind.base == "map":
+        entries = pa.ListArray.from_arrays(
+            column.offsets, pa.StructArray.from_arrays([column.keys, column.items], names=["key", "value"])
+        )
+        lengths = np.diff(column.offsets.to_numpy())
+        flat = entries.flatten()
+        keys, values = flat.field(0), flat.field(1)
+        # Hive hashes the values of a map by version 1 in version 2 too.
+        hashes = _hash(keys, kind.parameters[0], version) ^ _hash(values, kind.parameters[1], 1)
+        return _sums(hashes, np.cumsum(lengths) - lengths, lengths)
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    hashes = _hash(column.flatten(), kind.parameters[0], version)
+    powers = np.ones(int(lengths.max(initial=0)) + 1, np.uint32)
+    powers[1:] = np.cumprod(np.full(len(powers) - 1, 31, np.uint32), dtype=np.uint32)
+    starts = np.cumsum(lengths) - lengths
+    distance = np.repeat(starts + lengths, lengths) - 1 - np.arange(len(hashes))
+    return _sums(hashes * powers[distance], starts, lengths)
+
+
+def _sums(terms: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    sums = np.zeros(len(lengths), np.uint32)
+    filled = lengths > 0
+    if filled.any():
+        sums[filled] = np.add.reduceat(terms, starts[filled], dtype=np.uint32)
+    return sums
+
+
+@dataclass(frozen=True)
+class HiveBucketFunction(BucketFunction):
+    """Bucket of a row that is inserted."""
+
+    handle: HivePartitioningHandle
+
+    @property
+    def bucket_count(self) -> int:
+        """How many buckets there are."""
+        return self.handle.bucket_count
+
+    def get_buckets(self, page: Page) -> pa.Array:
+        """Give the bucket of every row."""
+        columns = [page.column(argument) for argument in self.handle.arguments]
+        return pa.array(buckets_of(columns, self.handle.types, self.handle.bucket_count, self.handle.version))
+
+
+@dataclass(frozen=True)
+class HiveUpdateBucketFunction(BucketFunction):
+    """Bucket of a row that is deleted.
+
+    >>> ids = pa.array([{"originalTransaction": 1, "bucket": 536936448, "rowId": 0}])
+    >>> HiveUpdateBucketFunction(4).get_buckets(pa.RecordBatch.from_arrays([ids], names=["row_id"])).to_pylist()
+    [1]
+    """
+
+    count: int
+
+    @property
+    def bucket_count(self) -> int:
+        """How many buckets there are."""
+        return self.count
+
+    def get_buckets(self, page: Page) -> pa.Array:
+        """Give the bucket of every row."""
+        buckets = buckets_in(page.column(0).field(1).to_numpy(zero_copy_only=False))
+        return pa.array((buckets % self.count).astype(np.int32))
+
+
+class HivePartitioningProvider(ConnectorNodePartitioningProvider):
+    """Bucket functions of bucketed tables."""
+
+    def get_bucket_function(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        partitioning_handle: ConnectorPartitioningHandle,
+        partition_channel_types: tuple[Type, ...],
+    ) -> BucketFunction:
+        """Give the function of the bucket columns, or that of the row id."""
+        if isinstance(partitioning_handle, HivePartitioningHandle):
+            return HiveBucketFunction(partitioning_handle)
+        if isinstance(partitioning_handle, HiveUpdateHandle):
+            return HiveUpdateBucketFunction(partitioning_handle.bucket_count)
+        return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)

@@ -1,0 +1,309 @@
+"""The Hive connector: transactional tables (full ACID, ORC) in a directory, with a metastore of its own beside them."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import threading
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
+from rowmerge_nb.connectors.hive_acid.compaction import compact, obsolete
+from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table
+from rowmerge_nb.connectors.hive_acid.embedded import EmbeddedMetastore
+from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
+from rowmerge_nb.connectors.hive_acid.housekeeping import adopted_partitions, adopted_write_ids, orphans_of
+from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
+from rowmerge_nb.connectors.hive_acid.metastore import Changes
+from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
+from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import Type, parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Metastore, OpenTransaction
+    from rowmerge_nb.spi.handles import ConnectorTransactionHandle
+
+__all__ = ["HiveAcidConnector"]
+
+
+class HiveAcidConnector(Connector):
+    """Hive's transactional tables.
+
+    Args:
+        directory: where tables are made; the metastore's file ``metastore.sqlite`` is in it, the tables in ``warehouse``.
+        metastore: another metastore than the embedded one.
+
+    Raises:
+        ConnectorError: HIVE_METASTORE_ERROR if the metastore's file cannot be used, or is of another format.
+
+    >>> import tempfile
+    >>> connector = HiveAcidConnector(tempfile.mkdtemp())
+    >>> connector.name, connector.open_transactions()
+    ('hive', [])
+    """
+
+    name = "hive"
+
+    def __init__(self, directory: str | Path, metastore: Metastore | None = None) -> None:
+        self.directory = Path(directory).absolute()
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            msg = f"Directory '{self.directory}' cannot be made: {error}"
+            raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint="Name a directory that you may write to.") from error
+        self.warehouse = self.directory / "warehouse"
+        self.metastore = metastore or EmbeddedMetastore(self.directory / "metastore.sqlite")
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._transactions: dict[int, HiveTransaction] = {}
+
+    # -- contract -------------------------------------------------------------------------------------------------
+
+    def begin_transaction(self) -> HiveTransactionHandle:
+        """Begin a transaction; the metastore hears of it when rows are written."""
+        with self._lock:
+            handle = HiveTransactionHandle(next(self._numbers))
+            self._transactions[handle.number] = HiveTransaction()
+            return handle
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Make the transaction's changes visible, all of them or none.
+
+        Raises:
+            ConnectorError: TRANSACTION_CONFLICT if another transaction changed rows of the same table, or of the same partition of
+                a partitioned table, after this one began to read.
+        """
+        number = _number(transaction_handle)
+        transaction = self._transactions[number]
+        trash: list[Path] = []
+        if transaction.number is not None or transaction.changes:
+            self.metastore.commit(transaction.number, transaction.changes, lambda: trash.extend(_put_aside(transaction.removed)))
+        with self._lock:
+            del self._transactions[number]
+        # What the commit has left over is nobody's; whatever stays is listed by `orphans`.
+        for folder in trash:
+            shutil.rmtree(folder, ignore_errors=True)
+        _remove_attempts(transaction)
+
+    def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Hide for ever what the transaction has written, and remove it."""
+        with self._lock:
+            transaction = self._transactions.pop(_number(transaction_handle), None)
+        if transaction is None:
+            return
+        if transaction.number is not None:
+            self.metastore.abort(transaction.number)
+        for folder in (*transaction.made, *transaction.folders):
+            shutil.rmtree(folder, ignore_errors=True)
+        _remove_attempts(transaction)
+
+    def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
+        """Give the metadata of a transaction."""
+        return HiveAcidMetadata(self.metastore, self.warehouse, self._transactions[_number(transaction_handle)])
+
+    def get_split_manager(self) -> HiveSplitManager:
+        """Give the split manager."""
+        return HiveSplitManager()
+
+    def get_page_source_provider(self) -> HivePageSourceProvider:
+        """Give the provider of page sources."""
+        return HivePageSourceProvider()
+
+    def get_page_sink_provider(self) -> HivePageSinkProvider:
+        """Give the provider of sinks."""
+        return HivePageSinkProvider()
+
+    def get_node_partitioning_provider(self) -> HivePartitioningProvider:
+        """Give the provider of bucket functions."""
+        return HivePartitioningProvider()
+
+    def get_table_properties(self) -> Mapping[str, str]:
+        """Give the table properties that CREATE TABLE accepts."""
+        return TABLE_PROPERTIES
+
+    # -- beyond the contract --------------------------------------------------------------------------------------
+
+    def register_table(
+        self,
+        schema: str,
+        name: str,
+        location: str | Path,
+        *,
+        columns: Mapping[str, str | Type] | Iterable[tuple[str, str | Type]],
+        partitioned_by: Sequence[str] = (),
+        bucketed_by: Sequence[str] = (),
+        bucket_count: int | None = None,
+        bucketing_version: int = 1,
+        write_ids: Mapping[str, Any] | None = None,
+        transactional: bool = True,
+    ) -> None:
+        """Adopt a directory that another engine wrote. DROP TABLE leaves its files where they are.
+
+        Args:
+            schema: schema of the new table.
+            name: its name.
+            location: the directory.
+            columns: names and types in table order, partition columns last.
+            partitioned_by: the partition columns.
+            bucketed_by: the bucket columns.
+            bucket_count: how many buckets there are.
+            bucketing_version: which of Hive's bucket functions.
+            write_ids: ``{"highWatermark": 6, "open": [5], "aborted": [2]}`` as its metastore says. Without them all write ids that the
+                directory's names speak of count as committed.
+            transactional: rows can be changed; if not, the table can only be read.
+
+        Raises:
+            ConnectorError: HIVE_FILE_NOT_FOUND, TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND or HIVE_INVALID_PARTITION_VALUE.
+            AnalysisError: columns and properties do not go together.
+        """
+        folder = Path(location).absolute()
+        if not folder.is_dir():
+            msg = f"Directory '{folder}' does not exist, so it cannot be registered as table '{schema}.{name}'"
+            raise ConnectorError(msg, code="HIVE_FILE_NOT_FOUND", hint="Name the directory that holds the table's files.")
+        pairs = columns.items() if hasattr(columns, "items") else columns
+        metadata = [ColumnMetadata(column, parse_type(kind) if isinstance(kind, str) else kind) for column, kind in pairs]
+        properties = {
+            "partitioned_by": tuple(partitioned_by),
+            "bucketed_by": tuple(bucketed_by),
+            "bucket_count": bucket_count,
+            "bucketing_version": bucketing_version,
+            "transactional": transactional,
+        }
+        full_name = SchemaTableName(schema.lower(), name.lower())
+        table = defined_table(uuid.uuid4().hex, full_name, metadata, properties, str(folder), managed=False)
+        partitions = adopted_partitions(table)
+        if write_ids is None:
+            valid = adopted_write_ids(table, partitions)
+        else:
+            hidden = (frozenset(write_ids.get(state) or ()) for state in ("open", "aborted"))
+            valid = ValidWriteIds(int(write_ids["highWatermark"]), *hidden)
+        changes = Changes(tables=[table], adopted={table.id: valid})
+        if partitioned_by:
+            changes.partitions[table.id] = set(partitions)
+        self.metastore.commit(None, changes)
+
+    def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
+        """Compact a table: join its deltas (minor), or make bases of what is left of its rows (major).
+
+        Statements that run meanwhile are not disturbed, and the rows keep their ids. The old directories stay; `remove_obsolete` removes
+        them when nobody reads them any more.
+
+        Args:
+            schema: the table's schema.
+            name: the table's name.
+            major: make bases.
+
+        Returns:
+            The directories that were made.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND, or NOT_SUPPORTED for a table that is not transactional.
+        """
+        table = self._table(schema, name)
+        number = self.metastore.open_transaction("compactor", f"compaction of {table.name}")
+        folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
+        try:
+            made = compact(table, self.metastore.snapshot(table), number, folder, major=major)
+        except BaseException:
+            self.metastore.abort(number)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self.metastore.commit(number, Changes())
+        return made
+
+    def remove_obsolete(self, schema: str, name: str) -> list[Path]:
+        """Remove what compactions have made superfluous, and give it; to be called when no statement reads the table."""
+        table = self._table(schema, name)
+        removed = sorted(obsolete(table, self.metastore.snapshot(table)))
+        for path in removed:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        return removed
+
+    def _table(self, schema: str, name: str) -> HiveTable:
+        full_name = SchemaTableName(schema.lower(), name.lower())
+        table = self.metastore.get_table(full_name)
+        if table is None:
+            msg = f"Table '{full_name}' does not exist"
+            raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+        if not table.transactional:
+            msg = f"Table '{full_name}' is not transactional, so it has nothing to compact"
+            raise ConnectorError(msg)
+        return table
+
+    def open_transactions(self) -> list[OpenTransaction]:
+        """Give the transactions that write, oldest first, those of other processes included."""
+        return list(self.metastore.open_transactions())
+
+    def abort_transaction(self, number: int) -> None:
+        """End a transaction whose process is gone, so that `orphans` lists what it has left behind."""
+        self.metastore.abort(number)
+
+    def orphans(self) -> list[Path]:
+        """List directories that no reader will ever see: of aborted transactions, and of attempts whose statement has ended.
+
+        What open transactions are writing is not among them; `abort_transaction` ends one whose process has died. Folders of no table are
+        listed only while nobody writes, since one of them may be a table in the making.
+        """
+        running = {transaction.number for transaction in self.metastore.open_transactions()}
+        found = [
+            path
+            for table in self._managed_and_registered()
+            for path in orphans_of(table, self.metastore.snapshot(table), running)
+        ]
+        known = {Path(table.location) for table in self._managed_and_registered()}
+        known |= {folder for transaction in self._transactions.values() for folder in transaction.folders}
+        schemas = [] if running else [self.warehouse, *self.warehouse.glob("*.db")]
+        beside = [entry for schema in schemas if schema.is_dir() for entry in schema.iterdir() if entry.is_dir()]
+        found += [path for path in beside if path not in known and path not in schemas]
+        return sorted(found)
+
+    def remove_orphans(self) -> list[Path]:
+        """Remove what `orphans` lists; give what was removed."""
+        removed = self.orphans()
+        for folder in removed:
+            shutil.rmtree(folder, ignore_errors=True)
+        return removed
+
+    def _managed_and_registered(self) -> list[HiveTable]:
+        found = (self.metastore.get_table(name) for name in self.metastore.list_tables())
+        return [table for table in found if table is not None]
+
+
+def _number(handle: ConnectorTransactionHandle) -> int:
+    if not isinstance(handle, HiveTransactionHandle):
+        msg = f"{handle!r} is not a transaction of this connector"
+        raise TypeError(msg)
+    return handle.number
+
+
+def _put_aside(tables: Sequence[HiveTable]) -> list[Path]:
+    """Take the files of dropped tables out of the way, so that a table of the same name can be made at once."""
+    aside = []
+    for table in tables:
+        folder = Path(table.location)
+        if table.managed and folder.is_dir():
+            target = folder.with_name(f"_dropped_{table.id}")
+            folder.rename(target)
+            aside.append(target)
+    return aside
+
+
+def _remove_attempts(transaction: HiveTransaction) -> None:
+    """Remove the folders that attempts of tasks wrote into."""
+    for folder, prefix in transaction.written:
+        with suppress(OSError):
+            for attempt in folder.glob(f"{prefix}_*"):
+                shutil.rmtree(attempt, ignore_errors=True)

@@ -1,0 +1,141 @@
+"""What a Hive table may be: its columns and properties, checked before it is made or registered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
+from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT
+from rowmerge_nb.connectors.hive_acid.values import check_column_type, check_partition_type
+from rowmerge_nb.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.spi.handles import SchemaTableName
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+
+__all__ = ["TABLE_PROPERTIES", "defined_table"]
+
+TABLE_PROPERTIES: Final = {
+    "format": "'ORC', the only one",
+    "transactional": "rows can be changed: true (default) or false",
+    "partitioned_by": "columns whose values make the folders, the last ones of the table, ARRAY['...']",
+    "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
+    "bucket_count": "how many buckets there are",
+    "bucketing_version": "which of Hive's bucket functions: 1 (default) or 2",
+}
+"""The table properties that CREATE TABLE accepts."""
+
+_INVALID: Final = "INVALID_TABLE_PROPERTY"
+
+
+def defined_table(
+    identity: str,
+    name: SchemaTableName,
+    columns: Sequence[ColumnMetadata],
+    properties: Mapping[str, Any],
+    location: str,
+    *,
+    managed: bool,
+) -> HiveTable:
+    """Check what a table is to be, and give it.
+
+    Args:
+        identity: tells it from all other tables.
+        name: schema and table.
+        columns: its columns.
+        properties: those of `TABLE_PROPERTIES`.
+        location: the folder of its files.
+        managed: the files belong to the table.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY, HIVE_COLUMN_ORDER_MISMATCH or NOT_SUPPORTED.
+    """
+    for given in properties:
+        if given not in TABLE_PROPERTIES:
+            msg = f"Catalog 'hive' table property '{given}' does not exist"
+            raise AnalysisError(msg, code=_INVALID, hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+    if str(properties.get("format") or "ORC").upper() != "ORC":
+        msg = f"Tables of format {properties['format']} are not supported; format can be 'ORC'"
+        raise AnalysisError(msg, code=_INVALID, hint="Leave the property format out.")
+    _check_columns(columns)
+    partitioned_by = _partition_columns(columns, properties)
+    bucketed_by, count, version = _buckets(columns, partitioned_by, properties)
+    transactional = properties.get("transactional")
+    return HiveTable(
+        identity,
+        name,
+        location,
+        tuple(columns),
+        partitioned_by,
+        bucketed_by,
+        count,
+        version,
+        managed,
+        True if transactional is None else bool(transactional),
+    )
+
+
+def _check_columns(columns: Sequence[ColumnMetadata]) -> None:
+    for column in columns:
+        check_column_type(column.name, column.type)
+        if column.default is not None:
+            msg = f"Column '{column.name}' has a default value, which Hive tables do not have here"
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave DEFAULT out, and name the value in INSERT.")
+
+
+def _partition_columns(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any]) -> tuple[str, ...]:
+    listed = _names(columns, properties, "partitioned_by", "Partition")
+    if not listed:
+        return ()
+    if len(listed) == len(columns):
+        msg = "Table contains only partition columns; partitioned_by names all of them"
+        raise AnalysisError(msg, code=_INVALID, hint="Leave one column at least out of partitioned_by.")
+    last = tuple(column.name for column in columns[len(columns) - len(listed) :])
+    if last != listed:
+        msg = f"Partition keys must be the last columns in the table and in the same order as the table properties: [{', '.join(listed)}]"
+        ordered = [*(c.name for c in columns if c.name not in listed), *listed]
+        raise AnalysisError(
+            msg, code="HIVE_COLUMN_ORDER_MISMATCH", hint=f"Write the columns of partitioned_by last: {', '.join(ordered)}."
+        )
+    for column in columns[-len(listed) :]:
+        check_partition_type(column.name, column.type)
+    return listed
+
+
+def _buckets(
+    columns: Sequence[ColumnMetadata], partitioned_by: Sequence[str], properties: Mapping[str, Any]
+) -> tuple[tuple[str, ...], int | None, int]:
+    listed = _names(columns, properties, "bucketed_by", "Bucketing")
+    count, version = properties.get("bucket_count"), properties.get("bucketing_version") or 1
+    if version not in {1, 2}:
+        msg = f"bucketing_version must be 1 or 2, not {version}"
+        raise AnalysisError(msg, code=_INVALID)
+    if (not listed) != (not count) or (count and (not isinstance(count, int) or not 1 <= count <= BUCKET_LIMIT)):
+        msg = f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together"
+        raise AnalysisError(msg, code=_INVALID, hint=f"Give both, with a bucket_count from 1 to {BUCKET_LIMIT}, or neither.")
+    both = [name for name in listed if name in partitioned_by]
+    if both:
+        msg = f"Bucketing columns {both} are also used as partition columns"
+        raise AnalysisError(msg, code=_INVALID, hint="All rows of a partition have one value there: bucket by another column.")
+    for name in listed:
+        check_bucket_type(name, next(column.type for column in columns if column.name == name))
+    return listed, count or None, int(version)
+
+
+def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], name: str, what: str) -> tuple[str, ...]:
+    """Give the columns that a property names, as they were written when the table was defined."""
+    value = properties.get(name) or ()
+    listed = (value,) if isinstance(value, str) else tuple(value)
+    written = {column.name.lower(): column.name for column in columns}
+    missing = [str(column) for column in listed if str(column).lower() not in written]
+    if missing:
+        msg = f"{what} columns [{', '.join(missing)}] of {name} not present in schema"
+        raise AnalysisError(msg, code=_INVALID, hint=f"The columns are: {', '.join(written.values())}.")
+    names = tuple(written[str(column).lower()] for column in listed)
+    if len(set(names)) < len(names):
+        msg = f"Table property '{name}' names a column twice: {', '.join(names)}"
+        raise AnalysisError(msg, code=_INVALID)
+    return names

@@ -1,0 +1,324 @@
+"""The embedded metastore: a SQLite file beside the warehouse, for any number of threads and processes of one machine.
+
+Every call opens the file, does its work in one SQLite transaction, and closes it. Of transactions only the open and the aborted ones
+are kept, of changes only the last one of every place: what is committed needs no further record.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import time
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot
+from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["EmbeddedMetastore"]
+
+_FORMAT: Final = 1
+_PATIENCE_SECONDS: Final = 60
+_ELSEWHERE: Final = "elsewhere"
+_AGAIN: Final = "Run the statement again."
+
+_TABLES: Final = """
+CREATE TABLE databases (name TEXT PRIMARY KEY);
+CREATE TABLE tables (id TEXT PRIMARY KEY, schema_name TEXT NOT NULL, name TEXT NOT NULL, location TEXT NOT NULL,
+    managed INTEGER NOT NULL, transactional INTEGER NOT NULL, bucket_count INTEGER, bucketing_version INTEGER NOT NULL,
+    UNIQUE (schema_name, name));
+CREATE TABLE columns (table_id TEXT, position INTEGER, name TEXT NOT NULL, type TEXT NOT NULL, nullable INTEGER NOT NULL,
+    partition_position INTEGER, bucket_position INTEGER, PRIMARY KEY (table_id, position));
+CREATE TABLE partitions (table_id TEXT, name TEXT, PRIMARY KEY (table_id, name));
+CREATE TABLE transactions (number INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, user TEXT, query_id TEXT, process TEXT,
+    began REAL);
+CREATE TABLE write_id_counters (table_id TEXT PRIMARY KEY, high_watermark INTEGER NOT NULL);
+CREATE TABLE hidden_write_ids (table_id TEXT, write_id INTEGER, number INTEGER NOT NULL, PRIMARY KEY (table_id, write_id));
+CREATE TABLE last_updates (table_id TEXT, partition TEXT, sequence INTEGER NOT NULL, PRIMARY KEY (table_id, partition));
+CREATE TABLE commits (sequence INTEGER NOT NULL);
+INSERT INTO commits VALUES (0);
+INSERT INTO databases VALUES ('default');
+"""
+
+
+class EmbeddedMetastore(Metastore):
+    """A metastore in a file.
+
+    Args:
+        file: where it is; made when it is missing.
+
+    >>> import tempfile, pathlib
+    >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
+    >>> store.list_schemas(), store.list_tables()
+    (['default'], [])
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        with self._writing() as connection:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                for statement in _TABLES.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            elif version != _FORMAT:
+                msg = f"The metastore '{file}' has format {version}, and this version knows format {_FORMAT}"
+                raise ConnectorError(
+                    msg, code="HIVE_METASTORE_ERROR", hint="Use the version of rowmerge_nb that wrote it, or another directory."
+                )
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def list_schemas(self) -> Sequence[str]:
+        """Give the names of all schemas."""
+        with self._reading() as connection:
+            return [name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")]
+
+    def list_tables(self) -> Sequence[SchemaTableName]:
+        """Give the names of all tables."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT schema_name, name FROM tables ORDER BY schema_name, name")
+            return [SchemaTableName(schema, name) for schema, name in rows]
+
+    def get_table(self, name: SchemaTableName) -> HiveTable | None:
+        """Give a table."""
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM tables"
+                " WHERE schema_name = ? AND name = ?",
+                (name.schema, name.table),
+            ).fetchone()
+            if found is None:
+                return None
+            identity, location, managed, transactional, bucket_count, version = found
+            rows = connection.execute(
+                "SELECT name, type, nullable, partition_position, bucket_position FROM columns WHERE table_id = ? ORDER BY position",
+                (identity,),
+            ).fetchall()
+        columns = tuple(ColumnMetadata(column, parse_type(kind), bool(nullable)) for column, kind, nullable, _, _ in rows)
+        partitioned = sorted((place, column) for column, _, _, place, _ in rows if place is not None)
+        bucketed = sorted((place, column) for column, _, _, _, place in rows if place is not None)
+        return HiveTable(
+            identity,
+            name,
+            location,
+            columns,
+            tuple(column for _, column in partitioned),
+            tuple(column for _, column in bucketed),
+            bucket_count,
+            version,
+            bool(managed),
+            bool(transactional),
+        )
+
+    def snapshot(self, table: HiveTable) -> Snapshot:
+        """Say what of a table may be read now."""
+        with self._reading() as connection:
+            # One statement of reading is one snapshot of SQLite; several need a transaction to be one.
+            connection.execute("BEGIN")
+            (sequence,) = connection.execute("SELECT sequence FROM commits").fetchone()
+            high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)).fetchone()
+            hidden = connection.execute(
+                "SELECT h.write_id, t.state FROM hidden_write_ids h JOIN transactions t USING (number) WHERE h.table_id = ?",
+                (table.id,),
+            ).fetchall()
+            names = connection.execute("SELECT name FROM partitions WHERE table_id = ? ORDER BY name", (table.id,)).fetchall()
+        by_state = {state: frozenset(number for number, of in hidden if of == state) for state in ("open", "aborted")}
+        valid = ValidWriteIds(high[0] if high else 0, by_state["open"], by_state["aborted"])
+        return Snapshot(valid, sequence, tuple(name for (name,) in names) if table.partitioned_by else ("",))
+
+    def open_transactions(self) -> Sequence[OpenTransaction]:
+        """Give the transactions that are open."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT number, user, query_id, process, began FROM transactions WHERE state = 'open' ORDER BY number"
+            )
+            return [OpenTransaction(*row) for row in rows]
+
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    def open_transaction(self, user: str, query_id: str) -> int:
+        """Begin a transaction."""
+        process = f"{socket.gethostname()}:{os.getpid()}"
+        with self._writing() as connection:
+            return _new_transaction(connection, "open", user, query_id, process)
+
+    def allocate_write_id(self, transaction: int, table_id: str) -> int:
+        """Give the write id of a transaction in a table."""
+        with self._writing() as connection:
+            _require_open(connection, transaction)
+            known = connection.execute(
+                "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?", (table_id, transaction)
+            ).fetchone()
+            if known is not None:
+                return int(known[0])
+            (write_id,) = connection.execute(
+                "INSERT INTO write_id_counters VALUES (?, 1)"
+                " ON CONFLICT (table_id) DO UPDATE SET high_watermark = high_watermark + 1 RETURNING high_watermark",
+                (table_id,),
+            ).fetchone()
+            connection.execute("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", (table_id, write_id, transaction))
+            return int(write_id)
+
+    def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
+        """Do something to a table's files while nobody can drop it."""
+        with self._writing() as connection:
+            _require_open(connection, transaction)
+            if not is_new:
+                _require_table(connection, table.id)
+            action()
+
+    def commit(self, transaction: int | None, changes: Changes, before: Callable[[], None] | None = None) -> None:
+        """Make changes visible."""
+        with self._writing() as connection:
+            if transaction is not None:
+                _require_open(connection, transaction)
+            for schema, there in changes.schemas.items():
+                _change_schema(connection, schema, there=there)
+            for table_id in changes.dropped:
+                _require_table(connection, table_id)
+                for place in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
+                    connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table_id,))
+                connection.execute("DELETE FROM tables WHERE id = ?", (table_id,))
+            # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
+            connection.execute(
+                "DELETE FROM transactions WHERE (state = 'aborted' OR process = ?)"
+                " AND number NOT IN (SELECT number FROM hidden_write_ids)",
+                (_ELSEWHERE,),
+            )
+            for table in changes.tables:
+                _insert_table(connection, table)
+                if table.id in changes.adopted:
+                    _adopt_write_ids(connection, table, changes.adopted[table.id])
+            for table_id in changes.sequences:
+                _require_table(connection, table_id)
+            (sequence,) = connection.execute("UPDATE commits SET sequence = sequence + 1 RETURNING sequence").fetchone()
+            for table_id, places in changes.updated.items():
+                _update_places(connection, table_id, places, changes.sequences.get(table_id, 0), sequence)
+            for table_id, names in changes.partitions.items():
+                rows = [(table_id, name) for name in sorted(names)]
+                connection.executemany("INSERT OR IGNORE INTO partitions VALUES (?, ?)", rows)
+            if transaction is not None:
+                connection.execute("DELETE FROM hidden_write_ids WHERE number = ?", (transaction,))
+                connection.execute("DELETE FROM transactions WHERE number = ?", (transaction,))
+            if before is not None:
+                before()
+
+    def abort(self, transaction: int) -> None:
+        """End a transaction; those without write ids need no record."""
+        with self._writing() as connection:
+            connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,))
+            connection.execute(
+                "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)",
+                (transaction,),
+            )
+
+    # -- the file -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._errors(), closing(self._connect()) as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._errors(), closing(self._connect()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.file, timeout=_PATIENCE_SECONDS, isolation_level=None)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            msg = f"The metastore '{self.file}' does not answer: {error}"
+            raise ConnectorError(
+                msg, code="HIVE_METASTORE_ERROR", hint="See that the file can be read and written, and that its disk is not full."
+            ) from error
+
+
+def _new_transaction(connection: sqlite3.Connection, state: str, user: str, query_id: str, process: str) -> int:
+    row = (state, user, query_id, process, time.time())
+    given = connection.execute("INSERT INTO transactions (state, user, query_id, process, began) VALUES (?, ?, ?, ?, ?)", row)
+    return int(given.lastrowid or 0)
+
+
+def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
+    found = connection.execute("SELECT state FROM transactions WHERE number = ?", (transaction,)).fetchone()
+    if found is None or found[0] != "open":
+        msg = f"Transaction txnid:{transaction} already aborted"
+        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+
+
+def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
+    if connection.execute("SELECT 1 FROM tables WHERE id = ?", (table_id,)).fetchone() is None:
+        msg = "The table was dropped or replaced while the statement ran"
+        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+
+
+def _change_schema(connection: sqlite3.Connection, schema: str, *, there: bool) -> None:
+    if there:
+        connection.execute("INSERT OR IGNORE INTO databases VALUES (?)", (schema,))
+        return
+    if connection.execute("SELECT 1 FROM tables WHERE schema_name = ?", (schema,)).fetchone() is not None:
+        msg = f"Schema not empty: {schema}"
+        raise ConnectorError(msg, code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.")
+    connection.execute("DELETE FROM databases WHERE name = ?", (schema,))
+
+
+def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
+    name = table.name
+    if connection.execute("SELECT 1 FROM databases WHERE name = ?", (name.schema,)).fetchone() is None:
+        msg = f"Schema '{name.schema}' does not exist"
+        raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint=f"CREATE SCHEMA {name.schema} makes it.")
+    row = (table.id, name.schema, name.table, table.location, table.managed, table.transactional, table.bucket_count)
+    try:
+        connection.execute("INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, table.bucketing_version))
+    except sqlite3.IntegrityError:
+        msg = f"Table '{name}' already exists"
+        raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before.") from None
+    placed = {c: i for i, c in enumerate(table.partitioned_by)}, {c: i for i, c in enumerate(table.bucketed_by)}
+    rows = [
+        (table.id, i, c.name, str(c.type), c.nullable, placed[0].get(c.name), placed[1].get(c.name))
+        for i, c in enumerate(table.columns)
+    ]
+    connection.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids: ValidWriteIds) -> None:
+    connection.execute("INSERT INTO write_id_counters VALUES (?, ?)", (table.id, write_ids.high_watermark))
+    for state, numbers in (("open", write_ids.open), ("aborted", write_ids.aborted)):
+        if numbers:
+            owner = _new_transaction(connection, state, "another metastore", f"registration of {table.name}", _ELSEWHERE)
+            rows = [(table.id, number, owner) for number in sorted(numbers)]
+            connection.executemany("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", rows)
+
+
+def _update_places(connection: sqlite3.Connection, table_id: str, places: set[str], read: int, sequence: int) -> None:
+    """Note where rows were changed; the first committer wins."""
+    for place in sorted(places):
+        last = connection.execute(
+            "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?", (table_id, place)
+        ).fetchone()
+        if last is not None and last[0] > read:
+            where = f"partition '{place}'" if place else "the table"
+            msg = f"Another statement has changed rows of {where} since this one began to read it"
+            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+        connection.execute("INSERT OR REPLACE INTO last_updates VALUES (?, ?, ?)", (table_id, place, sequence))

@@ -1,0 +1,119 @@
+"""What the connector hands to engine and tasks. All of it pickles, and nothing of it holds the metastore."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Snapshot
+from rowmerge_nb.spi.handles import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+)
+from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "ROW_ID_TYPE",
+    "HiveInsertTableHandle",
+    "HiveMergeTableHandle",
+    "HiveRowIdColumn",
+    "HiveSplit",
+    "HiveTableHandle",
+    "HiveTransactionHandle",
+    "HiveWrite",
+    "hive_table",
+]
+
+ROW_ID_TYPE = row_of([("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)])
+
+
+@dataclass(frozen=True)
+class HiveRowIdColumn(ColumnHandle):
+    """The row id: told by its class, since a table may have a column of any name."""
+
+
+@dataclass(frozen=True)
+class HiveTransactionHandle(ConnectorTransactionHandle):
+    """A transaction of the connector, by number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class HiveTableHandle(ConnectorTableHandle):
+    """A table as a statement sees it.
+
+    Args:
+        table: the table.
+        snapshot: what of it may be read.
+    """
+
+    table: HiveTable
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True)
+class HiveWrite:
+    """What sinks need to know of the transaction that they write for.
+
+    Args:
+        write_id: the transaction's write id in the table.
+        prefix: how the folders are called, below the table's, that attempts of tasks write into.
+    """
+
+    write_id: int
+    prefix: str
+
+
+@dataclass(frozen=True)
+class HiveMergeTableHandle(ConnectorMergeTableHandle):
+    """A table that is merged into."""
+
+    write: HiveWrite
+
+
+@dataclass(frozen=True)
+class HiveInsertTableHandle(ConnectorInsertTableHandle):
+    """A table that rows are inserted into."""
+
+    table_handle: HiveTableHandle
+    write: HiveWrite
+
+
+@dataclass(frozen=True)
+class HiveSplit(ConnectorSplit):
+    """One file of rows, and the delete events that concern it.
+
+    Args:
+        path: the file.
+        partition: name of its partition.
+        deletes: the files with delete events of its bucket.
+        original: bucket and number of the first row, of a file without row ids.
+        small: the whole table is so small that reading it where the statement is planned costs less than a task.
+    """
+
+    path: Path
+    partition: str
+    deletes: tuple[Path, ...]
+    original: tuple[int, int] | None = None
+    small: bool = False
+
+    @property
+    def carries_rows(self) -> bool:
+        """A small table is read at once."""
+        return self.small
+
+
+def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
+    """Give a handle as one of this connector."""
+    if not isinstance(handle, HiveTableHandle):
+        msg = f"{handle!r} is not a table of this connector"
+        raise TypeError(msg)
+    return handle

@@ -1,0 +1,85 @@
+"""Looking after directories: what a table that another engine wrote consists of, and what nobody will read any more."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.connectors.hive_acid.metastore import partition_texts
+from rowmerge_nb.connectors.hive_acid.names import parse_directory
+from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, visible
+from rowmerge_nb.connectors.hive_acid.values import partition_value
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Snapshot
+
+__all__ = ["adopted_partitions", "adopted_write_ids", "orphans_of"]
+
+_ATTEMPT: Final = re.compile(r"_tmp_.+_(\d+)_[0-9a-f]{12}")
+
+
+def adopted_partitions(table: HiveTable) -> list[str]:
+    """Give the names of the partitions that a table's directory holds; ``[""]`` for a table without partition columns.
+
+    Raises:
+        ConnectorError: HIVE_INVALID_PARTITION_VALUE if a folder is not named like one, or its value is none of the column's type.
+    """
+    names = list(_partitions(Path(table.location), table.partitioned_by))
+    for name in names:
+        for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
+            partition_value(text, column, table.name)
+    return names
+
+
+def _partitions(folder: Path, columns: Sequence[str], above: str = "") -> Iterator[str]:
+    if not columns:
+        yield above
+        return
+    for entry in visible(folder):
+        column, equals, _ = entry.name.partition("=")
+        if not entry.is_dir() or not equals or column.lower() != columns[0].lower():
+            msg = f"'{entry}' should be the folder of a partition by {columns[0]}, named '{columns[0]}=...'"
+            raise ConnectorError(
+                msg, code="HIVE_INVALID_PARTITION_VALUE", hint="Name the partition columns in the order of the folders."
+            )
+        yield from _partitions(entry, columns[1:], f"{above}/{entry.name}" if above else entry.name)
+
+
+def adopted_write_ids(table: HiveTable, partitions: Sequence[str]) -> ValidWriteIds:
+    """Take the largest write id of all names for the last one that was given out, and all of them for committed."""
+    found = [parse_directory(entry.name) for name in partitions for entry in visible(Path(table.location) / name)]
+    return ValidWriteIds(max((directory.highest for directory in found if directory is not None), default=0))
+
+
+def orphans_of(table: HiveTable, snapshot: Snapshot, running: Collection[int]) -> Iterator[Path]:
+    """Give the directories of a table that no reader will ever see.
+
+    Args:
+        table: the table.
+        snapshot: its write ids and partitions.
+        running: numbers of the metastore's open transactions.
+    """
+    root = Path(table.location)
+    if not root.is_dir():
+        return
+    for entry in root.iterdir():
+        attempt = _ATTEMPT.fullmatch(entry.name)
+        if attempt is not None and int(attempt[1]) not in running:
+            yield entry
+    known = {root / name for name in snapshot.partitions}
+    folders = (
+        known | {path for path in root.glob("/".join("*" * len(table.partitioned_by))) if path.is_dir()}
+        if table.partitioned_by
+        else known
+    )
+    for folder in folders:
+        for entry in folder.iterdir() if folder.is_dir() else ():
+            directory = parse_directory(entry.name)
+            if directory is None or directory.kind == "base":
+                continue
+            if all(number in snapshot.write_ids.aborted for number in range(directory.lowest, directory.highest + 1)):
+                yield entry

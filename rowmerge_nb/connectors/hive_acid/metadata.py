@@ -1,0 +1,265 @@
+"""Hive tables as one transaction sees them, and the beginning and end of statements that change them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningHandle, HiveUpdateHandle
+from rowmerge_nb.connectors.hive_acid.definitions import defined_table
+from rowmerge_nb.connectors.hive_acid.handles import (
+    ROW_ID_TYPE,
+    HiveInsertTableHandle,
+    HiveMergeTableHandle,
+    HiveRowIdColumn,
+    HiveTableHandle,
+    HiveWrite,
+    hive_table,
+)
+from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Snapshot
+from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.layout import ConnectorTableLayout
+from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import RowChangeParadigm
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rowmerge_nb.connectors.hive_acid.metastore import Metastore
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+        SchemaTableName,
+    )
+
+__all__ = ["HiveAcidMetadata", "HiveTransaction", "location_of"]
+
+
+@dataclass
+class HiveTransaction:
+    """A transaction of the connector.
+
+    Args:
+        number: the metastore's transaction, as soon as rows are written.
+        changes: what the commit makes visible.
+        tables: tables that were looked up; None for one that is dropped.
+        written: folder of every table that rows are written into, with the prefix of the attempts' folders.
+        made: directories of deltas that were published.
+        folders: folders of new tables.
+        removed: tables whose files go with the commit.
+    """
+
+    number: int | None = None
+    changes: Changes = field(default_factory=Changes)
+    tables: dict[SchemaTableName, HiveTableHandle | None] = field(default_factory=dict)
+    written: list[tuple[Path, str]] = field(default_factory=list)
+    made: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    removed: list[HiveTable] = field(default_factory=list)
+
+
+def location_of(warehouse: Path, name: SchemaTableName) -> Path:
+    """Give the folder of a table, as Hive names it.
+
+    >>> from rowmerge_nb.spi.handles import SchemaTableName
+    >>> location_of(Path("w"), SchemaTableName("sales", "orders")).as_posix()
+    'w/sales.db/orders'
+    """
+    return warehouse / name.table if name.schema == "default" else warehouse / f"{name.schema}.db" / name.table
+
+
+class HiveAcidMetadata(ConnectorMetadata):
+    """Tables as one transaction sees them."""
+
+    def __init__(self, metastore: Metastore, warehouse: Path, transaction: HiveTransaction) -> None:
+        self._metastore = metastore
+        self._warehouse = warehouse
+        self._transaction = transaction
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> HiveTableHandle | None:
+        """Give a table with what of it may be read; the same for the whole transaction."""
+        known = self._transaction.tables
+        if name not in known:
+            table = self._metastore.get_table(name)
+            known[name] = None if table is None else HiveTableHandle(table, self._metastore.snapshot(table))
+        return known[name]
+
+    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+        """Give a table's columns and properties."""
+        table = hive_table(table_handle).table
+        return ConnectorTableMetadata(table.name, table.columns, table.properties)
+
+    def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all tables."""
+        return self._metastore.list_tables()
+
+    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+        """Make a table, visible with the commit."""
+        name = metadata.name
+        location = location_of(self._warehouse, name)
+        table = defined_table(uuid.uuid4().hex, name, metadata.columns, metadata.properties, str(location), managed=True)
+        try:
+            location.mkdir(parents=True)
+        except FileExistsError:
+            msg = f"Target directory for table '{name}' already exists: {location}"
+            raise ConnectorError(
+                msg, code="HIVE_PATH_ALREADY_EXISTS", hint="Move it away, or make a table of it with register_table."
+            ) from None
+        except OSError as error:
+            msg = f"Directory '{location}' for table '{name}' cannot be made: {error}"
+            raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint="See that the warehouse can be written to.") from error
+        self._transaction.folders.append(location)
+        self._transaction.changes.tables.append(table)
+        partitions = () if table.partitioned_by else ("",)
+        self._transaction.tables[name] = HiveTableHandle(table, Snapshot(ValidWriteIds(0), 0, partitions))
+
+    def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Drop a table with the commit; files of a registered table stay."""
+        table = hive_table(table_handle).table
+        self._transaction.tables[table.name] = None
+        self._transaction.changes.dropped.append(table.id)
+        self._transaction.removed.append(table)
+
+    # -- schemas --------------------------------------------------------------------------------------------------
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        """Tell whether there is a schema of this name."""
+        return self._transaction.changes.schemas.get(schema, schema in self._metastore.list_schemas())
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        """Give the names of all schemas."""
+        return self._metastore.list_schemas()
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Make a schema with the commit."""
+        self._transaction.changes.schemas[schema] = True
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Drop a schema with the commit."""
+        self._transaction.changes.schemas[schema] = False
+
+    # -- INSERT ---------------------------------------------------------------------------------------------------
+
+    def begin_insert(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+    ) -> HiveInsertTableHandle:
+        """Begin a transaction of the metastore, and take a write id in it."""
+        handle = hive_table(table_handle)
+        if not handle.table.transactional:
+            msg = f"Table '{handle.table.name}' is not transactional, and only transactional tables are written"
+            raise ConnectorError(msg, hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.")
+        return HiveInsertTableHandle(handle, self._begin_write(session, handle))
+
+    def finish_insert(
+        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Publish the files; the commit makes them visible."""
+        if not isinstance(insert_handle, HiveInsertTableHandle):
+            msg = f"{insert_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
+
+    # -- MERGE ----------------------------------------------------------------------------------------------------
+
+    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+        """Give the paradigm of all Hive tables.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED if the statement asks for the other one.
+        """
+        chosen = session.properties.get("row_change_paradigm")
+        if chosen not in {None, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name}:
+            msg = f"Hive tables are changed by DELETE_ROW_AND_INSERT_ROW, not by {chosen}"
+            raise ConnectorError(msg, hint="Leave the option paradigm out.")
+        return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+
+    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveRowIdColumn:
+        """Give the row id: original write id, bucket and row number.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
+        """
+        table = hive_table(table_handle).table
+        if not table.transactional:
+            msg = f"Modifying rows of Hive table '{table.name}' is not supported: it is not transactional"
+            raise ConnectorError(msg, hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.")
+        return HiveRowIdColumn("$row_id", ROW_ID_TYPE)
+
+    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the bucket and partition columns in table order; buckets are placed by Hive's bucket function."""
+        table = hive_table(table_handle).table
+        placing = {*table.bucketed_by, *table.partitioned_by}
+        columns = [column for column in table.columns if column.name in placing]
+        if not columns:
+            return None
+        names = tuple(column.name for column in columns)
+        if table.bucket_count is None:
+            return ConnectorTableLayout(names)
+        arguments = tuple(names.index(name) for name in table.bucketed_by)
+        types = tuple(columns[place].type for place in arguments)
+        return ConnectorTableLayout(names, HivePartitioningHandle(table.bucket_count, table.bucketing_version, types, arguments))
+
+    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the bucket of the row id for bucketed tables; others have none."""
+        count = hive_table(table_handle).table.bucket_count
+        return None if count is None else ConnectorTableLayout((), HiveUpdateHandle(count))
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> HiveMergeTableHandle:
+        """Begin a transaction of the metastore, and take a write id in it."""
+        handle = hive_table(table_handle)
+        return HiveMergeTableHandle(handle, self._begin_write(session, handle))
+
+    def finish_merge(
+        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Publish the files; the commit makes them visible."""
+        if not isinstance(merge_handle, HiveMergeTableHandle):
+            msg = f"{merge_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
+
+    def _begin_write(self, session: ConnectorSession, handle: HiveTableHandle) -> HiveWrite:
+        transaction = self._transaction
+        if transaction.number is None:
+            transaction.number = self._metastore.open_transaction(session.user, session.query_id)
+        write = HiveWrite(
+            self._metastore.allocate_write_id(transaction.number, handle.table.id),
+            f"_tmp_{session.query_id}_{transaction.number}",
+        )
+        transaction.written.append((Path(handle.table.location), write.prefix))
+        return write
+
+    def _publish(self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool) -> None:
+        transaction, table = self._transaction, handle.table
+        files = staged_files(fragments)
+        is_new = table in transaction.changes.tables
+        if transaction.number is None:
+            msg = f"No transaction was begun for table '{table.name}'"
+            raise ValueError(msg)
+        if not is_new:
+            transaction.changes.sequences[table.id] = handle.snapshot.sequence
+        places = {file.partition for file in files}
+        if table.partitioned_by:
+            transaction.changes.partitions.setdefault(table.id, set()).update(places)
+        if updates:
+            transaction.changes.updated.setdefault(table.id, set()).update(places)
+        self._metastore.while_open(
+            transaction.number,
+            table,
+            lambda: publish(handle, write.write_id, files, transaction.made),
+            is_new=is_new,
+        )

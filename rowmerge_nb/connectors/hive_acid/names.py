@@ -1,0 +1,163 @@
+"""The names that Hive gives to directories and files of transactional tables, and the numbers packed into row ids."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "BUCKET_LIMIT",
+    "DEFAULT_PARTITION",
+    "STATEMENT_LIMIT",
+    "VERSION_FILE",
+    "AcidDirectory",
+    "bucket_file",
+    "bucket_of_delta_file",
+    "bucket_of_original",
+    "buckets_in",
+    "delta_directory",
+    "encode_bucket",
+    "escape",
+    "normalized_buckets",
+    "parse_directory",
+    "unescape",
+]
+
+VERSION_FILE: Final = "_orc_acid_version"
+DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+
+BUCKET_LIMIT: Final = 1 << 12
+STATEMENT_LIMIT: Final = 1 << 12
+
+_DIRECTORY: Final = re.compile(r"(?:(base)_(\d+)|(delta|delete_delta)_(\d+)_(\d+)(?:_(\d+))?)(_v\d+)?")
+_DELTA_FILE: Final = re.compile(r"bucket_(\d+)(_\d+)?")
+_ORIGINAL: Final = re.compile(r"(\d+)_\d+.*|bucket_(\d+)(_\d+)?")
+_UNSAFE: Final = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
+
+
+@dataclass(frozen=True)
+class AcidDirectory:
+    """What the name of a directory in a table or partition says.
+
+    Args:
+        name: the name itself.
+        kind: ``"base"``, ``"delta"`` or ``"delete_delta"``.
+        lowest: smallest write id whose rows may be in it; 0 for a base.
+        highest: largest one.
+        statement: number of the statement within the transaction; None if the name has none.
+        compacted: the name ends with the number of the transaction that compacted (``_v12``).
+    """
+
+    name: str
+    kind: str
+    lowest: int
+    highest: int
+    statement: int | None = None
+    compacted: bool = False
+
+
+def parse_directory(name: str) -> AcidDirectory | None:
+    """Read a directory's name; None if it is none of Hive's. Leading zeros do not matter.
+
+    >>> parse_directory("delta_0000003_0000005_0001").highest, parse_directory("base_7_v12").compacted
+    (5, True)
+    >>> parse_directory("p=x") is None
+    True
+    """
+    found = _DIRECTORY.fullmatch(name)
+    if found is None:
+        return None
+    base, number, kind, lowest, highest, statement, compacted = found.groups()
+    if base:
+        return AcidDirectory(name, "base", 0, int(number), None, compacted is not None)
+    return AcidDirectory(
+        name, kind, int(lowest), int(highest), int(statement) if statement is not None else None, compacted is not None
+    )
+
+
+def delta_directory(kind: str, lowest: int, highest: int, statement: int | None) -> str:
+    """Give the name of a delta or delete delta.
+
+    >>> delta_directory("delete_delta", 3, 3, 0)
+    'delete_delta_0000003_0000003_0000'
+    """
+    return f"{kind}_{lowest:07d}_{highest:07d}" + ("" if statement is None else f"_{statement:04d}")
+
+
+def bucket_file(bucket: int) -> str:
+    """Give the name of a bucket's file.
+
+    >>> bucket_file(2)
+    'bucket_00002'
+    """
+    return f"bucket_{bucket:05d}"
+
+
+def bucket_of_delta_file(name: str) -> int | None:
+    """Give the bucket that a file in a base or delta holds, whatever attempt wrote it; None if the name does not say.
+
+    >>> bucket_of_delta_file("bucket_00003_0"), bucket_of_delta_file("foo.orc")
+    (3, None)
+    """
+    found = _DELTA_FILE.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def bucket_of_original(name: str) -> int | None:
+    """Give the bucket of a file that was there before the table became transactional, or that CREATE TABLE AS wrote.
+
+    >>> bucket_of_original("000001_0_copy_1"), bucket_of_original("notes.txt")
+    (1, None)
+    """
+    found = _ORIGINAL.fullmatch(name)
+    return int(found[1] or found[2]) if found else None
+
+
+def encode_bucket(bucket: int, statement: int = 0) -> int:
+    """Pack bucket and statement into the number that rows carry (Hive's codec version 1).
+
+    >>> encode_bucket(0), encode_bucket(1), encode_bucket(0, 1)
+    (536870912, 536936448, 536870913)
+    """
+    return 1 << 29 | bucket << 16 | statement
+
+
+def buckets_in(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Give the buckets out of the numbers that rows carry; in version 0 they are the numbers themselves.
+
+    >>> buckets_in(np.array([536936448, 3], np.int32)).tolist()
+    [1, 3]
+    """
+    return normalized_buckets(numbers) >> 16 & (BUCKET_LIMIT - 1)
+
+
+def normalized_buckets(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Bring numbers of both codec versions into version 1, so that they can be compared.
+
+    >>> normalized_buckets(np.array([3, 536936448], np.int32)).tolist()
+    [537067520, 536936448]
+    """
+    wide = numbers.astype(np.int64)
+    return np.where(wide >> 29 == 0, 1 << 29 | wide << 16, wide)
+
+
+def escape(text: str) -> str:
+    """Write a partition value as Hive writes it into a directory's name.
+
+    >>> escape("z a/b"), escape("x=1")
+    ('z a%2Fb', 'x%3D1')
+    """
+    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def unescape(text: str) -> str:
+    """Read a partition value out of a directory's name.
+
+    >>> unescape("z a%2Fb")
+    'z a/b'
+    """
+    return re.sub(r"%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)

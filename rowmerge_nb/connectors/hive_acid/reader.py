@@ -1,0 +1,186 @@
+"""Reading: which files a statement reads, and what tasks make of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.connectors.hive_acid.handles import HiveRowIdColumn, HiveSplit, hive_table
+from rowmerge_nb.connectors.hive_acid.metastore import partition_texts
+from rowmerge_nb.connectors.hive_acid.names import bucket_file, bucket_of_delta_file, bucket_of_original
+from rowmerge_nb.connectors.hive_acid.orc import DeletedRows, read_rows, reading, row_count
+from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version
+from rowmerge_nb.connectors.hive_acid.values import partition_value
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
+    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorSession,
+        ConnectorSplit,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page_source import Constraint
+
+__all__ = ["HivePageSourceProvider", "HiveSplitManager", "partition_splits", "read_split", "splits_of"]
+
+PAGE_ROWS: Final = 65_536
+SMALL_BYTES: Final = 1 << 20
+_OLDEST_VERSION: Final = 2
+
+
+class HiveSplitManager(ConnectorSplitManager):
+    """One split per file of rows."""
+
+    def get_splits(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        constraint: Constraint,
+    ) -> Sequence[ConnectorSplit]:
+        """Give the splits of a table as its handle sees it; partitions that the constraint rules out have none."""
+        return splits_of(hive_table(table_handle), constraint)
+
+
+def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> list[HiveSplit]:
+    """Give the splits of a table, partition by partition.
+
+    Raises:
+        ConnectorError: a folder or file is gone, or the table is not laid out as it should be.
+    """
+    table = handle.table
+    splits = [
+        split
+        for name in handle.snapshot.partitions
+        if _may_matter(name, table, constraint)
+        for split in partition_splits(table, name, acid_state(Path(table.location) / name, handle.snapshot.write_ids))
+    ]
+    files = {path for split in splits for path in (split.path, *split.deletes)}
+    small = sum(path.stat().st_size for path in files) <= SMALL_BYTES
+    return [replace(split, small=small) for split in splits]
+
+
+def _may_matter(name: str, table: HiveTable, constraint: Constraint | None) -> bool:
+    for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
+        domain = constraint.domains.get(column.name) if constraint is not None else None
+        if domain is None:
+            continue
+        value = partition_value(text, column, table.name).as_py()
+        if value is None or (domain.values is not None and value not in domain.values):
+            return False
+        if (domain.low is not None and value < domain.low) or (domain.high is not None and value > domain.high):
+            return False
+    return True
+
+
+def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[HiveSplit]:
+    """Give the splits of one partition, or of a table without partition columns."""
+    folder = Path(table.location) / name
+    directories = [directory for directory in (state.base, *state.deltas) if directory is not None]
+    deleting = [folder / directory.name for directory in state.delete_deltas]
+    declared = (declared_version(folder / d.name) for d in (state.base, *state.deltas, *state.delete_deltas) if d is not None)
+    current = (next(declared, None) or 0) >= _OLDEST_VERSION
+    for directory in directories:
+        for file in data_files(folder / directory.name):
+            if not current:
+                _check_version(file, table)
+            bucket = bucket_of_delta_file(file.name)
+            _check_bucket(file, bucket, table)
+            event_file = file.name if bucket is None else bucket_file(bucket)
+            deletes = tuple(path / event_file for path in deleting if _has_rows(path / event_file))
+            yield HiveSplit(file, name, deletes)
+    first: dict[int, int] = {}
+    alone = len(state.originals) == len({bucket_of_original(file.name) for file in state.originals})
+    for file in state.originals:
+        bucket = bucket_of_original(file.name) or 0
+        _check_bucket(file, bucket, table)
+        deletes = tuple(path / bucket_file(bucket) for path in deleting if _has_rows(path / bucket_file(bucket)))
+        yield HiveSplit(file, name, deletes, (bucket, first.get(bucket, 0)))
+        if not alone:
+            first[bucket] = first.get(bucket, 0) + row_count(file)
+
+
+def _has_rows(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 0
+
+
+def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:
+    if table.bucket_count is not None and (bucket is None or bucket >= table.bucket_count):
+        msg = f"Hive table '{table.name}' is corrupt: file '{file}' is of no bucket; the table has {table.bucket_count}"
+        raise ConnectorError(
+            msg, code="HIVE_INVALID_BUCKET_FILES", hint="Register the table with the bucket count that it was written with."
+        )
+
+
+def _check_version(file: Path, table: HiveTable) -> None:
+    """Refuse files of transactional tables before Hive 3, whose updates were written in place."""
+    with reading(file) as opened:
+        version = dict(opened.schema.metadata or {}).get(b"hive.acid.version", b"0")
+    if not version.isdigit() or int(version) < _OLDEST_VERSION:
+        msg = (
+            f"Hive transactional tables are supported since Hive 3.0, and file '{file}' of table '{table.name}' does not say that it is"
+            " of that format"
+        )
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Run a major compaction with Hive 3, then read the table again.")
+
+
+class HivePageSourceProvider(ConnectorPageSourceProvider):
+    """Opens splits."""
+
+    def create_page_source(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        split: ConnectorSplit,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
+    ) -> PagesSource:
+        """Give a source of the wanted columns, without the rows that were deleted."""
+        if not isinstance(split, HiveSplit):
+            msg = f"{split!r} is not a split of this connector"
+            raise TypeError(msg)
+        return PagesSource(read_split(split, hive_table(table_handle).table, columns))
+
+
+def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
+    """Read a file's columns, partition values and row ids, less what was deleted."""
+    places = {column.name: place for place, column in enumerate(table.data_columns)}
+    wanted = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in places]
+    partition = dict(zip(table.partitioned_by, partition_texts(split.partition), strict=True))
+    values = {c.name: partition_value(partition[c.name], c, table.name) for c in table.partition_columns}
+    deleted = DeletedRows(split.deletes)
+    with_ids = any(isinstance(column, HiveRowIdColumn) for column in columns)
+    data = [(places[name], table.data_columns[places[name]]) for name in wanted]
+    names = [column.name for column in columns]
+    for rows, keys, arrays in read_rows(split.path, data, split.original, keys=with_ids or bool(deleted)):
+        found = dict(zip(wanted, arrays, strict=True))
+        channels = []
+        for column in columns:
+            if isinstance(column, HiveRowIdColumn):
+                channels.append(keys.as_array() if keys is not None else pa.nulls(rows))
+            elif column.name in found:
+                channels.append(found[column.name])
+            else:
+                channels.append(pa.repeat(values[column.name], rows))
+        # A page without channels still says how many rows there are.
+        page = pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(channels, names=names)) if channels else _empty(rows)
+        if deleted and keys is not None:
+            page = page.filter(pa.array(~deleted.contains(keys)))
+        for start in range(0, page.num_rows, PAGE_ROWS):
+            yield page.slice(start, PAGE_ROWS)
+
+
+def _empty(rows: int) -> Page:
+    return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])

@@ -1,0 +1,283 @@
+"""Writing: sinks that write deltas into hidden folders, and the step that gives their files the names that readers look for."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
+from rowmerge_nb.connectors.hive_acid.handles import HiveInsertTableHandle, HiveMergeTableHandle, hive_table
+from rowmerge_nb.connectors.hive_acid.metastore import partition_name
+from rowmerge_nb.connectors.hive_acid.names import (
+    STATEMENT_LIMIT,
+    VERSION_FILE,
+    bucket_file,
+    buckets_in,
+    delta_directory,
+    normalized_buckets,
+)
+from rowmerge_nb.connectors.hive_acid.orc import AcidFileWriter, RowKeys, read_rows, write_deletes
+from rowmerge_nb.connectors.hive_acid.values import group_by_partition
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+from rowmerge_nb.spi.page import split_page
+from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle, HiveWrite
+    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["HiveMergeSink", "HivePageSink", "HivePageSinkProvider", "StagedFile", "publish", "staged_files"]
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A file that waits to become part of a table.
+
+    Args:
+        kind: ``"delta"`` or ``"delete_delta"``.
+        partition: name of its partition.
+        bucket: its bucket.
+        statement: the number that its rows carry; of delete events, which carry none of their own, 0.
+        path: where it is, below the table's folder.
+        rows: how many rows it has.
+    """
+
+    kind: str
+    partition: str
+    bucket: int
+    statement: int
+    path: str
+    rows: int
+
+
+class HivePageSink(ConnectorPageSink):
+    """Writes rows into one file per partition and bucket.
+
+    Args:
+        table: the table.
+        write: the transaction's write id and folder.
+        statement: the number that tells row ids of writers apart which write into one bucket of one partition.
+    """
+
+    def __init__(self, table: HiveTable, write: HiveWrite, statement: int) -> None:
+        self._table = table
+        self._write_id = write.write_id
+        self._folder = f"{write.prefix}_{uuid.uuid4().hex[:12]}"
+        self._statement = statement % STATEMENT_LIMIT
+        self._writers: dict[tuple[str, int], AcidFileWriter] = {}
+
+    @property
+    def folder(self) -> Path:
+        """The hidden folder of this attempt."""
+        return Path(self._table.location) / self._folder
+
+    def append_page(self, page: Page) -> None:
+        """Write the rows of a page."""
+        width = len(self._table.data_columns)
+        data = page.select(list(range(width)))
+        for partition, bucket, rows in _places(self._table, page, self._buckets(page)):
+            writer = self._writers.get((partition, bucket))
+            if writer is None:
+                path = self.folder / partition / "delta" / bucket_file(bucket)
+                writer = AcidFileWriter(path, self._table.data_columns, self._write_id, bucket, self._statement)
+                self._writers[partition, bucket] = writer
+            writer.append(data if rows is None else data.take(pa.array(rows)))
+
+    def finish(self) -> list[bytes]:
+        """Close the files and name them."""
+        staged = []
+        for (partition, bucket), writer in self._writers.items():
+            writer.close()
+            path = str(writer.path.relative_to(self._table.location))
+            staged.append(StagedFile("delta", partition, bucket, self._statement, path, writer.rows))
+        return _fragments(staged)
+
+    def abort(self) -> None:
+        """Remove what this attempt has written."""
+        for writer in self._writers.values():
+            writer.abort()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _buckets(self, page: Page) -> npt.NDArray[np.int64]:
+        table = self._table
+        if table.bucket_count is None:
+            return np.zeros(page.num_rows, np.int64)
+        names = [column.name for column in table.columns]
+        places = [names.index(name) for name in table.bucketed_by]
+        types = [table.columns[place].type for place in places]
+        columns = [page.column(place) for place in places]
+        return buckets_of(columns, types, table.bucket_count, table.bucketing_version).astype(np.int64)
+
+
+class HiveMergeSink(ConnectorMergeSink):
+    """Writes what is inserted through a page sink, and gathers what is deleted until it can be sorted.
+
+    Args:
+        table: the table.
+        write: the transaction's write id and folder.
+        writer: which of the statement's writers this is. Where a layout brings all rows of a place to one writer, it does not matter.
+    """
+
+    def __init__(self, table: HiveTable, write: HiveWrite, writer: int) -> None:
+        self._table = table
+        self._write_id = write.write_id
+        placed = bool(table.partitioned_by) or table.bucket_count is not None
+        self._inserts = HivePageSink(table, write, 0 if placed else writer)
+        self._deletes: dict[tuple[str, int], list[RowKeys]] = defaultdict(list)
+
+    def store_merged_rows(self, page: Page) -> None:
+        """Take a page of inserted and deleted rows."""
+        width = len(self._table.columns)
+        parts = split_page(page, width)
+        if parts.deletions is not None:
+            ids = parts.deletions.column(width)
+            write_ids, buckets, numbers = (ids.field(i).to_numpy(zero_copy_only=False) for i in range(3))
+            keys = RowKeys(write_ids, normalized_buckets(buckets), numbers)
+            for partition, bucket, rows in _places(self._table, parts.deletions, buckets_in(buckets)):
+                self._deletes[partition, bucket].append(keys if rows is None else keys.take(rows))
+        if parts.insertions is not None:
+            self._inserts.append_page(parts.insertions)
+
+    def finish(self) -> list[bytes]:
+        """Write the delete events and name all files; again if it is called again."""
+        staged = []
+        for (partition, bucket), several in self._deletes.items():
+            keys = RowKeys.concat(several)
+            path = self._inserts.folder / partition / "delete_delta" / bucket_file(bucket)
+            rows = write_deletes(path, self._table.data_columns, self._write_id, keys)
+            name = str(path.relative_to(self._table.location))
+            staged.append(StagedFile("delete_delta", partition, bucket, 0, name, rows))
+        return [*_fragments(staged), *self._inserts.finish()]
+
+    def abort(self) -> None:
+        """Remove what this attempt has written."""
+        self._deletes.clear()
+        self._inserts.abort()
+
+
+class HivePageSinkProvider(ConnectorPageSinkProvider):
+    """Makes sinks."""
+
+    def create_page_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+    ) -> HivePageSink:
+        """Make a sink for an INSERT."""
+        if not isinstance(insert_handle, HiveInsertTableHandle):
+            msg = f"{insert_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        return HivePageSink(insert_handle.table_handle.table, insert_handle.write, session.writer or 0)
+
+    def create_merge_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+    ) -> HiveMergeSink:
+        """Make a sink for a MERGE."""
+        if not isinstance(merge_handle, HiveMergeTableHandle):
+            msg = f"{merge_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        return HiveMergeSink(hive_table(merge_handle.get_table_handle()).table, merge_handle.write, session.writer or 0)
+
+
+def _places(
+    table: HiveTable, page: Page, buckets: npt.NDArray[np.int64]
+) -> Iterator[tuple[str, int, npt.NDArray[np.int64] | None]]:
+    """Give partitions and buckets of a page, and the rows of each in their order; None for all rows."""
+    first = len(table.data_columns)
+    columns = [page.column(first + i) for i in range(len(table.partitioned_by))]
+    if not columns and (buckets == buckets[0]).all():
+        yield "", int(buckets[0]), None
+        return
+    partitions, codes = group_by_partition(columns, page.num_rows)
+    places = codes << 16 | buckets
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(places[order]) != 0]))
+    for rows in np.split(order, starts[1:]):
+        code, bucket = divmod(int(places[rows[0]]), 1 << 16)
+        yield partition_name(table.partitioned_by, partitions[code]), bucket, rows
+
+
+def _fragments(staged: Sequence[StagedFile]) -> list[bytes]:
+    return [json.dumps([asdict(file) for file in staged]).encode()] if staged else []
+
+
+# -- the driver's part ----------------------------------------------------------------------------------------------
+
+
+def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
+    """Read fragments.
+
+    >>> staged_files([b'[{"kind": "delta", "partition": "", "bucket": 0, "statement": 0, "path": "_tmp/x", "rows": 1}]'])[0].rows
+    1
+    """
+    return [StagedFile(**file) for fragment in fragments for file in json.loads(fragment)]
+
+
+def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile], made: list[Path]) -> None:
+    """Move files to where readers look for them; under a write id that does not count yet, so that nobody sees them.
+
+    Args:
+        handle: the table.
+        write_id: the write id.
+        files: what the fragments name.
+        made: takes the directories that are made.
+    """
+    root, table = Path(handle.table.location), handle.table
+    taken: set[tuple[str, str, int, int]] = set()
+    for file in files:
+        statement = file.statement
+        while (file.partition, file.kind, statement, file.bucket) in taken:
+            statement = (statement + 1) % STATEMENT_LIMIT
+        taken.add((file.partition, file.kind, statement, file.bucket))
+        source = root / file.path
+        if not source.is_file():
+            msg = f"File '{source}', which a task has written for table '{table.name}', is gone"
+            raise ConnectorError(
+                msg,
+                code="HIVE_FILE_NOT_FOUND",
+                hint="Workers and notebook must see the same warehouse directory; then run it again.",
+            )
+        if file.kind == "delta" and statement != file.statement:
+            source = _renumbered(source, table, write_id, file.bucket, statement)
+        directory = root / file.partition / delta_directory(file.kind, write_id, write_id, statement)
+        if directory not in made:
+            made.append(directory)
+            directory.mkdir(parents=True, exist_ok=True)
+        os.replace(source, directory / bucket_file(file.bucket))  # noqa: PTH105 - a rename that replaces, and says so
+    for directory in made:
+        (directory / VERSION_FILE).write_text("2", encoding="utf-8")
+
+
+def _renumbered(source: Path, table: HiveTable, write_id: int, bucket: int, statement: int) -> Path:
+    """Write a file again under another statement number, because another writer's file has the same row ids."""
+    target = source.with_name(f"{source.name}_{statement}")
+    writer = AcidFileWriter(target, table.data_columns, write_id, bucket, statement)
+    for _, _, arrays in read_rows(source, list(enumerate(table.data_columns)), None, keys=False):
+        writer.append(pa.RecordBatch.from_arrays(arrays, names=[column.name for column in table.data_columns]))
+    writer.close()
+    return target
