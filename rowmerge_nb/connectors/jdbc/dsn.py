@@ -14,11 +14,11 @@ _SECRET: Final = re.compile("pass|secret|token|key", re.IGNORECASE)
 
 
 def parameters(dsn: str) -> dict[str, str]:
-    """Take a connection string apart, be it a URI or pairs; what cannot be read is left out.
+    r"""Take a connection string apart, be it a URI or pairs; what cannot be read is left out.
 
     >>> parameters("postgresql://ann:s%20t@db:5433/shop?sslmode=require")["password"]
     's t'
-    >>> parameters(r"host=db password='it\\'s'")["password"]
+    >>> parameters(r"host=db password='it\'s'")["password"]
     "it's"
     """
     if "://" in dsn:

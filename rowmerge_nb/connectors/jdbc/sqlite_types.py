@@ -54,28 +54,29 @@ _WRITTEN: Final = {
     "boolean": "boolean", "tinyint": "tinyint", "smallint": "smallint", "integer": "int", "bigint": "bigint", "real": "float4",
     "double": "double", "varbinary": "blob", "date": "date", "uuid": "uuid", "json": "json_text",
 }  # fmt: skip
-_FORM: Final = re.compile(r"([^()]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(\s+with time zone)?")
+_FORM: Final = re.compile(r"([^()]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 _RANGES: Final = {"tinyint": 1 << 7, "smallint": 1 << 15, "integer": 1 << 31}
-_TEXTS: Final = {"varchar", "char", "json", "uuid", "date", "time", "timestamp", "timestamp with time zone", "decimal"}
+# The words WITH TIME ZONE cannot stand in a declaration.
+_MOMENTS: Final = {"time": "time", "timestamp": "timestamp", "timestamp with time zone": "timestamptz"}
 
 
 def type_of(declared: str) -> Type | None:
     """Give the type that a declared type stands for; None where there is none.
 
-    >>> [str(type_of(text)) for text in ("INTEGER", "int", "NVARCHAR(20)", "decimal(10, 2)", "timestamp(3) with time zone", "GEOMETRY")]
+    >>> [str(type_of(text)) for text in ("INTEGER", "int", "NVARCHAR(20)", "decimal(10, 2)", "timestamptz(3)", "GEOMETRY")]
     ['bigint', 'integer', 'varchar(20)', 'decimal(10,2)', 'timestamp(3) with time zone', 'None']
     """
     found = _FORM.fullmatch(" ".join(declared.lower().split()))
     if found is None:
         return None
-    base, first, second = found[1] + (found[4] or ""), found[2], found[3]
+    base, first, second = found.groups()
     if base in {"numeric", "decimal", "decimal_text"} and first:
         precision, scale = int(first), int(second or 0)
         return decimal_of(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
     known = _DECLARED.get(base)
     if known is None or first is None:
         return known
-    if known.base in {"time", "timestamp", "timestamp with time zone"}:
+    if known.base in _MOMENTS:
         return Type(known.base, (int(first),)) if int(first) <= 6 else None
     if known.base == "varchar":
         return Type("char" if base in {"char", "character", "nchar"} else "varchar", (int(first),))
@@ -94,8 +95,8 @@ def declared_type(kind: Type) -> str | None:
         return f"decimal{'' if kind.parameters[0] <= EXACT_DIGITS else '_text'}({kind.parameters[0]},{kind.parameters[1]})"
     if kind.base in {"varchar", "char"}:
         return str(kind)
-    if kind.base in {"time", "timestamp", "timestamp with time zone"} and kind.parameters[0] <= 6:
-        return str(kind)
+    if kind.base in _MOMENTS and kind.parameters[0] <= 6:
+        return f"{_MOMENTS[kind.base]}({kind.parameters[0]})"
     return None
 
 
@@ -203,4 +204,7 @@ def converted(column: Column, array: pa.Array) -> pa.Array:
         return pc.utf8_rpad(array.cast(pa.string()), column.type.parameters[0], " ")
     if column.type.base == "timestamp with time zone":
         return array.cast(pa.timestamp("us", tz="UTC"))
+    if column.type.base == "time":
+        moments = pc.binary_join_element_wise("1970-01-01", array, " ")
+        return moments.cast(pa.timestamp("us")).cast(pa.time64("us"))
     return array.cast(column.type.arrow)
