@@ -188,7 +188,7 @@ def test_partitioned_tables_are_merged_into(pg: Database) -> None:
 
 
 def test_a_user_without_rights_is_told_what_is_missing(pg: Database, postgresql: str) -> None:
-    pg.sql("DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN", "CREATE TABLE t (id int PRIMARY KEY)", "GRANT SELECT ON t TO guest")
+    pg.sql("DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN", "CREATE TABLE t (id int PRIMARY KEY)", "GRANT USAGE ON SCHEMA public TO guest", "GRANT SELECT ON t TO guest")
     guest = Database("postgresql", PostgresConnector(postgresql.replace("user=postgres", "user=guest")), "public")
     assert Statement(guest, "t").read().num_rows == 0
     error = refused(lambda: merge(guest, "t", [(1, 1, None)]))

@@ -182,8 +182,7 @@ class PostgresStore(Store):
 
     def shown_value(self, reading: Reading) -> str:
         """Write the expression that shows a misfit."""
-        column = re.sub(r"^NOT isfinite\((.*)\)$", r"\1", reading.misfit)
-        return f"({column})::text" if column != reading.misfit else reading.select
+        return f"{reading.column}::text"
 
     # -- writing --------------------------------------------------------------------------------------------------
 

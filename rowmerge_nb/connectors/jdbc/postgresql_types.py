@@ -108,10 +108,10 @@ def value_reading(column: Column) -> Reading:
     """Say how a column is read, and which of its values have no counterpart: infinite dates, numbers that are none."""
     name, base = quote(column.name), column.type.base
     if base == "decimal":
-        return Reading(f"{name}::text", pa.string(), f"{name} = 'NaN'")
+        return Reading(f"{name}::text", pa.string(), f"{name} = 'NaN'", name)
     if base in {"uuid", "json", "varchar", "char"}:
         return Reading(f"{name}::text", pa.string())
     if base in {"date", "timestamp", "timestamp with time zone"}:
         # What is no misfit is read; the misfits must not reach the driver, which would take them for numbers.
-        return Reading(f"CASE WHEN isfinite({name}) THEN {name} END", column.type.arrow, f"NOT isfinite({name})")
+        return Reading(f"CASE WHEN isfinite({name}) THEN {name} END", column.type.arrow, f"NOT isfinite({name})", name)
     return Reading(name, column.type.arrow)

@@ -159,7 +159,7 @@ class SqliteStore(Store):
 
     def shown_value(self, reading: Reading) -> str:
         """Write the expression that shows a misfit."""
-        return f"quote({reading.select}) || ' (' || typeof({reading.select}) || ')'"
+        return f"quote({reading.column}) || ' (' || typeof({reading.column}) || ')'"
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
         """Bring stored values into the column's Arrow type."""

@@ -8,6 +8,7 @@ written comes back: decimals of more than 15 digits and JSON are declared ``deci
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -55,6 +56,7 @@ _WRITTEN: Final = {
     "double": "double", "varbinary": "blob", "date": "date", "uuid": "uuid", "json": "json_text",
 }  # fmt: skip
 _FORM: Final = re.compile(r"([^()]+?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_A_DAY: Final = "1970-01-01 "
 _RANGES: Final = {"tinyint": 1 << 7, "smallint": 1 << 15, "integer": 1 << 31}
 # The words WITH TIME ZONE cannot stand in a declaration.
 _MOMENTS: Final = {"time": "time", "timestamp": "timestamp", "timestamp with time zone": "timestamptz"}
@@ -122,9 +124,9 @@ def value_reading(column: Column) -> Reading:
         number = f"printf('%.{parameters[1]}f', {name})"
         select = f"CASE typeof({name}) WHEN 'real' THEN {number} ELSE CAST({name} AS TEXT) END"
         rounded = f"typeof({name}) = 'real' AND {name} <> round({name}, {parameters[1]})"
-        return Reading(select, pa.string(), f"typeof({name}) = 'blob' OR {rounded}")
+        return Reading(select, pa.string(), f"typeof({name}) = 'blob' OR {rounded}", name)
     if base == "json":
-        return Reading(f"CAST({name} AS TEXT)", pa.string(), f"typeof({name}) = 'blob'")
+        return Reading(f"CAST({name} AS TEXT)", pa.string(), f"typeof({name}) = 'blob'", name)
     kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
     misfit = f"typeof({name}) NOT IN ({kinds[storage_type(column.type)]}, 'null')"
     if base == "boolean":
@@ -134,7 +136,7 @@ def value_reading(column: Column) -> Reading:
     elif base in {"varchar", "char"} and parameters:
         misfit += f" OR length({name}) > {parameters[0]}"
     select = f"CAST({name} AS REAL)" if storage_type(column.type) == pa.float64() else name
-    return Reading(select, storage_type(column.type), misfit)
+    return Reading(select, storage_type(column.type), misfit, name)
 
 
 def key_type(column: Column) -> Type:
@@ -151,7 +153,7 @@ def key_reading(column: Column) -> Reading:
     name, kind = quote(column.name), storage_type(key_type(column))
     kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
     select = f"CAST({name} AS REAL)" if kind == pa.float64() else name
-    return Reading(select, kind, f"typeof({name}) NOT IN ({kinds[kind]})")
+    return Reading(select, kind, f"typeof({name}) NOT IN ({kinds[kind]})", name)
 
 
 def stored(column: Column, array: pa.Array) -> pa.Array:
@@ -179,9 +181,8 @@ def _check_digits(column: Column, array: pa.Array) -> None:
     precision, scale = column.type.parameters
     if precision <= EXACT_DIGITS:
         return
-    limit = pa.scalar(10 ** (EXACT_DIGITS - scale) if scale < EXACT_DIGITS else 0, pa.int64()).cast(pa.decimal128(38, 0))
-    wide = array.cast(pa.decimal128(38, scale))
-    beyond = wide.filter(pc.greater_equal(pc.abs(wide), limit))
+    limit = pa.scalar(Decimal(1).scaleb(EXACT_DIGITS - scale), array.type)
+    beyond = array.filter(pc.greater_equal(pc.abs(array), limit))
     if len(beyond):
         why = f"SQLite keeps {EXACT_DIGITS} digits in a column declared {column.declared}"
         _refuse(column, str(beyond[0]), why, f"Declare the column decimal_text({precision},{scale}).")
@@ -205,6 +206,9 @@ def converted(column: Column, array: pa.Array) -> pa.Array:
     if column.type.base == "timestamp with time zone":
         return array.cast(pa.timestamp("us", tz="UTC"))
     if column.type.base == "time":
-        moments = pc.binary_join_element_wise("1970-01-01", array, " ")
-        return moments.cast(pa.timestamp("us")).cast(pa.time64("us"))
+        moments = pc.binary_join_element_wise(_A_DAY, array, "")
+        try:
+            return moments.cast(pa.timestamp("us")).cast(pa.time64("us"))
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(str(error).replace(_A_DAY, "")) from None
     return array.cast(column.type.arrow)

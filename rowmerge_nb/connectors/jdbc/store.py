@@ -50,11 +50,13 @@ class Reading:
         select: the expression that gives its values in a form that the driver has.
         kind: the Arrow type of that form.
         misfit: a condition that holds for values that the column's type does not have; ``""`` where all are good.
+        column: the column as it is, to show a misfit.
     """
 
     select: str
     kind: pa.DataType
     misfit: str = ""
+    column: str = ""
 
 
 class Store(ABC):
