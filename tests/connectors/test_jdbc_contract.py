@@ -100,7 +100,11 @@ def test_keys_of_several_columns_whose_names_need_quoting(database: Database) ->
     merge(
         database,
         'my "table"',
-        [("y", first, "x", 3, (stored(first), "x")), ("x", first, "y", 3, (stored(first), "y")), (*[None] * 3, 2, (stored(second), "x"))],
+        [
+            ("y", first, "x", 3, (stored(first), "x")),
+            ("x", first, "y", 3, (stored(first), "y")),
+            (*[None] * 3, 2, (stored(second), "x")),
+        ],
     )
     statement = Statement(database, 'my "table"')
     assert statement.read().sort_by("a b").to_pylist() == [
@@ -281,7 +285,9 @@ def test_values_of_every_type_come_back_as_they_were_written(database: Database,
     column = pa.array(values, parse_type(kind).arrow)
     insert(database, "all_types", pa.table({"id": range(len(values)), "value": column}))
     statement = Statement(database, "all_types")
-    assert [c.type for c in statement.columns()][1] == parse_type({"tinyint": "smallint"}.get(kind, kind) if database.kind == "postgresql" else kind)
+    assert [c.type for c in statement.columns()][1] == parse_type(
+        {"tinyint": "smallint"}.get(kind, kind) if database.kind == "postgresql" else kind
+    )
     assert [c.name for c in statement.columns()][1] == ("value" if database.kind == "postgresql" else "Value")
     assert statement.handle.key == ("id",)
     read = statement.read().sort_by("id").column(1)
@@ -300,7 +306,9 @@ def test_values_of_every_type_come_back_as_they_were_written(database: Database,
 def test_values_of_every_type_can_be_keys(database: Database, kind: str) -> None:
     create(database, "keyed", {"k": kind, "v": "integer"}, primary_key="k")
     values = [value for value in VALUES[kind] if value != float("inf")]
-    insert(database, "keyed", pa.table({"k": pa.array(values, parse_type(kind).arrow), "v": pa.array([0] * len(values), pa.int32())}))
+    insert(
+        database, "keyed", pa.table({"k": pa.array(values, parse_type(kind).arrow), "v": pa.array([0] * len(values), pa.int32())})
+    )
     statement = Statement(database, "keyed")
     statement.begin()
     rows = statement.read(row_id=True)
@@ -328,7 +336,11 @@ def test_types_without_a_counterpart_are_refused_by_name(database: Database, kin
 
 @pytest.mark.parametrize(
     ("properties", "part"),
-    [({"sorted_by": ("id",)}, "'sorted_by' does not exist"), ({"primary_key": ("no",)}, "'no'"), ({"primary_key": ("id", "ID")}, "twice")],
+    [
+        ({"sorted_by": ("id",)}, "'sorted_by' does not exist"),
+        ({"primary_key": ("no",)}, "'no'"),
+        ({"primary_key": ("id", "ID")}, "twice"),
+    ],
 )
 def test_wrong_table_properties_are_refused(database: Database, properties: Any, part: str) -> None:
     with pytest.raises(RowMergeError, match=part) as caught:
@@ -352,7 +364,9 @@ def test_tables_are_listed_dropped_and_truncated(shelf: Database) -> None:
     statement = Statement(shelf, "shelf")
     statement.metadata.drop_table(SESSION, statement.handle)
     statement.commit()
-    assert shelf.connector.get_metadata(shelf.connector.begin_transaction()).get_table_handle(SESSION, shelf.name("shelf")) is None
+    assert (
+        shelf.connector.get_metadata(shelf.connector.begin_transaction()).get_table_handle(SESSION, shelf.name("shelf")) is None
+    )
     shelf.connector.close()
 
 

@@ -31,7 +31,10 @@ def connected(dsn: str) -> None:
 @pytest.mark.parametrize(
     ("dsn", "part"),
     [
-        ("postgresql://ann:s3same%20%C3%B6pen@localhost:1/shop", "PostgreSQL at host=localhost port=1 dbname=shop cannot be reached"),
+        (
+            "postgresql://ann:s3same%20%C3%B6pen@localhost:1/shop",
+            "PostgreSQL at host=localhost port=1 dbname=shop cannot be reached",
+        ),
         ("host=/nowhere user=ann password='s3same öpen'", "PostgreSQL at host=/nowhere cannot be reached"),
         ("s3same öpen", "The connection string for PostgreSQL cannot be read"),
         ("host=db s3same=öpen", "The connection string for PostgreSQL cannot be read"),
@@ -74,7 +77,9 @@ def test_secrets_are_in_no_repr_of_what_travels(pg: Database, postgresql: str) -
 def test_all_splits_see_one_state(pg: Database, monkeypatch: Any) -> None:
     monkeypatch.setattr(postgresql, "SPLIT_BLOCKS", 8)
     monkeypatch.setattr(postgresql, "SMALL_ROWS", 10)
-    pg.sql("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 5000) i")
+    pg.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 5000) i"
+    )
     statement = Statement(pg, "t")
     splits = pg.connector.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, None)  # type: ignore[arg-type]
     assert len(splits) > 5
@@ -128,16 +133,21 @@ def test_a_constraint_that_is_checked_at_the_commit_fails_it_and_leaves_nothing(
 
 
 def test_enumerations_and_jsonb_are_read_and_written_as_text(pg: Database) -> None:
-    pg.sql('CREATE TYPE "Mood" AS ENUM (\'low\', \'high\')', 'CREATE TABLE t ("Id" "Mood" PRIMARY KEY, j jsonb, u uuid)')
+    pg.sql("CREATE TYPE \"Mood\" AS ENUM ('low', 'high')", 'CREATE TABLE t ("Id" "Mood" PRIMARY KEY, j jsonb, u uuid)')
     pg.sql("""INSERT INTO t VALUES ('low', '{"a":1}', '12345678-1234-5678-9abc-def012345678')""")
     merge(pg, "t", [("high", "[2]", None, 3, "low"), ("low", None, None, 1, None)])
     statement = Statement(pg, "t")
-    assert statement.read().sort_by("Id").to_pylist() == [{"Id": "high", "j": "[2]", "u": None}, {"Id": "low", "j": None, "u": None}]
+    assert statement.read().sort_by("Id").to_pylist() == [
+        {"Id": "high", "j": "[2]", "u": None},
+        {"Id": "low", "j": None, "u": None},
+    ]
     statement.commit()
     assert refused(lambda: merge(pg, "t", [("middling", None, None, 1, None)])).code == "INVALID_CAST_ARGUMENT"
 
 
-@pytest.mark.parametrize("declared", ["numeric", "numeric(40,2)", "numeric(3,-2)", "point", "int[]", "inet", "interval", "timetz"])
+@pytest.mark.parametrize(
+    "declared", ["numeric", "numeric(40,2)", "numeric(3,-2)", "point", "int[]", "inet", "interval", "timetz"]
+)
 def test_a_type_without_a_counterpart_is_named(pg: Database, declared: str) -> None:
     pg.sql(f"CREATE TABLE t (id int PRIMARY KEY, odd {declared})")
     error = refused(lambda: Statement(pg, "t"))
@@ -169,7 +179,11 @@ def test_names_that_differ_in_case_only_are_refused(pg: Database) -> None:
 
 def test_columns_that_the_server_numbers(pg: Database) -> None:
     pg.sql("CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, s serial, v int)")
-    insert(pg, "t", pa.table({"id": pa.nulls(2, pa.int32()), "s": pa.array([None, 50], pa.int32()), "v": pa.array([1, 2], pa.int32())}))
+    insert(
+        pg,
+        "t",
+        pa.table({"id": pa.nulls(2, pa.int32()), "s": pa.array([None, 50], pa.int32()), "v": pa.array([1, 2], pa.int32())}),
+    )
     assert content(pg, "t") == [(1, 1, 1), (2, 50, 2)]
     merge(pg, "t", [(1, 1, 9, 3, 1)])
     assert content(pg, "t") == [(1, 1, 9), (2, 50, 2)]
@@ -188,7 +202,13 @@ def test_partitioned_tables_are_merged_into(pg: Database) -> None:
 
 
 def test_a_user_without_rights_is_told_what_is_missing(pg: Database, postgresql: str) -> None:
-    pg.sql("DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN", "CREATE TABLE t (id int PRIMARY KEY)", "GRANT USAGE ON SCHEMA public TO guest", "GRANT SELECT ON t TO guest")
+    pg.sql(
+        "DROP ROLE IF EXISTS guest",
+        "CREATE ROLE guest LOGIN",
+        "CREATE TABLE t (id int PRIMARY KEY)",
+        "GRANT USAGE ON SCHEMA public TO guest",
+        "GRANT SELECT ON t TO guest",
+    )
     guest = Database("postgresql", PostgresConnector(postgresql.replace("user=postgres", "user=guest")), "public")
     assert Statement(guest, "t").read().num_rows == 0
     error = refused(lambda: merge(guest, "t", [(1, 1, None)]))

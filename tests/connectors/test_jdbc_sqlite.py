@@ -125,7 +125,9 @@ def test_a_key_that_is_null_cannot_be_told_apart(lite: Database) -> None:
 
 
 def test_keys_are_found_as_they_are_stored(lite: Database) -> None:
-    lite.sql("CREATE TABLE t (day timestamp PRIMARY KEY, v int)", "INSERT INTO t VALUES ('2024-01-02T03:04:05', 1), ('2024-01-03', 2)")
+    lite.sql(
+        "CREATE TABLE t (day timestamp PRIMARY KEY, v int)", "INSERT INTO t VALUES ('2024-01-02T03:04:05', 1), ('2024-01-03', 2)"
+    )
     merge(lite, "t", [(None, 5, 2, "2024-01-02T03:04:05")])
     assert lite.rows("SELECT * FROM t") == [("2024-01-03", 2)]
 
@@ -153,6 +155,9 @@ def test_files_that_are_not_there_or_no_databases_are_told(tmp_path: Path) -> No
     assert not (tmp_path / "x.db").exists()
     assert opened(tmp_path / "x.db", create=True) == []
     assert (tmp_path / "x.db").exists()
+    again = Database("sqlite", SqliteConnector(tmp_path / "x.db", create=True), "main")
+    create(again, "t", {"id": "bigint"})
+    assert opened(tmp_path / "x.db") == [again.name("t")]
     (tmp_path / "text.db").write_text("this is not a database, whatever its name says " * 30)
     wrong = refused(lambda: opened(tmp_path / "text.db"))
     assert "file is not a database" in wrong.message

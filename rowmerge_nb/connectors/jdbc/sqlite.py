@@ -229,9 +229,9 @@ class SqliteTransaction(JdbcTransaction):
     def reader(self) -> Session:
         """Give the connection."""
         if self._session is None:
-            path = Path(self._store.path)
-            writing = os.access(path, os.W_OK) or not path.exists()
-            self._session = self._store.connect(writing=writing and not self._create, create=self._create and not path.exists())
+            creating = self._create and not Path(self._store.path).exists()
+            writing = not creating and os.access(self._store.path, os.W_OK)
+            self._session = self._store.connect(writing=writing, create=creating)
             self._version = self._session.value("PRAGMA data_version")
         return self._session
 
