@@ -6,6 +6,7 @@ import argparse
 import subprocess
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,12 @@ from benchmarks import data
 from benchmarks.engines import Contestant, DeltaRs, DuckDB, RowMerge
 from benchmarks.measure import Times, timed
 from rowmerge_nb.demo import SETUP, STATEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.analysis import TableBinding
 
 
 def small_cell(runs: int) -> None:
@@ -37,6 +44,43 @@ def small_cell(runs: int) -> None:
     times = timed(lambda: cell(STATEMENT), runs, prepare)
     print(
         f"small %%merge cell, warm            p50 {times.percentile(50):.3f} s   p95 {times.percentile(95):.3f} s   ({runs} runs)"
+    )
+
+
+def analysis(runs: int) -> None:
+    """Time reading and understanding the documents' statement: parse and analyze, nothing planned and nothing run."""
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+    from rowmerge_nb.spi.types import parse_type
+    from rowmerge_nb.sql.analysis import TableBinding
+    from rowmerge_nb.sql.analyzer import analyze
+    from rowmerge_nb.sql.parser import parse
+
+    columns = tuple(
+        ColumnMetadata(name, parse_type(kind))
+        for name, kind in (("customer", "varchar"), ("purchases", "decimal(10,2)"), ("address", "varchar"))
+    )
+
+    class Tables:
+        """Two tables with the columns of the documents' example."""
+
+        def resolve(self, parts: Sequence[str]) -> TableBinding:
+            name = ".".join(parts)
+            return TableBinding(name, "memory", f"memory.default.{name}", columns, f"v_{name}")
+
+        def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
+            return "memory", "default", parts[-1]
+
+        def names(self) -> Sequence[str]:
+            return []
+
+        def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
+            return []
+
+    tables = Tables()
+    analyze(parse(STATEMENT), tables)
+    times = timed(lambda: analyze(parse(STATEMENT), tables), runs)
+    print(
+        f"analysis of the document's statement   p50 {times.percentile(50) * 1000:.1f} ms   p95 {times.percentile(95) * 1000:.1f} ms"
     )
 
 
@@ -123,12 +167,14 @@ def race(target_rows: int, source_rows: int, runs: int) -> None:
 def main() -> None:
     """Run what is asked for; everything by default."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", choices=["cell", "first", "pages", "race"], action="append")
+    parser.add_argument("--only", choices=["analysis", "cell", "first", "pages", "race"], action="append")
     parser.add_argument("--runs", type=int, default=5, help="warm rounds of the race (default 5)")
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=100_000)
     chosen = parser.parse_args()
-    wanted = set(chosen.only or ["cell", "first", "pages", "race"])
+    wanted = set(chosen.only or ["analysis", "cell", "first", "pages", "race"])
+    if "analysis" in wanted:
+        analysis(50)
     if "first" in wanted:
         first_cell(3)
     if "cell" in wanted:

@@ -174,6 +174,7 @@ class DuplicateMatchError(ExecutionError):
 
     Args:
         groups: one entry per target row, see `rowmerge_nb.engine.trace.DuplicateGroup`.
+        proposal: a source for USING in which each key has one row; None where none can be written.
 
     >>> DuplicateMatchError("One MERGE target table row matched more than one source row").code
     'MERGE_TARGET_ROW_MULTIPLE_MATCHES'
@@ -181,9 +182,10 @@ class DuplicateMatchError(ExecutionError):
 
     default_code = "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
 
-    def __init__(self, message: str, *, groups: Sequence[Any] = (), **place: Any) -> None:
+    def __init__(self, message: str, *, groups: Sequence[Any] = (), proposal: str | None = None, **place: Any) -> None:
         super().__init__(message, **{"step": "DuplicateCheck", **place})
         self.groups = tuple(groups)
+        self.proposal = proposal
 
 
 class StatementInterrupted(ExecutionError):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.trace import DuplicateGroup, MatchedRow
 from rowmerge_nb.errors import DuplicateMatchError
+from rowmerge_nb.sql.tokens import RESERVED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.engine.recorder import Account
     from rowmerge_nb.sql.analysis import MergeAnalysis
 
-__all__ = ["duplicate_error", "groups_of"]
+__all__ = ["duplicate_error", "groups_of", "proposal", "two_versions"]
 
 NAMED_GROUPS = 20
+UNORDERED: Final = frozenset({"map", "json"})
+"""Types whose values have no order."""
 NAMED_SOURCES = 20
 SINGLE_PARTITION = 1 << 33
 """Positions from here on come of several partitions or splits, and are no row numbers for people."""
@@ -65,7 +69,7 @@ def duplicate_error(account: Account, analysis: MergeAnalysis, rule: str) -> Dup
     hint = _remedy(analysis)
     if groups:
         hint = f"{_named(groups[0], len(account.failing), rule)} {hint}"
-    return DuplicateMatchError(MESSAGE, groups=groups, hint=hint)
+    return DuplicateMatchError(MESSAGE, groups=groups, hint=hint, proposal=proposal(analysis))
 
 
 def _named(group: DuplicateGroup, count: int, rule: str) -> str:
@@ -90,12 +94,58 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
+def proposal(analysis: MergeAnalysis) -> str | None:
+    """Write a source with one row per key, for USING: the first row of each key, by the other columns' order.
+
+    None where ON does not compare plain columns of the source by ``=``, or where columns have no name of their own.
+    """
+    source = analysis.source
+    names = [field.name for field in source.fields]
+    keys = [field for field in source.fields if any(text == f"`{field.symbol}`" for _, text in analysis.equalities)]
+    plain = len({text for _, text in analysis.equalities}) == len(keys)
+    if not keys or not plain or None in names or len({str(name).lower() for name in names}) < len(names):
+        return None
+    others = [field for field in source.fields if field not in keys and field.type.base not in UNORDERED]
+    number = next(
+        name for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1))) if name not in [str(n).lower() for n in names]
+    )
+    partition, order, columns = (
+        ", ".join(_quoted(str(field.name)) for field in fields) for fields in (keys, others or keys, source.fields)
+    )
+    alias = source.alias or (source.binding.display.split(".")[-1] if source.binding is not None else None)
+    numbered = f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM {source.text}"
+    chosen = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
+    return chosen if alias is None else f"{chosen} AS {_quoted(alias)}"
+
+
+def _quoted(name: str) -> str:
+    """Write a name as Trino reads it: in double quotes where it is no plain word."""
+    return (
+        name
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in RESERVED
+        else '"' + name.replace('"', '""') + '"'
+    )
+
+
 def _remedy(analysis: MergeAnalysis) -> str:
-    keys = [
-        field.name
-        for field in analysis.source.fields
-        if field.name and f"`{field.symbol}`" in " ".join(s for _, s in analysis.equalities)
-    ]
-    if not keys:
+    query = proposal(analysis)
+    if query is None:
         return "Make the ON condition match each target row at most once."
-    return f"Give each target row one source row, for example by aggregating the source: GROUP BY {', '.join(keys)}."
+    return f"Give each target row one source row, for example the first of each key: USING {query}"
+
+
+def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis) -> str:
+    """Say of a statement that finished which rows two clauses changed, and what to do."""
+    rows = "1 target row was" if count == 1 else f"{count} target rows were"
+    text = (
+        f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
+        "per clause; duplicates='standard' refuses it"
+    )
+    if groups and groups[0].target:
+        sources = " and ".join(
+            f"{'a source row' if s.source_row is None else f'source row {s.source_row}'} by clause {s.case_number}"
+            for s in groups[0].sources[:3]
+        )
+        target = ", ".join(f"{name} = {_shown(value)}" for name, value in groups[0].target.items())
+        text += f". The first of them: target row ({target}), changed by {sources}"
+    return f"{text}. {_remedy(analysis)}"

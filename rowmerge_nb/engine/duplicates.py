@@ -6,7 +6,7 @@ Works on the whole of what one task has, which is why all matches of one target 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,15 @@ import pyarrow.compute as pc
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
-__all__ = ["DuplicateRule", "Duplicates", "mark_distinct"]
+__all__ = ["NOTHING_FOUND", "DuplicateRule", "Duplicates", "Patterns", "mark_distinct", "match_patterns"]
+
+Patterns = dict[tuple[int, int, int, int, bool], int]
+"""(matches, acting, updates, deletes, repeated) of a target row, numbers cut at 2: how many target rows are like that."""
+SEVERAL = 2
 
 NO_TARGET = -1
 NO_CLAUSE = -1
@@ -87,6 +93,9 @@ class Duplicates:
     warning: npt.NDArray[np.int64]
 
 
+NOTHING_FOUND: Final = Duplicates(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
 @dataclass(frozen=True)
 class DuplicateRule:
     """Which repeated matches end a statement.
@@ -129,3 +138,36 @@ class DuplicateRule:
         if self.paradigm is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS:
             return Duplicates(np.union1d(repeated, crossing), crossing[:0])
         return Duplicates(repeated, crossing)
+
+
+def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collection[int], deletes: Collection[int]) -> Patterns:
+    """Count the target rows with more than one match by the way in which they were matched.
+
+    Args:
+        unique_id: int64, NULL where no target row was matched.
+        case_number: int32, -1 or NULL where no clause fired.
+        updates: the case numbers of UPDATE clauses.
+        deletes: the case numbers of DELETE clauses.
+
+    >>> match_patterns(pa.array([5, 5, 6, 6, 7]), pa.array([0, 0, 0, -1, 0], pa.int32()), [0], [])
+    {(2, 1, 1, 0, False): 1, (2, 2, 2, 0, True): 1}
+    """
+    keys = Keys.of(unique_id, case_number)
+    sizes, _ = _sizes(keys.unique_id)
+    several = (sizes > 1) & (keys.unique_id != NO_TARGET)
+    if not several.any():
+        return {}
+    ids, cases = keys.unique_id[several], keys.case_number[several]
+    order = np.lexsort((cases, ids))
+    ids, cases = ids[order], cases[order]
+    same = ids[1:] == ids[:-1]
+    starts = np.flatnonzero(np.concatenate([[True], ~same]))
+    again = np.concatenate([[False], same & (cases[1:] == cases[:-1])])
+    columns = [
+        np.minimum(np.add.reduceat(flags.astype(np.int64), starts), SEVERAL)
+        for flags in (np.ones(len(ids), bool), cases != NO_CLAUSE, np.isin(cases, list(updates)), np.isin(cases, list(deletes)))
+    ]
+    columns.append((np.add.reduceat(again.astype(np.int64), starts) > 0).astype(np.int64))
+    found, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
+    rows = zip(found.tolist(), counts.tolist(), strict=True)
+    return {(m, a, u, d, bool(repeated)): count for (m, a, u, d, repeated), count in rows}

@@ -19,6 +19,7 @@ from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
 from rowmerge_nb.engine.listing import TableInfo, list_tables
 from rowmerge_nb.engine.merge import MergeRun, RowChangeRun
 from rowmerge_nb.engine.options import Options
+from rowmerge_nb.engine.places import placed_in
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.row_changes import DeleteRun, UpdateRun
 from rowmerge_nb.engine.statement_run import error_record
@@ -45,7 +46,7 @@ from rowmerge_nb.sql.analysis import (
     RowChangeAnalysis,
     UpdateAnalysis,
 )
-from rowmerge_nb.sql.statements import Explain
+from rowmerge_nb.sql.statements import Explain, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -266,8 +267,15 @@ class Engine:
         statements = split_statements(_text(sql))
         if len(statements) != 1:
             msg = f"run takes one statement; this text has {len(statements)}"
-            raise ParseError(msg, line=1, column=1, hint="Use run_script for several." if statements else "Write a statement.")
-        return self._run(statements[0][0], self.options.changed(**options))
+            span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
+            raise ParseError(
+                msg,
+                line=span.line,
+                column=span.column,
+                hint="Use run_script for several." if statements else "Write a statement.",
+            )
+        with placed_in(sql, *statements[0]):
+            return self._run(statements[0][0], self.options.changed(**options))
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:
         """Run several statements, separated by semicolons, each in its own transaction.
@@ -280,9 +288,10 @@ class Engine:
         chosen = self.options.changed(**options)
         statements = split_statements(_text(sql))
         results: list[Result] = []
-        for number, (text, _) in enumerate(statements, 1):
+        for number, (text, offset) in enumerate(statements, 1):
             try:
-                results.append(self._run(text, chosen))
+                with placed_in(sql, text, offset):
+                    results.append(self._run(text, chosen))
             except RowMergeError as error:
                 if number > 1:
                     done = "Statement 1 stays" if number == 2 else f"Statements 1 to {number - 1} stay"
@@ -389,7 +398,8 @@ class Engine:
         try:
             if isinstance(run, RowChangeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
-                return Result(run.run(settings), run.returned)
+                trace = run.run(settings)
+                return Result(trace, run.returned)
             return Result(*run.run())
         except RowMergeError as error:
             error.result = Result(run.failure) if run.failure is not None else None

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.sql.regexps import diagnosis, in_trinos_words
 
 __all__ = ["translate"]
 
@@ -40,6 +41,9 @@ _CODES: Final = {
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": ("SUBQUERY_MULTIPLE_ROWS", "Scalar sub-query has returned multiple rows"),
     "INVALID_ARRAY_INDEX": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
     "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
+    "CANNOT_DECODE_URL": ("INVALID_FUNCTION_ARGUMENT", "A text is not encoded as in a URL"),
+    "INVALID_PARAMETER_VALUE": ("INVALID_FUNCTION_ARGUMENT", "A text is no regular expression"),
+    "INVALID_REGEXP_REPLACE": ("INVALID_FUNCTION_ARGUMENT", "Illegal replacement sequence"),
     "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
 }
 
@@ -56,6 +60,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     ('DIVISION_BY_ZERO', 'Division by zero')
     >>> translate(RuntimeError("x [[CONSTRAINT_VIOLATION]] NULL value not allowed SQLSTATE: P0001"), "run").message
     'NULL value not allowed'
+    >>> translate(RuntimeError("Caused by: java.util.regex.PatternSyntaxException: Unclosed group near index 6"), "run").message
+    'end pattern with unmatched parenthesis'
     """
     if isinstance(error, RowMergeError):
         return error
@@ -64,7 +70,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
         message = f"Spark refused the plan: {text.strip().splitlines()[0]}"
         return _with_cause(ExecutionError(message, step=step, hint="This is an error of rowmerge_nb; please report it."), error)
-    marked = _MARKED.search(text)
+    # What follows shows the SQL that we printed, in which errors that did not happen are written too.
+    marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
         ours = ExecutionError(marked[3], code=marked[1], step=step)
         ours.clause = int(marked[2]) if marked[2] else None
@@ -74,6 +81,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         if name in _CODES:
             code, message = _CODES[name]
             return _with_cause(ExecutionError(_with_detail(message, name, text), code=code, step=step), error)
+    pattern = re.search(r"PatternSyntaxException: (.*?)(?: near index \d+)?(?:\n|$)", text)
+    if pattern:
+        message = in_trinos_words(pattern[1])
+        return _with_cause(ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error)
     if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
         last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
         message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"
@@ -83,7 +94,13 @@ def translate(error: BaseException, step: str) -> RowMergeError:
 
 
 def _with_detail(message: str, condition: str, text: str) -> str:
-    """Add the value that could not be cast, which Spark's message names."""
+    """Add what Spark's message says of the value that could not be cast, or of the pattern that could not be read."""
+    if condition == "INVALID_PARAMETER_VALUE":
+        pattern = re.search(r"is invalid: '(?:\(\?Ud\))?(.*?)'\. SQLSTATE", text, re.DOTALL)
+        return diagnosis(pattern[1]) if pattern else message
+    if condition == "DUPLICATED_MAP_KEY":
+        key = re.search(r"Duplicate map key (.*?) was found", text)
+        return f"Duplicate map keys ({key[1]}) are not allowed" if key else message
     if condition == "CAST_INVALID_INPUT":
         found = re.search(r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text)
         if found:

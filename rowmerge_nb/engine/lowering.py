@@ -11,6 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.change_passes import DeletePass, UpdatePass
 from rowmerge_nb.engine.duplicates import DuplicateRule
 from rowmerge_nb.engine.edge import spark_schema, spark_type
+from rowmerge_nb.engine.frames import is_spark_frame
 from rowmerge_nb.engine.passes import (
     BUCKET,
     POSITION,
@@ -136,8 +137,8 @@ def _(node: Source, context: Context) -> Any:
 @lower.register
 def _(node: AssignUniqueId, context: Context) -> Any:
     """Take the scan's position as unique id: it is the same each time a task is run again, and needs no order among tasks."""
-    rows = lower(node.source, context)
-    return rows.withColumnRenamed(POSITION, node.symbol.name)
+    kept = [quote(symbol.name) for symbol in node.outputs if symbol != node.symbol]
+    return lower(node.source, context).selectExpr(*kept, f"{quote(POSITION)} AS {quote(node.symbol.name)}")
 
 
 @lower.register
@@ -150,8 +151,6 @@ def _(node: Filter, context: Context) -> Any:
 @lower.register
 def _(node: DeleteProject, context: Context) -> Any:
     """Give the channels of the writer's page under the names ``c0``, ``c1``, ..., and the witness."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
     data = [quote(kept[c.name].name) if c.name in kept else "NULL" for c in node.columns]
@@ -161,10 +160,10 @@ def _(node: DeleteProject, context: Context) -> Any:
         text if symbol is node.row_id else case_value(text, kind)
         for text, kind, symbol in zip([*data, *others], types, node.outputs, strict=True)
     ]
-    columns = [F.expr(value).alias(f"c{i}") for i, value in enumerate(values)]
+    columns = [f"{value} AS c{i}" for i, value in enumerate(values)]
     if context.witness:
-        columns.append(F.expr(_witness_expression(context)).alias(WITNESS))
-    return lower(node.source, context).select(*columns)
+        columns.append(f"{_witness_expression(context)} AS {quote(WITNESS)}")
+    return lower(node.source, context).selectExpr(*columns)
 
 
 @lower.register
@@ -189,12 +188,8 @@ def _(node: Join, context: Context) -> Any:
     if node.distribution == "SINGLE":
         # Before rows are numbered: within one partition the numbers are those of the rows in the source.
         right = right.coalesce(1)
-    if context.witness and POSITION in right.columns:
-        right = right.withColumnRenamed(POSITION, SOURCE_ROW)
-    elif context.witness:
+    if context.witness and not _hidden(node.right, context):
         right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
-    else:
-        right = right.drop(POSITION)
     if node.distribution == "PARTITIONED":
         right = right.repartition(context.partitions, *(F.expr(source) for _, source in node.equalities))
     if node.distribution == "REPLICATED":
@@ -205,18 +200,37 @@ def _(node: Join, context: Context) -> Any:
 
 @lower.register
 def _(node: Project, context: Context) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    rows = lower(node.source, context)
-    computed = {a.symbol.name: F.expr(a.spark).alias(a.symbol.name) for a in node.assignments}
+    source, computed = node.source, {a.symbol.name: a.spark for a in node.assignments}
+    if isinstance(source, AssignUniqueId):
+        # One step of Spark's for both.
+        computed[source.symbol.name] = quote(POSITION)
+        source = source.source
     if node.case is not None:
-        computed[node.case.symbol.name] = F.expr(case_expression(node.case)).alias(node.case.symbol.name)
-    columns = [computed.get(symbol.name, F.col(quote(symbol.name))) for symbol in node.outputs]
+        computed[node.case.symbol.name] = case_expression(node.case)
+    columns = [
+        f"{computed[symbol.name]} AS {quote(symbol.name)}" if symbol.name in computed else quote(symbol.name)
+        for symbol in node.outputs
+    ]
     if context.witness and node.case is not None:
-        columns.append(F.expr(_witness_expression(context, full=SOURCE_PRESENT in rows.columns)).alias(WITNESS))
-    else:
-        columns += [F.col(quote(name)) for name in (WITNESS, SOURCE_ROW, POSITION) if name in rows.columns]
-    return rows.select(*columns)
+        full = any(symbol.name == SOURCE_PRESENT for symbol in node.source.outputs)
+        number = next(iter(_hidden(node.source, context)), SOURCE_ROW)
+        columns.append(f"{_witness_expression(context, full=full, number=number)} AS {quote(WITNESS)}")
+    elif not isinstance(node.source, AssignUniqueId):
+        columns += [quote(name) for name in _hidden(node.source, context)]
+    return lower(source, context).selectExpr(*columns)
+
+
+def _hidden(node: PlanNode, context: Context) -> tuple[str, ...]:
+    """Give the columns that travel beside a node's outputs: a row's number in its table, and further up the witness."""
+    if isinstance(node, TableScan):
+        return () if is_spark_frame(node.table.dataframe) else (POSITION,)
+    if isinstance(node, Source | AssignUniqueId):
+        return ()
+    if isinstance(node, Join):
+        return _hidden(node.right, context) or ((SOURCE_ROW,) if context.witness else ())
+    if isinstance(node, Project) and node.case is not None:
+        return (WITNESS,) if context.witness else ()
+    return _hidden(node.sources[0], context)
 
 
 def case_expression(case: SearchedCase) -> str:
@@ -253,7 +267,7 @@ def _row(branch: CaseBranch, types: Sequence[str]) -> str:
     return f"named_struct({', '.join(fields)})"
 
 
-def _witness_expression(context: Context, *, full: bool = False) -> str:
+def _witness_expression(context: Context, *, full: bool = False, number: str = SOURCE_ROW) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
         # Fields go by position: a struct with two fields of one name cannot leave Spark.
         fields = (f"'f{i}', {quote(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
@@ -263,7 +277,7 @@ def _witness_expression(context: Context, *, full: bool = False) -> str:
         return f"named_struct('source_row', CAST(NULL AS BIGINT), 'target', {struct(context.target)})"
     target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
     source = f"CASE WHEN {SOURCE_PRESENT} IS NOT NULL THEN {struct(context.source)} END" if full else struct(context.source)
-    return f"named_struct('source_row', {quote(SOURCE_ROW)}, 'source', {source}, 'target', {target})"
+    return f"named_struct('source_row', {quote(number)}, 'source', {source}, 'target', {target})"
 
 
 @lower.register
@@ -327,16 +341,23 @@ def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:
 
     Behind them come ``unique_id`` (where matches are checked), what the extended dialect adds, and the witness.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     if isinstance(node, DeleteProject):
         return lower(node, context)
-    rows = lower(node.source, context)
-    redistribution = rows.columns[: len(node.redistribution_columns)]
+    rows, computed = _pending(node.source, context)
+    redistribution = [symbol.name for symbol in node.source.outputs[: len(node.redistribution_columns)]]
     names = [*redistribution, *([HASH] if node.has_hash else []), ROW_ID, MERGE_ROW, CASE_NUMBER]
     names += [UNIQUE_ID, *_extras(node.source)] if isinstance(node.source, DuplicateCheck) else []
     names += [WITNESS] if context.witness else []
-    return rows.select(*(F.col(quote(name)).alias(f"c{i}") for i, name in enumerate(names)))
+    return rows.selectExpr(*(f"{computed.get(name, quote(name))} AS c{i}" for i, name in enumerate(names)))
+
+
+def _pending(node: PlanNode, context: Context) -> tuple[Any, Mapping[str, str]]:
+    """Lower a node, but leave what its top projection computes to the step above: each step costs Spark an analysis."""
+    if isinstance(node, DuplicateCheck) or (isinstance(node, MarkDistinct) and not node.exchange):
+        return _pending(node.source, context)
+    if isinstance(node, Project) and node.case is None and not isinstance(node.source, AssignUniqueId):
+        return lower(node.source, context), {a.symbol.name: a.spark for a in node.assignments}
+    return lower(node, context), {}
 
 
 def _extras(check: DuplicateCheck) -> tuple[str, ...]:
@@ -360,7 +381,25 @@ def _merge_pass(
         return UpdatePass(paradigm=node.paradigm, rule=None, **common)
     check = node.source
     rule = DuplicateRule(check.rule, node.paradigm, check.idle)
-    return MergePass(paradigm=node.paradigm, rule=rule, extras=_extras(check), **common)
+    places = {name: len(merge_layout(node).input_schema) + i for i, name in enumerate(_extras(check))}
+    return MergePass(
+        paradigm=node.paradigm,
+        rule=rule,
+        updates=_cases(node, Operation.UPDATE),
+        deletes=_cases(node, Operation.DELETE),
+        source_present=places.get(SOURCE_PRESENT),
+        returning=places.get(RETURNING),
+        **common,
+    )
+
+
+def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
+    """Give the numbers of the clauses with this operation."""
+    while not isinstance(node, Project) or node.case is None:
+        if not node.sources:
+            return ()
+        node = node.sources[0]
+    return tuple(branch.number for branch in node.case.branches if branch.operation is operation)
 
 
 def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Placing:

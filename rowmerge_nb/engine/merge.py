@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import blame, place_of_message
-from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of
+from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
@@ -325,8 +325,8 @@ class RowChangeRun(StatementRun):
             writers=account.writers if account else (),
             calls=self.calls(),
             duplicate_groups=groups,
-            notices=self.notice_records(*analysis.notices, *self.transaction.notices)
-            + (_two_versions(groups) if done and groups else ()),
+            multiple_matches=account.patterns if account and told else None,
+            notices=self.notice_records(*analysis.notices, *self.transaction.notices) + self._warning(groups, done=done),
             seconds=dict(self.seconds),
         )
 
@@ -342,9 +342,16 @@ class RowChangeRun(StatementRun):
         """Give a measure of the rows that go through the plan, where it is known."""
         return estimated_rows(self._driving())
 
+    def _warning(self, groups: tuple[DuplicateGroup, ...], *, done: bool) -> tuple[NoticeRecord, ...]:
+        """Warn of rows that two clauses changed, where that was let through."""
+        return ()
+
     def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
+        conditional = {clause.number for clause in self.analysis.clauses if clause.condition is not None}
+        counted = {} if account is None else account.clause_rows
         return tuple(
-            ClauseRecord(*c, rows=None if account is None else account.clause_rows.get(c[0], 0)) for c in self._clause_heads()
+            ClauseRecord(*c, rows=None if account is None else counted.get(c[0], 0), conditional=c[0] in conditional)
+            for c in self._clause_heads()
         )
 
     def _clause_heads(self) -> list[tuple[int, Operation, bool | None, str, int]]:
@@ -427,6 +434,12 @@ class MergeRun(RowChangeRun):
     def _groups(self, account: Account, *, failing: bool) -> tuple[DuplicateGroup, ...]:
         return groups_of(account, self.analysis, failing=failing)
 
+    def _warning(self, groups: tuple[DuplicateGroup, ...], *, done: bool) -> tuple[NoticeRecord, ...]:
+        if not done or self.account is None or not self.account.warning:
+            return ()
+        count = sum(pattern.rows for pattern in self.account.patterns if pattern.acting > 1)
+        return (NoticeRecord(two_versions(groups, count, self.analysis)),)
+
     def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
         case = next(node.case for node in chain(self._plan()) if isinstance(node, Project) and node.case is not None)
         row, returning = returned_row(self._plan()), self.analysis.returning
@@ -462,15 +475,6 @@ class MergeRun(RowChangeRun):
 
     def _join(self) -> Join:
         return next(node for node in chain(self._plan()) if isinstance(node, Join))
-
-
-def _two_versions(groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
-    rows = "1 target row was" if len(groups) == 1 else f"{len(groups)} target rows were"
-    text = (
-        f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
-        "per clause; duplicates='standard' refuses it"
-    )
-    return (NoticeRecord(text),)
 
 
 def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> tuple[tuple[str, Symbol], ...]:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.duplicates import NO_CLAUSE, DuplicateRule, mark_distinct
+from rowmerge_nb.engine.duplicates import NO_CLAUSE, NOTHING_FOUND, DuplicateRule, mark_distinct, match_patterns
 from rowmerge_nb.engine.edge import conform, for_spark
 from rowmerge_nb.engine.processors import MergeLayout, create_processor
 from rowmerge_nb.engine.recorder import Recorder, TaskRecord, operation_text
@@ -80,7 +80,8 @@ class ScanPass:
     def rows(self) -> pa.Table:
         """Give the rows of all splits, read where this is called."""
         pages = [page for number in range(len(self.splits)) for page in self._read(number)]
-        return pa.Table.from_batches(pages, schema=self.schema)
+        # One page at least: Spark cannot take a nested column, as a row id may be, that consists of no pieces at all.
+        return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         step = "create_page_source"
@@ -179,13 +180,15 @@ class MergePass:
         layout: the channels of the merge.
         paradigm: the connector's paradigm; None where there is no processor.
         rule: which repeated matches end the statement; None where no row can be matched twice.
-        extras: what the extended dialect adds: ``source_present`` under a FULL join, ``returning`` if rows are given back.
+        updates: the case numbers of UPDATE clauses, and ``deletes`` those of DELETE clauses.
+        source_present: the position of the channel that marks rows with a source row; None unless the join is a FULL one.
+        returning: the position of the channel with the row of RETURNING; None without one.
         witness: the type of the hidden witness channel, None if rows do not carry it.
         per_clause: how many rows per clause are sampled.
         placing: how rows find their writer; None without an exchange.
         sinks: makes sinks when the writer is in this pass; None behind an exchange.
 
-    Its input channels are those of the page without ``is_distinct``, then ``unique_id``, the extras, and the witness if there is one.
+    Its input channels are those of the page without ``is_distinct``, then ``unique_id``, those two, and the witness if there is one.
     """
 
     layout: MergeLayout
@@ -195,7 +198,10 @@ class MergePass:
     per_clause: int
     placing: Placing | None
     sinks: SinkFactory | None
-    extras: tuple[str, ...] = ()
+    source_present: int | None = None
+    returning: int | None = None
+    updates: tuple[int, ...] = ()
+    deletes: tuple[int, ...] = ()
 
     @property
     def exchanged(self) -> pa.Schema:
@@ -237,12 +243,13 @@ class MergePass:
         unique_id = pa.chunked_array([batch.column(channels) for batch in batches]).combine_chunks()
         cases = pa.chunked_array([batch.column(channels - 1) for batch in batches]).combine_chunks()
         recorder.record.matched += len(unique_id) - unique_id.null_count
-        if (source := self._extra("source_present")) is not None:
-            recorder.record.alone = sum(batch.column(source).null_count for batch in batches)
+        if self.source_present is not None:
+            recorder.record.alone = sum(batch.column(self.source_present).null_count for batch in batches)
             recorder.record.matched -= recorder.record.alone
         numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
         recorder.record.clause_rows = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-        found = self.rule.check(unique_id, cases)
+        recorder.record.patterns = match_patterns(unique_id, cases, self.updates, self.deletes)
+        found = self.rule.check(unique_id, cases) if recorder.record.patterns else NOTHING_FOUND
         recorder.record.failing, recorder.record.warning = found.failing.tolist(), found.warning.tolist()[:WITNESSED_ROWS]
         if found.failing.size or found.warning.size:
             wanted = found.failing if found.failing.size else found.warning
@@ -251,20 +258,15 @@ class MergePass:
             return iter(())
         return self._input_pages(batches, mark_distinct(unique_id, cases, self.layout.era), recorder)
 
-    def _extra(self, name: str) -> int | None:
-        """Give the position of a channel that the extended dialect adds; None if it is not there."""
-        return len(self.layout.input_schema) + self.extras.index(name) if name in self.extras else None
-
     def _input_pages(
         self, batches: list[pa.RecordBatch], distinct: pa.Array, recorder: Recorder
     ) -> Iterator[tuple[Page, Page | None]]:
         schema = self.layout.input_schema
-        returning = self._extra("returning")
         start = 0
         while batches:
             batch = batches.pop(0)
-            if returning is not None:
-                recorder.give_back(batch.column(returning))
+            if self.returning is not None:
+                recorder.give_back(batch.column(self.returning))
             marks = distinct.slice(start, batch.num_rows)
             start += batch.num_rows
             arrays = [conform(batch.column(i), field.type) for i, field in enumerate(list(schema)[:-1])]

@@ -6,6 +6,7 @@ A record travels to the driver as a row of the statement's one Spark action, so 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.trace import Call, PageSample, StoredSample, WriterRecord
+from rowmerge_nb.engine.duplicates import Patterns
+from rowmerge_nb.engine.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.operations import Operation
 
@@ -56,6 +58,7 @@ class TaskRecord:
         calls: contract calls made in the task.
         failing: unique ids of target rows that fail the check, and ``warning`` those that only deserve a warning.
         witnesses: the rows of those target rows: unique_id, case_number, row_id and, where rows carry it, the witness.
+        patterns: how target rows with more than one match were matched.
         error: what ended the task.
         returned: rows of RETURNING as an Arrow stream; such a record tells nothing else.
     """
@@ -75,6 +78,7 @@ class TaskRecord:
     failing: list[int] = field(default_factory=list)
     warning: list[int] = field(default_factory=list)
     witnesses: Page | None = None
+    patterns: Patterns = field(default_factory=dict)
     error: RowMergeError | None = None
     aborted: bool = False
     alone: int = 0
@@ -210,6 +214,7 @@ class Account:
     failing: list[int]
     warning: list[int]
     witnesses: list[Page]
+    patterns: tuple[MatchPattern, ...]
     errors: list[RowMergeError]
     counted: int
     alone: int
@@ -246,11 +251,20 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         failing=sorted({i for record in records for i in record.failing}),
         warning=sorted({i for record in records for i in record.warning}),
         witnesses=[record.witnesses for record in records if record.witnesses is not None],
+        patterns=_patterns(records),
         errors=[record.error for record in records if record.error is not None],
         counted=sum(record.counted for record in records),
         alone=sum(record.alone for record in records),
         returned=[record.returned for record in records if record.returned],
     )
+
+
+def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
+    """Add up what the tasks counted: all matches of a target row are in one task."""
+    total: Counter[tuple[int, int, int, int, bool]] = Counter()
+    for record in records:
+        total.update(record.patterns)
+    return tuple(MatchPattern(*pattern, rows=rows) for pattern, rows in sorted(total.items()))
 
 
 def _writers(after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:

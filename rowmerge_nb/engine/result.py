@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.trace import Call, PageSample, Trace, VerificationRecord
+    from rowmerge_nb.report.verdicts import Verdicts
 
 __all__ = ["Result"]
 
@@ -80,6 +81,16 @@ class Result:
 
         # As objects: integers beside NULL would become floats.
         return pd.DataFrame(changed_rows(self.trace), dtype=object)
+
+    def verdicts(self) -> Verdicts:
+        """Say what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED if the statement is no MERGE, or ended before its rows were joined.
+        """
+        from rowmerge_nb.report.verdicts import Verdicts
+
+        return Verdicts.of(self.trace)
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows of a query or of RETURNING as a pandas DataFrame; of other statements the one row that Trino answers: ``rows``."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.engine.blame import blame
 from rowmerge_nb.engine.merge import RowChangeRun
 from rowmerge_nb.plan.nodes import Project, TableScan
+from rowmerge_nb.plan.planner import told_apart
 from rowmerge_nb.plan.row_changes import WHERE, plan_delete, plan_update
 from rowmerge_nb.plan.rules import chain, estimated_rows
 
@@ -47,7 +48,11 @@ class _WhereRun(RowChangeRun):
     def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
         case = next((node.case for node in chain(self._plan()) if isinstance(node, Project)), None)
         where = self.analysis.where
-        return blame(failure, self.analysis, case, None if where is None else (where, "in the WHERE condition"))
+        if where is None:
+            return blame(failure, self.analysis, case, None)
+        # As the plan has it: its errors carry a mark of their own.
+        marked = replace(where, spark=told_apart(where.spark, WHERE))
+        return blame(failure, self.analysis, case, (marked, "in the WHERE condition"))
 
     def _written(self) -> list[TypedExpression]:
         where = self.analysis.where

@@ -39,6 +39,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
+    # Of equal keys in a JSON text the last counts.
+    "spark.sql.variant.allowDuplicateKeys": "true",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }

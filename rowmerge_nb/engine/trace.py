@@ -20,6 +20,7 @@ __all__ = [
     "ClauseRecord",
     "DuplicateGroup",
     "ErrorRecord",
+    "MatchPattern",
     "MatchedRow",
     "NoticeRecord",
     "PageSample",
@@ -70,6 +71,7 @@ class ClauseRecord:
     text: str
     line: int
     rows: int | None
+    conditional: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,25 @@ class MatchedRow:
 
 
 @dataclass(frozen=True)
+class MatchPattern:
+    """Target rows that were matched more than once in the same way; numbers stop at 2, which means "several".
+
+    Args:
+        matches: source rows that matched.
+        acting: those for which a clause fired; ``updates`` and ``deletes`` are its parts.
+        repeated: one clause, or no clause, took several of them.
+        rows: how many target rows are like this.
+    """
+
+    matches: int
+    acting: int
+    updates: int
+    deletes: int
+    repeated: bool
+    rows: int
+
+
+@dataclass(frozen=True)
 class DuplicateGroup:
     """A target row that was matched more than once.
 
@@ -206,7 +227,8 @@ class Trace:
 
     Args:
         statement: its text.
-        kind: ``MERGE``, ``INSERT``, ``CREATE TABLE``, ``CREATE TABLE AS``, ``DROP TABLE``, ``SELECT``.
+        kind: ``MERGE``, ``INSERT``, ``CREATE TABLE``, ``CREATE TABLE AS``, ``DROP TABLE``, ``SELECT``, ``CREATE VIEW``,
+            ``SHOW TABLES``, and whatever else a statement's first words are.
         state: ``finished``, ``failed``, ``planned`` (dry run: planned, not begun) or ``explained``.
         skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
         target: the target's name as written, and ``qualified`` its full name.
@@ -226,6 +248,7 @@ class Trace:
         writers: one record per sink.
         calls: the calls of the contract, in order.
         duplicate_groups: target rows that were matched more than once (of a failed check, or of a warning).
+        multiple_matches: how target rows with more than one match were matched; None where that is not known.
         notices: what the user should know.
         error: the error, if it failed.
         returned: how many rows RETURNING gave; None without it.
@@ -260,6 +283,7 @@ class Trace:
     writers: tuple[WriterRecord, ...] = ()
     calls: tuple[Call, ...] = ()
     duplicate_groups: tuple[DuplicateGroup, ...] = ()
+    multiple_matches: tuple[MatchPattern, ...] | None = None
     notices: tuple[NoticeRecord, ...] = ()
     error: ErrorRecord | None = None
     alone: int | None = None

@@ -64,7 +64,9 @@ OPTIONS: Final = (
     ),
     MagicOption("explain", "Show the plan and run nothing.", "text|dot|json|svg", assumed="text"),
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
-    MagicOption("show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff.", "PART,PART"),
+    MagicOption(
+        "show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, verdicts.", "PART,PART"
+    ),
     MagicOption("trace", "How many rows the report keeps: some, all, or counts only.", "auto|full|off"),
     MagicOption(
         "verify",
@@ -123,6 +125,8 @@ def parse_line(line: str) -> MagicUse:
     'changes'
     >>> parse_line("--explain svg --show=plan,pages").values
     {'explain': 'svg', 'show': 'plan,pages'}
+    >>> parse_line("--verify SELECT 1").values
+    {'verify': 'duckdb'}
     >>> parse_line("--paradime x")
     Traceback (most recent call last):
     rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: There is no option --paradime. Did you mean --paradigm?

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import jinja2
 
     from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.engine.verdicts import Verdict
 
 __all__ = ["PageEntry", "render_failure", "render_html", "render_page", "style_sheet"]
 
@@ -82,6 +83,14 @@ def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> st
     return page.render(title=title, entries=entries, style=Markup(style_sheet())) + "\n"  # noqa: S704 - our own file
 
 
+def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
+    """Write verdicts, which stand alone, as an HTML fragment."""
+    from markupsafe import Markup
+
+    part = _environment().get_template("verdicts.html.j2").render(verdicts=verdicts)
+    return _wrap(_prefix(text, 0), text, [Markup(part)], style_sheet())  # noqa: S704 - escaped by the template
+
+
 def render_failure(failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1) -> str:
     """Write a failure that has no report as an HTML fragment."""
     from markupsafe import Markup
@@ -108,6 +117,7 @@ def _fragment(report: Report, names: tuple[str, ...] | None, *, timings: bool, n
     for part in parts_to_show(report, names):
         context: dict[str, Any] = {
             "report": report,
+            "verdicts": report.verdicts,
             "timings": timings,
             "first_line": first_line,
             "open": names is not None and part in _FOLDED,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.engine.verdicts import Verdict, verdicts_of
 from rowmerge_nb.report.changes import Diff, Stored, build_diff, build_stored
 from rowmerge_nb.report.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.failures import Failure, build_failure
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "parts_to_show"]
 
-PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff")
-"""The parts of a report, in their order; ``outcome`` is always shown."""
+PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff", "verdicts")
+"""The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Report:
     stored: Stored | None
     calls: Calls | None
     diff: Diff | None
+    verdicts: tuple[Verdict, ...] | None
     timings: tuple[tuple[str, float], ...]
 
 
@@ -107,6 +109,7 @@ def build_report(trace: Trace) -> Report:
         stored=build_stored(trace, pages),
         calls=_calls(trace.calls),
         diff=build_diff(trace, pages),
+        verdicts=verdicts_of(trace),
         timings=tuple(trace.seconds.items()),
     )
 
@@ -154,7 +157,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
     Raises:
         ValueError: a name is not that of a part; the message lists those there are.
     """
-    wanted = set(PARTS)
+    wanted = set(PARTS) - {"verdicts"}
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
         wanted = {"outcome", *(name for name in names if name)}

@@ -15,12 +15,13 @@ from rowmerge_nb.report.values import Cell, cell
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rowmerge_nb.engine.verdicts import Verdict
     from rowmerge_nb.report.changes import ChangeCell
     from rowmerge_nb.report.ledger import AfterRow, Channel, LedgerRow, Pages
     from rowmerge_nb.report.model import Report
     from rowmerge_nb.report.operators import Operator, Plan
 
-__all__ = ["render_text"]
+__all__ = ["render_text", "verdict_lines"]
 
 WIDTH: Final = 88
 _BAR: Final = 24
@@ -53,10 +54,17 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "stored": lambda: _stored(report),
         "calls": lambda: _calls(report, timings),
         "diff": lambda: _diff(report),
+        "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
     blocks = [_outcome(report, timings, first_line)]
     blocks += [writers[part]() for part in parts_to_show(report, show) if part != "outcome"]
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
+
+
+def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
+    """Write a table of verdicts."""
+    grid = [["engine", "answer", "because"], *([verdict.engine, verdict.answer, verdict.reason] for verdict in verdicts)]
+    return ["What other rules about repeated matches answer", *columns_of(grid, right=set())]
 
 
 def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:

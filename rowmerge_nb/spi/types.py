@@ -148,10 +148,6 @@ _WITH_PRECISION: Final = frozenset({"timestamp", "timestamp with time zone", "ti
 _DEFAULT_PRECISION: Final = 3
 _MOST_PRECISION: Final = 12
 _LONGEST_CHAR: Final = 65536
-_INTERVALS: Final = {
-    ("day", "to", "second"): "interval day to second",
-    ("year", "to", "month"): "interval year to month",
-}
 
 
 def decimal_of(precision: int, scale: int = 0) -> Type:
@@ -218,8 +214,9 @@ def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:
         msg = f"{text!r} is not a type"
         raise ValueError(msg)
     base, tokens = tokens[0].lower(), tokens[1:]
-    if base == "interval" and tuple(word.lower() for word in tokens[:3]) in _INTERVALS:
-        return Type(_INTERVALS[tuple(word.lower() for word in tokens[:3])]), tokens[3:]
+    qualifier = " ".join(tokens[:3]).lower()
+    if base == "interval" and qualifier in {"day to second", "year to month"}:
+        return Type(f"interval {qualifier}"), tokens[3:]
     if base == "double" and tokens and tokens[0].lower() == "precision":
         tokens = tokens[1:]
     base = _SYNONYMS.get(base, base)

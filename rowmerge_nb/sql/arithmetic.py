@@ -116,7 +116,9 @@ def _may_overflow(kinds: Sequence[tuple[int, int]], result: Type) -> bool:
 def negation(node: e.Apply, text: str, raw: str | None, fail: Callable[..., str], *, safe: bool) -> str:
     """Write the negation of a number or an interval; ``raw`` and the rest as for `arithmetic`."""
     kind = node.type
-    if not is_integer(kind) or (raw is None and not safe):
+    argument = node.arguments[0]
+    literal = isinstance(argument, e.Constant) and argument.value is not None and argument.value.isdigit()
+    if not is_integer(kind) or literal or (raw is None and not safe):
         return f"(- {text})"
     tried = f"try_subtract(CAST(0 AS {spark_type(kind)}), {text})"
     if safe or raw is None:

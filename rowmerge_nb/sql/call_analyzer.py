@@ -12,7 +12,10 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import functions as f
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.call_checks import checked
 from rowmerge_nb.sql.casts_moments import from_micros, precision_of, rounded
+from rowmerge_nb.sql.function_tables.refused import REFUSED
+from rowmerge_nb.sql.json_paths import JsonPathError, at_path, path_tokens
 from rowmerge_nb.sql.moments import moment_function
 from rowmerge_nb.sql.types import can_coerce, common_type, instant, is_text
 
@@ -146,8 +149,11 @@ class CallAnalyzer:
         values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
         for index, argument in enumerate(node.arguments):
             if isinstance(argument, s.Lambda):
-                values[index] = self._lambda(argument, _lambda_types(node.name, [v.type for v in values], index))
-        return values
+                kinds = f.lambda_parameters(node.name, [v.type for v in values], index)
+                if kinds is None:
+                    self._not_found(node.name, values, node)
+                values[index] = self._lambda(argument, kinds)
+        return checked(self, node, values)
 
     def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
         if len(kinds) != len(node.parameters):
@@ -169,13 +175,20 @@ class CallAnalyzer:
         found = f.resolve(name, [value.type for value in values])
         if found is None:
             self._not_found(name, values, node)
-        arguments = tuple(
-            value if isinstance(value, e.Function) else self.coerce(value, kind)
-            for value, kind in zip(values, found.arguments, strict=True)
-        )
+        if found.overload.refusal:
+            self.refuse(f"{found.overload} is not supported by this engine: {found.overload.refusal}", node)
+        arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
         return e.Apply(found.result, "function", arguments, found.overload)
 
+    def _argument(self, value: e.Typed, kind: Type) -> e.Typed:
+        """Coerce an argument; of a lambda, what it gives."""
+        if isinstance(value, e.Function):
+            return e.Function(kind, value.parameters, self.coerce(value.body, kind.parameters[-1]))
+        return self.coerce(value, kind)
+
     def _not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
+        if name in REFUSED:
+            self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         if not f.overloads(name):
             near = f.nearest(name, tuple(_FORMS))
             hint = f"Did you mean '{near}'?" if near else None
@@ -333,6 +346,27 @@ class CallAnalyzer:
         hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
         self.context.error("FUNCTION_NOT_FOUND", said, node.place, hint if any(map(is_text, kinds)) else None)
 
+    def _json_path(self, node: s.Call) -> e.Typed:
+        """JSON_EXTRACT and its kin; their paths are read here."""
+        self._count(node, 2, 2)
+        value, path = (self.analyze(argument) for argument in node.arguments)
+        result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, VARCHAR)
+        if not (is_text(value.type) or value.type in {Type("json"), UNKNOWN} or is_text(path.type)):
+            said = f"Unexpected parameters ({value.type}, {path.type}) for function {node.name}. "
+            expected = f"Expected: {node.name}(json, JsonPath), {node.name}(varchar(x), JsonPath)"
+            self.context.error("FUNCTION_NOT_FOUND", said + expected, node.place)
+        if not isinstance(path, e.Constant):
+            self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
+        if UNKNOWN in {value.type, path.type} or path.value is None:
+            return e.Constant(result, None)
+        try:
+            tokens = path_tokens(path.value)
+        except JsonPathError:
+            self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.place)
+        if at_path(node.name, "x", tokens) is None:
+            self.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
+        return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
+
     def _grouping(self, node: s.Call) -> e.Typed:
         if not self.place.aggregates:
             self._not_scalar(node)
@@ -349,20 +383,6 @@ def _joined(kinds: Sequence[Type]) -> Type:
     if all(kind.base == "char" for kind in kinds):
         return Type("char", (sum(kind.parameters[0] for kind in kinds),))
     return VARCHAR
-
-
-def _lambda_types(name: str, kinds: Sequence[Type], index: int) -> Sequence[Type]:
-    first = kinds[0] if kinds else UNKNOWN
-    inner = first.parameters or (UNKNOWN, UNKNOWN)
-    if name == "reduce":
-        state = kinds[1] if len(kinds) > 1 else UNKNOWN
-        return (state, inner[0]) if index == 2 else (state,)
-    if name == "zip_with":
-        second = kinds[1].parameters if len(kinds) > 1 else ()
-        return (inner[0], (second or (UNKNOWN,))[0])
-    if first.base == "map":
-        return inner[:2]
-    return inner[:1]
 
 
 _SAFE: Final = frozenset(
@@ -404,4 +424,7 @@ _FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
     "least": CallAnalyzer._extreme,
     "concat": CallAnalyzer._concat,
     "grouping": CallAnalyzer._grouping,
+    "json_extract": CallAnalyzer._json_path,
+    "json_extract_scalar": CallAnalyzer._json_path,
+    "json_size": CallAnalyzer._json_path,
 }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.casts_text import Writer
 
-__all__ = ["can_cast", "cast", "store"]
+__all__ = ["can_cast", "can_write_cast", "cast", "store"]
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
@@ -63,6 +63,18 @@ def can_cast(source: Type, target: Type) -> bool:
     return target.base in _TARGETS.get(source.base, frozenset())
 
 
+def can_write_cast(source: Type, target: Type) -> bool:
+    """Can a cast that Trino has be written in Spark SQL?
+
+    >>> from rowmerge_nb.spi.types import DATE, JSON, row_of
+    >>> can_write_cast(JSON, row_of([("a", DATE)]))
+    False
+    """
+    if source.base != "json" or target.base == "json":
+        return True
+    return casts_json.from_json("x", target, lambda *_: "", safe=False) is not None
+
+
 def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
     """Write the cast of a Spark SQL text from one type to another.
 
@@ -90,7 +102,7 @@ def _writer(source: Type, target: Type) -> Writer:
     if target.base == "json":
         return casts_json.to_json
     if source.base == "json":
-        return casts_json.from_json
+        return _json_read
     if is_text(source):
         return casts_text.from_text(target)
     if is_text(target):
@@ -205,6 +217,15 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
         "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {name} '"), shown, text_literal(f"' to DECIMAL({precision}, {scale})")
     )
     return f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
+
+
+# -- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def _json_read(text: str, source: Type, target: Type, safe: bool) -> str:
+    written = casts_json.from_json(text, target, lambda value, a, b: cast(value, a, b, safe=safe), safe=safe)
+    assert written is not None, target
+    return written
 
 
 # -- nested values ----------------------------------------------------------------------------------------------------

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import JSON
+from rowmerge_nb.spi.types import DOUBLE, JSON, VARCHAR
 from rowmerge_nb.sql.casts_text import shown_moment
 from rowmerge_nb.sql.expressions import fail, once, quote, text_literal
 from rowmerge_nb.sql.types import is_float, is_integer, is_numeric, spark_type
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["from_json", "has_json_form", "is_read_from_json", "to_json"]
@@ -96,14 +98,70 @@ def _key(text: str, kind: Type) -> str:
     return text if kind.base == "varchar" else f"CAST({text} AS STRING)"
 
 
-def from_json(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write the value of a type that a JSON text holds."""
-    kind = spark_type(target)
-    whole = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v {kind}', map('mode', 'PERMISSIVE')).v"
-    if target.base == "varchar":
-        whole = f"IF({text} RLIKE '^[\\\\[{{]', NULL, get_json_object(concat('{{\"v\":', {text}, '}}'), '$.v'))"
-    if safe:
-        return whole
-    name = str(target)
-    message = fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {name}"))
-    return f"coalesce({whole}, IF({text} IS NULL OR {text} = 'null', NULL, {message}))"
+def from_json(text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool) -> str | None:
+    """Write the cast of a json value to another type.
+
+    Args:
+        text: the value.
+        kind: the type wanted.
+        cast: writes casts between other types.
+        safe: NULL where the cast fails.
+
+    Returns:
+        None if this engine cannot cast json to the type as Trino does.
+    """
+    read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v VARIANT').v"
+    if kind.base == "array":
+        elements = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v ARRAY<VARIANT>').v"
+        inner = _from_variant("e", kind.parameters[0], cast, safe=safe)
+        if inner is None:
+            return None
+        message = _failure(text, kind, safe=safe)
+        return (
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '[%' THEN transform({elements}, e -> {inner}) "
+            f"ELSE {message} END"
+        )
+    if kind.base == "map" and kind.parameters[0].base == "varchar":
+        entries = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v MAP<STRING, VARIANT>').v"
+        inner = _from_variant("e", kind.parameters[1], cast, safe=safe)
+        if inner is None:
+            return None
+        message = _failure(text, kind, safe=safe)
+        return (
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '{{%' "
+            f"THEN transform_values({entries}, (k, e) -> {inner}) ELSE {message} END"
+        )
+    inner = _from_variant("e", kind, cast, safe=safe)
+    return None if inner is None else f"transform(array({read}), e -> {inner})[0]"
+
+
+def _failure(text: str, kind: Type, *, safe: bool) -> str:
+    return "NULL" if safe else fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {kind}"))
+
+
+def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool) -> str | None:
+    """A scalar of a document: text is read as CAST from varchar reads it, numbers are rounded, true is 1."""
+    text = f"try_variant_get({value}, '$', 'string')"
+    form = f"schema_of_variant({value})"
+    container = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%'"
+    message = _failure(f"to_json({value})", kind, safe=safe)
+    if kind.base == "json":
+        return f"to_json({value})"
+    if kind.base == "varchar":
+        whole = cast(text, VARCHAR, kind)
+        return f"CASE WHEN {container} THEN {message} WHEN {form} <> 'VOID' THEN {whole} END"
+    if kind.base == "boolean":
+        number = f"try_variant_get({value}, '$', 'double') <> 0"
+        return (
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN try_variant_get({value}, '$', 'boolean') "
+            f"WHEN {form} = 'STRING' THEN {cast(text, VARCHAR, kind)} WHEN {form} <> 'VOID' THEN {number} END"
+        )
+    if is_integer(kind) or is_float(kind) or kind.base == "decimal":
+        floating = cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, kind)
+        one = f"CAST(IF(try_variant_get({value}, '$', 'boolean'), 1, 0) AS {spark_type(kind)})"
+        return (
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN {one} "
+            f"WHEN {form} IN ('STRING', 'BIGINT') OR {form} LIKE 'DECIMAL(%,0)' THEN {cast(text, VARCHAR, kind)} "
+            f"WHEN {form} <> 'VOID' THEN {floating} END"
+        )
+    return None

@@ -25,6 +25,8 @@ __all__ = ["Context"]
 
 _MAX_PARTS = 3
 
+EXPANSIONS = 2_000
+
 
 class Context:
     """The state of one statement's analysis."""
@@ -38,6 +40,7 @@ class Context:
         self.tables = tables
         self.era = era
         self.symbols = Symbols()
+        self._expansions = 0
         self.bindings: dict[str, TableBinding] = {}
         self.notices: list[Notice] = []
         self.views: tuple[str, ...] = ()
@@ -57,6 +60,17 @@ class Context:
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
         raise AnalysisError(message, code=code, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+
+    def expand(self, span: Span) -> None:
+        """Count one more use of a query of WITH: each use is analyzed anew, and uses of uses multiply.
+
+        Raises:
+            AnalysisError: NOT_SUPPORTED if there are too many.
+        """
+        self._expansions += 1
+        if self._expansions > EXPANSIONS:
+            said = f"The queries of WITH refer to each other so often that they would be read more than {EXPANSIONS} times"
+            self.error("NOT_SUPPORTED", said, span, "Make a table of a query that others use often: CREATE TABLE ... AS.")
 
     def notice(self, message: str, span: Span | None) -> None:
         """Add a notice, once."""

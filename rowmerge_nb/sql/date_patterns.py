@@ -74,7 +74,7 @@ _MYSQL: Final = {
 }
 _COLON: Final = (Token("literal", text=":"),)
 _SPACE: Final = (Token("literal", text=" "),)
-_CLOCK: Final = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
+_CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
 _MYSQL_REFUSED: Final = frozenset("wUuVXD")
 

@@ -12,9 +12,9 @@ from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOW
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
-from rowmerge_nb.sql.casts import can_cast
+from rowmerge_nb.sql.casts import can_cast, can_write_cast
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
-from rowmerge_nb.sql.moments import at_time_zone
+from rowmerge_nb.sql.moment_zones import at_time_zone
 from rowmerge_nb.sql.parser import read_type
 from rowmerge_nb.sql.types import (
     INTERVAL_DAY,
@@ -319,6 +319,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         target = cast_type(value.type, target)
         if value.type == target:
             return value
+        if not can_write_cast(value.type, target):
+            self.refuse(f"The cast of {value.type} to {target} is not supported by this engine", node)
         return e.Apply(target, "cast", (value,), "try" if node.safe else None)
 
     def _check_precision(self, source: Type, target: Type, node: s.Expression) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rowmerge_nb.spi.types import Type
+from rowmerge_nb.sql.depth import too_deep
 
 __all__ = [
     "Aggregate",
@@ -39,6 +40,7 @@ __all__ = [
 
 _LONG = 80
 """Texts up to this length are repeated: Spark finds equal expressions itself, and the text stays readable."""
+_LONGEST = 1_000_000
 _SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+")
 
 
@@ -200,7 +202,8 @@ def text_literal(value: str) -> str:
     >>> text_literal("it's a \\")
     "'it\\'s a \\\\'"
     """
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    # Spark would put a setting's value in the place of ${name}, inside of a literal too.
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
 
 
 def once(write: Callable[..., str], *texts: str) -> str:
@@ -219,7 +222,9 @@ def once(write: Callable[..., str], *texts: str) -> str:
     if not any(len(text) > _LONG and written.count(text) > 1 for text in texts):
         return written
     if any("(SELECT " in text for text in texts):
-        # Spark allows no subquery inside of a function that takes a lambda.
+        # Spark allows no subquery inside of a function that takes a lambda; repeated at every level it grows without end.
+        if len(written) > _LONGEST:
+            raise too_deep()
         return written
     # Symbols never begin with $, so the parameters hide no column.
     named = [text if _SIMPLE.fullmatch(text) else f"`${place}`" for place, text in enumerate(texts)]

@@ -149,6 +149,8 @@ _READERS: Final[dict[str, Callable[[str], Constant]]] = {
     "json": lambda value: Constant(JSON, value),
 }
 
+LONGEST_INTERVAL: Final = 100
+"""Characters; what is longer is no interval, and too long for a number."""
 _SECONDS: Final = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 _DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
 
@@ -164,6 +166,8 @@ def interval_literal(node: Interval) -> Constant | None:
     text = node.value.strip().lstrip("+-")
     sign = "-" if negative else ""
     last = node.last or node.first
+    if len(text) > LONGEST_INTERVAL:
+        return None
     if node.first in {"YEAR", "MONTH"}:
         months = _months(text, node.first, last)
         return None if months is None else Constant(INTERVAL_YEAR, f"{sign}{months}")

@@ -4,9 +4,12 @@ What they give depends on a unit (``date_trunc``), a pattern (``format_datetime`
 them is made out of analyzed arguments; what is not refused here or made here, the table of functions decides.
 """
 
+# All makers of calls have one signature, and so have all writers of Spark SQL, whether they need all of it or not.
+# ruff: noqa: ARG001
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql import expressions as e
@@ -24,8 +27,8 @@ from rowmerge_nb.sql.casts_text import canonical_zone as written_zone
 from rowmerge_nb.sql.casts_text import shown_moment
 from rowmerge_nb.sql.date_parsing import malformed, parsing, two_digit_pivot
 from rowmerge_nb.sql.date_patterns import PatternError, Token, formatting, joda_tokens, mysql_tokens
-from rowmerge_nb.sql.types import INTERVAL_DAY, can_coerce, common_type, is_numeric, is_text, is_zoned, zoned
-from rowmerge_nb.sql.zones import canonical_zone
+from rowmerge_nb.sql.moment_zones import ZONE_MAKERS, offset_minutes, offset_name, written, zone_argument
+from rowmerge_nb.sql.types import can_coerce, common_type, is_numeric, is_text, is_zoned, zoned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
     Maker: TypeAlias = Callable[[CallAnalyzer, list[e.Typed], Expression], e.Typed | None]
 
-__all__ = ["at_time_zone", "moment_function"]
+__all__ = ["Maker", "moment_function"]
 
 _WITH_ZONE: Final = "timestamp with time zone"
 _MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
@@ -70,115 +73,8 @@ def moment_function(analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed]
     return maker(analyzer, list(values), node) if maker is not None else None
 
 
-def _written(kind: Type, name: str, write: Callable[..., str], *arguments: e.Typed, key: Any = None) -> e.Typed:
-    return e.Apply(kind, "written", arguments, e.Written(name, key, write))
-
-
 def _is_moment(value: e.Typed) -> bool:
     return value.type.base in _MOMENTS
-
-
-def _unknown_to(value: e.Typed, kind: Type) -> e.Typed:
-    return e.Constant(kind, None) if value.type == UNKNOWN else value
-
-
-# -- zones ------------------------------------------------------------------------------------------------------------
-
-
-def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Expression) -> e.Typed:
-    """Make ``value AT TIME ZONE zone``: the same instant, with that zone."""
-    value = _unknown_to(value, Type(_WITH_ZONE, (3,)))
-    if value.type.base == "timestamp":
-        value = analyzer.coerce(value, Type(_WITH_ZONE, value.type.parameters))
-    if value.type.base == "time":
-        analyzer.refuse("The type time with time zone is not supported by this engine", node)
-    if value.type.base != _WITH_ZONE:
-        said = f"Type of value must be a time or timestamp with or without time zone (actual {value.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, node.place)
-    kind = value.type
-    name = _zone(analyzer, zone, node)
-
-    def write(fail: Callable[..., str], text: str, into: str) -> str:
-        return with_zone(instant_of(text, kind), into)
-
-    return _written(zoned(kind), "at time zone", write, value, name)
-
-
-def _zone(analyzer: CallAnalyzer, zone: e.Typed, node: Expression) -> e.Typed:
-    """The name of a zone: a known one is checked here, another one where it is used."""
-    if zone.type == INTERVAL_DAY:
-        return _written(VARCHAR, "zone of interval", _offset_name, zone)
-    if not (is_text(zone.type) or zone.type == UNKNOWN):
-        said = f"Type of time zone must be varchar or interval day to second (actual {zone.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, node.place)
-    if isinstance(zone, e.Constant):
-        name = canonical_zone(zone.value) if zone.value is not None else None
-        if zone.value is not None and name is None:
-            analyzer.context.error("NOT_SUPPORTED", f"Time zone not supported: {zone.value}", node.place)
-        return e.Constant(VARCHAR, name)
-    return _written(VARCHAR, "zone", _checked_zone, zone)
-
-
-def _checked_zone(fail: Callable[..., str], text: str) -> str:
-    known = f"try_cast(concat('2000-01-01 00:00:00 ', {text}) AS TIMESTAMP) IS NOT NULL"
-    refused = fail("NOT_SUPPORTED", "'Time zone not supported: '", text)
-    return f"CASE WHEN {text} IS NULL OR {known} THEN {written_zone(text)} ELSE {refused} END"
-
-
-def _offset_name(fail: Callable[..., str], text: str) -> str:
-    minutes = f"CAST(extract(DAY FROM {text}) * 1440 + extract(HOUR FROM {text}) * 60 + extract(MINUTE FROM {text}) AS INT)"
-    return _offset_text(fail, minutes)
-
-
-def _offset_text(fail: Callable[..., str], minutes: str) -> str:
-    name = f"concat(IF({minutes} < 0, '-', '+'), format_string('%02d:%02d', abs({minutes}) div 60, abs({minutes}) % 60))"
-    far = fail(_CODE, f"concat('Invalid offset minutes ', CAST({minutes} AS STRING))")
-    return f"CASE WHEN {minutes} = 0 THEN 'UTC' WHEN abs({minutes}) <= 840 OR {minutes} IS NULL THEN {name} ELSE {far} END"
-
-
-def _at_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    return at_time_zone(analyzer, values[0], values[1], node) if len(values) == 2 and _is_moment(values[0]) else None
-
-
-def _with_timezone(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 2 or values[0].type.base not in {"timestamp", "date"} or not is_text(values[1].type):
-        return None
-    value = values[0] if values[0].type.base == "timestamp" else analyzer.coerce(values[0], Type("timestamp", (0,)))
-    return _from_clock(value, _zone(analyzer, values[1], node))
-
-
-def _from_clock(value: e.Typed, zone: e.Typed) -> e.Typed:
-    """The wall clock of a zone as a timestamp with that zone."""
-
-    def write(fail: Callable[..., str], text: str, name: str) -> str:
-        return with_zone(f"to_utc_timestamp(CAST({text} AS TIMESTAMP), {name})", name)
-
-    return _written(zoned(Type(_WITH_ZONE, value.type.parameters)), "with_timezone", write, value, zone)
-
-
-def _zone_name(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 1 or values[0].type.base != _WITH_ZONE:
-        return None
-    kind = values[0].type
-    return _written(VARCHAR, "timezone", lambda _, text: f"IF({text} IS NULL, NULL, {zone_of(text, kind)})", values[0])
-
-
-def _offset(text: str, kind: Type) -> str:
-    """The minutes between a wall clock and UTC."""
-    if not is_zoned(kind):
-        return "0L"
-    return f"((unix_micros(CAST({local(text, kind)} AS TIMESTAMP)) - unix_micros({instant_of(text, kind)})) div 60000000)"
-
-
-def _timezone_part(divide: str) -> Maker:
-    def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-        if len(values) != 1 or values[0].type.base != _WITH_ZONE:
-            return None
-        kind = values[0].type
-        spark = "IF({0} IS NULL, NULL, CAST({1} " + divide + " 60 AS BIGINT))"
-        return _written(BIGINT, f"timezone {divide}", lambda _, text: spark.format(text, _offset(text, kind)), values[0])
-
-    return make
 
 
 def _on_clock(analyzer: CallAnalyzer, values: list[e.Typed], name: str, node: Expression) -> e.Typed | None:
@@ -256,7 +152,7 @@ def _date_trunc(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression)
             return with_zone(f"timestamp_micros({moved})", zone_of(text, kind))
         return with_zone(f"to_utc_timestamp(CAST({cut} AS TIMESTAMP), {zone_of(text, kind)})", zone_of(text, kind))
 
-    return _written(kind, "date_trunc", _by_unit(kind, unit, write), unit, value, key=unit)
+    return written(kind, "date_trunc", _by_unit(kind, unit, write), unit, value, key=unit)
 
 
 def _date_add(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
@@ -269,7 +165,7 @@ def _date_add(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -
         return _moved(name, number, text, kind)
 
     amount = analyzer.coerce(values[1], BIGINT)
-    return _written(kind, "date_add", _by_unit(kind, unit, write), unit, amount, value, key=unit)
+    return written(kind, "date_add", _by_unit(kind, unit, write), unit, amount, value, key=unit)
 
 
 def _moved(unit: str, number: str, text: str, kind: Type) -> str:
@@ -305,7 +201,7 @@ def _date_diff(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) 
     def write(name: str, fail: Callable[..., str], a: str, b: str) -> str:
         return _difference(name, a, b, common)
 
-    return _written(BIGINT, "date_diff", _by_unit(common, unit, write), unit, first, second, key=unit)
+    return written(BIGINT, "date_diff", _by_unit(common, unit, write), unit, first, second, key=unit)
 
 
 def _difference(unit: str, first: str, second: str, kind: Type) -> str:
@@ -359,9 +255,9 @@ def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
             clock = local(text, kind)
             if kind.parameters[0] > 3:
                 clock = from_micros(rounded(micros(clock, _MILLISECONDS), 3), _MILLISECONDS)
-            return formatting(tokens, clock, zone_of(text, kind), _offset(text, kind))
+            return formatting(tokens, clock, zone_of(text, kind), offset_minutes(text, kind))
 
-        return _written(VARCHAR, name, write, value, key=tokens)
+        return written(VARCHAR, name, write, value, key=tokens)
 
     return make
 
@@ -376,7 +272,7 @@ def _parse(read: Callable[[str], tuple[Token, ...]], name: str, kind: Type) -> M
         def write(fail: Callable[..., str], text: str) -> str:
             return parsing(tokens, text, fail, pivot=pivot, zoned=is_zoned(kind))
 
-        return _written(kind, name, write, values[0], key=tokens)
+        return written(kind, name, write, values[0], key=tokens)
 
     return make
 
@@ -431,7 +327,7 @@ def _iso_timestamp(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
         good = f"IF({text} RLIKE {regex}, {e.groups(text, regex, 8, made)}, NULL)"
         return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, _iso_refusal(text))}))"
 
-    return _written(_ZONED_MILLISECONDS, "from_iso8601_timestamp", write, values[0])
+    return written(_ZONED_MILLISECONDS, "from_iso8601_timestamp", write, values[0])
 
 
 def _iso_date(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
@@ -445,7 +341,7 @@ def _iso_date(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -
         bad = fail(_CODE, _iso_refusal(text))
         return f"CASE WHEN {text} IS NULL THEN NULL WHEN {good} IS NULL THEN {bad} ELSE {good} END"
 
-    return _written(DATE, "from_iso8601_date", write, values[0])
+    return written(DATE, "from_iso8601_date", write, values[0])
 
 
 def _to_iso8601(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
@@ -461,11 +357,11 @@ def _to_iso8601(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression)
             return shown
         if not is_zoned(kind):
             return f"concat({shown}, 'Z')"
-        offset = _offset(text, kind)
+        offset = offset_minutes(text, kind)
         hours = f"format_string('%02d:%02d', abs({offset}) div 60, abs({offset}) % 60)"
         return f"concat({shown}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
 
-    return _written(VARCHAR, "to_iso8601", write, values[0])
+    return written(VARCHAR, "to_iso8601", write, values[0])
 
 
 def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
@@ -477,17 +373,17 @@ def _from_unixtime(analyzer: CallAnalyzer, values: list[e.Typed], node: Expressi
         return f"timestamp_millis(CAST(floor({text} * 1000 + 0.5D) AS BIGINT))"
 
     if len(values) == 1:
-        return _written(Type(_WITH_ZONE, (3,)), "from_unixtime", lambda _, text: moment(text), seconds)
+        return written(Type(_WITH_ZONE, (3,)), "from_unixtime", lambda _, text: moment(text), seconds)
     if len(values) == 2 and is_text(values[1].type):
-        zone = _zone(analyzer, values[1], node)
-        return _written(_ZONED_MILLISECONDS, "from_unixtime", lambda _, text, name: with_zone(moment(text), name), seconds, zone)
+        zone = zone_argument(analyzer, values[1], node)
+        return written(_ZONED_MILLISECONDS, "from_unixtime", lambda _, text, name: with_zone(moment(text), name), seconds, zone)
     if len(values) == 3 and all(can_coerce(value.type, BIGINT) for value in values[1:]):
         hours, minutes = (analyzer.coerce(value, BIGINT) for value in values[1:])
 
         def write(fail: Callable[..., str], text: str, hour: str, minute: str) -> str:
-            return with_zone(moment(text), _offset_text(fail, f"CAST({hour} * 60 + {minute} AS INT)"))
+            return with_zone(moment(text), offset_name(fail, f"CAST({hour} * 60 + {minute} AS INT)"))
 
-        return _written(_ZONED_MILLISECONDS, "from_unixtime", write, seconds, hours, minutes)
+        return written(_ZONED_MILLISECONDS, "from_unixtime", write, seconds, hours, minutes)
     return None
 
 
@@ -501,12 +397,8 @@ _CLOCK_FUNCTIONS: Final = (
 )
 
 _MAKERS: Final[dict[str, Maker]] = {
+    **ZONE_MAKERS,
     **{name: _clock_function(name) for name in _CLOCK_FUNCTIONS},
-    "at_timezone": _at_timezone,
-    "with_timezone": _with_timezone,
-    "timezone": _zone_name,
-    "timezone_hour": _timezone_part("div"),
-    "timezone_minute": _timezone_part("%"),
     "date_trunc": _date_trunc,
     "date_add": _date_add,
     "date_diff": _date_diff,

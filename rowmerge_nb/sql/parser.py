@@ -203,10 +203,9 @@ class _StatementReader(DefinitionReader):
         """The explained statement with the text and places of its own, as if it stood alone."""
         place = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
-        self.deeper()
-        self.deeper()
+        if self.token.word == "EXPLAIN":
+            self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
         self.statement()
-        self.depth -= 1
         if self.token.kind is not Kind.END:
             self.fail()
         return parse(self.text[place:end].rstrip(), dialect="extended" if self.extended else "trino")

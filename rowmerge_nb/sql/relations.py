@@ -211,6 +211,7 @@ class RelationAnalyzer:
             self.context.error("VIEW_IS_STALE", said, node.span, "CREATE OR REPLACE VIEW makes it anew.")
 
     def _named(self, node: s.NamedQuery, visible: NamedQueries) -> RelationResult:
+        self.context.expand(node.span)
         result = self._derived(self.within(self.parent, visible).query(node.query))
         return self._renamed(result, node.name, node.columns, node)
 

@@ -42,13 +42,15 @@ class Symbols:
     def __init__(self) -> None:
         """Begin with nothing given out but the planner's own names."""
         self._used: set[str] = set(RESERVED_SYMBOLS)
+        self._counts: dict[str, int] = {}
 
     def new(self, name: str | None) -> str:
         """Give a symbol like this name that no other column of the statement has."""
         base = (name or "expr").lower().lstrip("$") or "expr"
-        symbol, count = base, 0
+        symbol, count = base, self._counts.get(base, 0)
         while symbol in self._used:
             symbol, count = f"{base}_{count}", count + 1
+        self._counts[base] = count
         self._used.add(symbol)
         return symbol
 

@@ -10,6 +10,8 @@ from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.arithmetic import arithmetic, negation
 from rowmerge_nb.sql.casts import cast, store
 from rowmerge_nb.sql.comparison import compared, distinct
+from rowmerge_nb.sql.function_tables.json import PARSED
+from rowmerge_nb.sql.json_paths import at_path
 from rowmerge_nb.sql.types import is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["print_spark", "sort_keys"]
 
+_SHORT: Final = 1_000
+"""Operands up to this length are repeated in the text of an overflow's error; longer ones would make the text grow without end."""
 _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
@@ -62,7 +66,7 @@ class _Printer:
         if isinstance(node, e.Subquery):
             return self._subquery(node)
         if isinstance(node, e.Aggregate):
-            return self._aggregate(node, node.name)
+            return self._aggregate(node)
         if isinstance(node, e.Windowed):
             return self._windowed(node)
         assert isinstance(node, e.Apply)
@@ -78,16 +82,23 @@ class _Printer:
 
     # -- operators ------------------------------------------------------------------------------------------------
 
-    def raw(self, nodes: tuple[e.Typed, ...]) -> list[str] | None:
-        """Operands without checks, for the places where they were computed already; None where none are wanted."""
-        return None if self.unchecked or self.safe else _Printer(safe=False, unchecked=True).all(nodes)
+    def raw(self, nodes: tuple[e.Typed, ...], texts: list[str]) -> list[str] | None:
+        """Operands without checks, for the places where they were computed already; None where none are wanted.
+
+        Long ones and subqueries are not repeated for the sake of a message: Spark's own check finds the error then.
+        """
+        if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
+            return None
+        return _Printer(safe=False, unchecked=True).all(nodes)
 
     def arithmetic(self, node: e.Apply) -> str:
-        return arithmetic(node, self.all(node.arguments), self.raw(node.arguments), self.failure, safe=self.safe)
+        texts = self.all(node.arguments)
+        return arithmetic(node, texts, self.raw(node.arguments, texts), self.failure, safe=self.safe)
 
     def negate(self, node: e.Apply) -> str:
-        raw = self.raw(node.arguments)
-        return negation(node, self.text(node.arguments[0]), raw[0] if raw else None, self.failure, safe=self.safe)
+        texts = self.all(node.arguments)
+        raw = self.raw(node.arguments, texts)
+        return negation(node, texts[0], raw[0] if raw else None, self.failure, safe=self.safe)
 
     def compare(self, node: e.Apply) -> str:
         kind = node.arguments[0].type
@@ -178,21 +189,26 @@ class _Printer:
     def written(self, node: e.Apply) -> str:
         return e.once(lambda *texts: node.detail.write(self.failure, *texts), *self.all(node.arguments))
 
-    def _fill(self, template: str, texts: list[str], kind: Type) -> str:
+    def _fill(self, template: str, texts: list[str], kind: Type, rows: str = "", distinct: str = "") -> str:
         def filled(match: re.Match[str]) -> str:
             name = match.group(1)
             if name == "*":
                 return ", ".join(texts)
             if name == "type":
                 return spark_type(kind)
+            if name in {"rows", "distinct"}:
+                return rows if name == "rows" else distinct
             if name.startswith("fail:"):
                 _, code, message = name.split(":", 2)
-                parts = re.split(r"\$(\d)", message)
-                written = [texts[int(p)] if i % 2 else e.text_literal(p) for i, p in enumerate(parts) if p]
-                return self.failure(code, *written)
+                return self.failure(code, *_message(message, texts))
+            if name.startswith("int:"):
+                return _as_int(texts[int(name[4:])])
+            if " " in name:
+                names, body = texts[int(name[0])].split(" -> ", 1)
+                return names if name.endswith("names") else body
             return texts[int(name)]
 
-        return re.sub(r"\{([^{}]+)\}", filled, template)
+        return _MARK.sub(filled, template)
 
     # -- queries' parts -------------------------------------------------------------------------------------------
 
@@ -210,17 +226,14 @@ class _Printer:
         holes = f"EXISTS (SELECT 1 FROM ({node.spark}) WHERE {e.quote(node.column)} IS NULL)"
         return f"CASE WHEN {value} IN ({node.spark}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
 
-    def _aggregate(self, node: e.Aggregate, name: str) -> str:
+    def _aggregate(self, node: e.Aggregate, over: str = "") -> str:
         from rowmerge_nb.sql.functions import resolve
 
-        found = resolve(name, [argument.type for argument in node.arguments])
+        found = resolve(node.name, [argument.type for argument in node.arguments])
         assert found is not None
-        texts = self.all(node.arguments)
-        filled = self._fill(found.overload.spark, texts, node.type)
-        if node.distinct:
-            filled = filled.replace("(", "(DISTINCT ", 1) if not filled.startswith("CAST(") else filled.replace("(", "(", 1)
-        condition = f" FILTER (WHERE {self.text(node.filter)})" if node.filter else ""
-        value = f"{filled}{condition}"
+        rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
+        distinct = "DISTINCT " if node.distinct else ""
+        value = self._fill(found.overload.spark, self.all(node.arguments), node.type, rows, distinct)
         return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
 
     def _windowed(self, node: e.Windowed) -> str:
@@ -233,12 +246,66 @@ class _Printer:
             parts.append(node.frame)
         over = f"{' IGNORE NULLS' if node.ignore_nulls else ''} OVER ({' '.join(parts)})"
         if isinstance(node.function, e.Aggregate):
-            value = self._aggregate(node.function, node.function.name)
-            if value.startswith("CAST(") and node.type.base == "decimal":
-                inner = value[len("CAST(") : -len(f" AS {spark_type(node.type)})")]
-                return f"CAST({inner}{over} AS {spark_type(node.type)})"
-            return f"{value}{over}"
-        return self.text(node.function).replace(" OVER_", over)
+            return self._aggregate(node.function, over)
+        assert isinstance(node.function, e.Apply)
+        return self._fill(node.function.detail.spark, self.all(node.function.arguments), node.type, over)
+
+
+_MARK: Final = re.compile(r"\{(\*|type|rows|distinct|fail:[^{}]+|int:\d|\d(?: names| body)?)\}")
+
+
+def _message(template: str, texts: list[str]) -> list[str]:
+    """The parts of an error's message: ``$0`` is an argument, ``$(...)`` Spark SQL over arguments, the rest is plain."""
+    parts: list[str] = []
+    plain = ""
+    place = 0
+    while place < len(template):
+        end = place + 1
+        if template[place] != "$":
+            plain += template[place]
+            place = end
+            continue
+        inner = template[end]
+        if inner == "(":
+            end = _closing(template, end)
+            inner = template[place + 2 : end]
+        sql = re.sub(r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}")
+        parts += [*([e.text_literal(plain)] if plain else []), f"CAST({sql} AS STRING)"]
+        plain, place = "", end + 1
+    return [*parts, *([e.text_literal(plain)] if plain else [])]
+
+
+def _closing(text: str, opening: int) -> int:
+    depth = 0
+    for place in range(opening, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if depth == 0:
+            return place
+    raise AssertionError(text)
+
+
+_WRITTEN_INTEGER: Final = re.compile(r"(?:CAST\()?\(?(-?\d{1,9})L?\)?(?: AS BIGINT\))?")
+
+
+def _as_int(text: str) -> str:
+    """An argument of type bigint for a parameter that Spark wants as INT: beyond its range the nearest INT serves as well."""
+    written = _WRITTEN_INTEGER.fullmatch(text)
+    if written:
+        return f"({written[1]})" if written[1].startswith("-") else written[1]
+    return (
+        f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN -2147483648 ELSE {text} END AS INT)"
+    )
+
+
+def _overflow(kind: Type, verb: str, left: str, operator: str = "", right: str = "") -> str:
+    """Trino's error for an integer that its type cannot hold, with the operands."""
+    said = e.text_literal(f"{kind.base} {verb} overflow: ")
+    operands = (
+        (f"CAST({left} AS STRING)", e.text_literal(operator), f"CAST({right} AS STRING)")
+        if operator
+        else (f"CAST({left} AS STRING)",)
+    )
+    return e.fail("NUMERIC_VALUE_OUT_OF_RANGE", said, *operands)
 
 
 def _constant(kind: Type, value: str | None) -> str:
@@ -267,7 +334,7 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
     "varchar": lambda _k, v: e.text_literal(v),
     "char": lambda _k, v: e.text_literal(v),
     "uuid": lambda _k, v: e.text_literal(v),
-    "json": lambda _k, v: e.text_literal(v),
+    "json": lambda _k, v: PARSED.replace("{0}", e.text_literal(v)),
     "varbinary": lambda _k, v: f"X'{v}'",
     "date": lambda _k, v: f"DATE'{v}'",
     "timestamp": lambda _k, v: f"TIMESTAMP_NTZ'{v}'",
@@ -301,10 +368,21 @@ def _logical(printer: _Printer, node: e.Apply) -> str:
 
 
 def _extreme(printer: _Printer, node: e.Apply) -> str:
-    """GREATEST and LEAST give NULL when an argument is NULL; Spark's skip it."""
+    """GREATEST and LEAST give NULL when an argument is NULL, where Spark's skip it; NaN is the last that they choose."""
     texts = printer.all(node.arguments)
     nulls = " OR ".join(f"{text} IS NULL" for text in texts)
-    return f"IF({nulls}, NULL, {node.name}({', '.join(texts)}))"
+    value = f"{node.name}({', '.join(texts)})"
+    if is_float(node.type) and node.name == "greatest" and len(texts) > 1:
+        numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
+        value = f"coalesce({node.name}({numbers}), {texts[0]})"
+    return f"IF({nulls}, NULL, {value})"
+
+
+def _json_path(printer: _Printer, node: e.Apply) -> str:
+    name, tokens = node.detail
+    written = at_path(name, printer.text(node.arguments[0]), list(tokens))
+    assert written is not None, tokens
+    return written
 
 
 def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
@@ -338,4 +416,5 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "try": _Printer.tried,
     "function": _Printer.function,
     "written": _Printer.written,
+    "json path": _json_path,
 }

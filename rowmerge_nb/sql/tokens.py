@@ -119,6 +119,7 @@ RESERVED: Final = frozenset(
 )
 """Words that are never names unless they stand in double quotes."""
 
+# Possessive quantifiers (*+) keep what they took: without them a long row of digits is tried in every division.
 _PATTERN: Final = re.compile(
     r"""(?P<space>\s+|--[^\r\n]*\r?\n?|/\*.*?\*/)
     |(?P<unicode_string>[uU]&'(?:[^']|'')*')
@@ -126,9 +127,9 @@ _PATTERN: Final = re.compile(
     |(?P<string>'(?:[^']|'')*')
     |(?P<quoted>"(?:[^"]|"")*")
     |(?P<backquoted>`(?:[^`]|``)*`)
-    |(?P<double>(?:[0-9](?:_?[0-9])*\.?(?:[0-9](?:_?[0-9])*)?|\.[0-9](?:_?[0-9])*)[eE][+-]?[0-9]+)
-    |(?P<decimal>[0-9](?:_?[0-9])*\.(?:[0-9](?:_?[0-9])*)?|\.[0-9](?:_?[0-9])*)
-    |(?P<integer>0[xX](?:_?[0-9A-Fa-f])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|[0-9](?:_?[0-9])*)
+    |(?P<double>(?:[0-9](?:_?[0-9])*+\.?(?:[0-9](?:_?[0-9])*+)?+|\.[0-9](?:_?[0-9])*+)[eE][+-]?[0-9]++)
+    |(?P<decimal>[0-9](?:_?[0-9])*+\.(?:[0-9](?:_?[0-9])*+)?|\.[0-9](?:_?[0-9])*+)
+    |(?P<integer>0[xX](?:_?[0-9A-Fa-f])++|0[oO](?:_?[0-7])++|0[bB](?:_?[01])++|[0-9](?:_?[0-9])*+)
     |(?P<word>[A-Za-z_][A-Za-z0-9_@:]*)
     |(?P<symbol><>|!=|<=|>=|\|\||->|=>|[-+*/%=<>(),.;?:\[\]{}])""",
     re.VERBOSE | re.DOTALL,
@@ -175,8 +176,11 @@ def tokenize(text: str) -> tuple[Token, ...]:
     """
     tokens = []
     place, line, line_start = 0, 1, 0
+    last_close = text.rfind("*/")
     while place < len(text):
-        kind, end = _next(text, place)
+        # A comment that is never closed is not looked through to the end of the text again and again.
+        unclosed = text.startswith("/*", place) and last_close < place + 2
+        kind, end = (Kind.UNKNOWN, place + 1) if unclosed else _next(text, place)
         if kind is not None:
             tokens.append(Token(kind, text[place:end], Span(place, end, line, place - line_start + 1)))
         newlines = text.count("\n", place, end)

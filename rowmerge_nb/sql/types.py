@@ -26,8 +26,10 @@ __all__ = [
     "INTERVAL_YEAR",
     "MAX_PRECISION",
     "MOST_MICROSECONDS",
+    "RANGES",
     "ZONED",
     "arithmetic_type",
+    "as_decimal",
     "can_coerce",
     "cast_type",
     "common_type",
@@ -51,6 +53,7 @@ INTERVAL_DAY: Final = Type("interval day to second")
 INTERVAL_YEAR: Final = Type("interval year to month")
 
 _INTEGERS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
+RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _ORDER: Final = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
 _BY_NAME: Final = {t.base: t for t in (TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE)}
 _MOMENTS: Final = ("date", "timestamp", "timestamp with time zone")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pyarrow as pa
 
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.testing.model import DeleteAction, InsertAction, MergeStatement, UpdateAction
+from rowmerge_nb.testing.model import DeleteAction, InsertAction, MergeStatement, Table, UpdateAction
 from rowmerge_nb.testing.oracle import DUPLICATE, NOT_NULL, OUT_OF_RANGE, Outcome, multiset, predict
 from rowmerge_nb.testing.printing import Printer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowmerge_nb.testing.model import Clause, Row, Scenario, Table
+    from rowmerge_nb.testing.model import Clause, Row, Scenario
 
 __all__ = ["Backend", "DuckDB", "EngineUnderTest", "InexpressibleError", "Oracle", "PostgreSQL", "arrow_table"]
 
@@ -70,9 +70,10 @@ class DuckDB:
     Of a MERGE it asks what the standard asks: no target row may be changed twice.
 
     >>> from rowmerge_nb.testing.scenarios import numbered_scenario
-    >>> backend = DuckDB()
-    >>> backend.run(numbered_scenario(1, 2)).count
-    2
+    >>> backend, scenario = DuckDB(), numbered_scenario(1, 2)
+    >>> backend.run(scenario) == predict(scenario)
+    True
+    >>> backend.close()
     """
 
     name: str = "duckdb"
@@ -263,9 +264,10 @@ def _failed(error: Exception, kind: str) -> Outcome:
 def arrow_table(table: Table) -> pa.Table:
     """Give a table as Arrow data of its exact types.
 
-    >>> from rowmerge_nb.testing.scenarios import numbered_scenario
-    >>> arrow_table(numbered_scenario(1, 1).target).column_names
-    ['k2', 'a', 'k']
+    >>> from rowmerge_nb.spi.types import DATE
+    >>> from rowmerge_nb.testing.model import ColumnDefinition
+    >>> arrow_table(Table("t", (ColumnDefinition("d", DATE),), ())).schema.field("d").type
+    DataType(date32[day])
     """
     columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
     arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, table.columns, strict=True)]

@@ -52,7 +52,7 @@ def random_type(random: Random) -> Type:
 
     >>> from random import Random
     >>> random_type(Random(1)).base
-    'bigint'
+    'decimal'
     """
     decimals = (decimal_of(5, 2), decimal_of(9, 2), decimal_of(9, 0), decimal_of(12, 3))
     return random.choice((*decimals, INTEGER, INTEGER, BIGINT, VARCHAR, VARCHAR, DOUBLE, DATE, TIMESTAMP, BOOLEAN))

@@ -31,6 +31,8 @@ __all__ = ["Failure", "Summary", "fuzz", "main"]
 
 REFERENCES: Final = ("oracle", "duckdb", "postgresql")
 AT_ONCE: Final = 2
+MOST_DIFFERENCES: Final = 50
+"""A run ends early that has found so many: then it is not the statements, the engine is gone."""
 REDUCED: Final = 5
 """So many failures are made smaller; each takes up to a hundred runs."""
 
@@ -141,6 +143,8 @@ def fuzz(
                 summary.add(number, scenario, verdict)
                 summary.seconds = time.monotonic() - started
                 progress(summary)
+                if summary.endings["differ"] >= MOST_DIFFERENCES:
+                    break
         pool.shutdown(cancel_futures=True)
     return summary
 
@@ -271,14 +275,19 @@ def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]
 
 
 class _Shown:
-    """A line of progress every ten seconds."""
+    """A line for every difference, and a line of progress every ten seconds."""
 
     def __init__(self, total: int) -> None:
         self._total = total
+        self._told = 0
         self._last = time.monotonic()
 
     def progress(self, summary: Summary) -> None:
         """Tell how far it is."""
+        for failure in summary.failures[self._told :]:
+            for difference in failure.differences:
+                print(f"Statement {failure.number} differs from {difference.reference}: {difference.sentence}", flush=True)
+        self._told = len(summary.failures)
         if time.monotonic() - self._last < 10:
             return
         self._last = time.monotonic()

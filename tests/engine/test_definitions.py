@@ -201,3 +201,21 @@ def test_rows_move_between_partitions_made_by_transforms_in_both_eras(engine):
         assert count == 3
         assert sorted(map(str, engine.table("p").to_pydict()["day"])) == ["2024-01-06", "2024-03-01", "2024-03-02", "None"]
         engine.run("DROP TABLE p")
+
+
+def test_places_of_errors_count_in_the_whole_text_that_was_run(engine):
+    comment = "-- what stood before\n/* and\n more */  "
+    merge = "MERGE INTO nowhere t USING stock s ON true WHEN MATCHED THEN DELETE"
+    assert error_of(engine, comment + merge + " ; -- the end")[2:] == (3, 11)
+    assert error_of(engine, "MERGE INTO stock t USING stock s ON true WHEN MATCHED THEN UPDATE SET \n ")[2:] == (2, 2)
+    with pytest.raises(RowMergeError) as caught:
+        engine.run_script("SHOW TABLES;\nDROP TABLE nowhere")
+    assert (caught.value.line, caught.value.column) == (2, 1)
+    assert "DROP TABLE nowhere" in str(caught.value.statement)
+
+
+def test_a_closing_semicolon_and_comments_change_nothing(engine):
+    engine.run(
+        "/* a */ MERGE INTO stock t -- b\n USING (VALUES 'nut') s(sku) ON t.sku = s.sku /* c ; */ WHEN MATCHED THEN DELETE; -- d"
+    )
+    assert engine.table("stock").to_pydict()["sku"] == ["bolt"]

@@ -12,6 +12,7 @@ import pytest
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.engine.trace_io import load_trace, save_trace
 from rowmerge_nb.plan.rules import RuleSettings
+from rowmerge_nb.report import build_report
 from tests.engine.faults import FaultyConnector
 
 pytestmark = pytest.mark.spark
@@ -49,6 +50,9 @@ def test_the_number_of_rows_is_in_a_saved_trace(spark: Any, tmp_path: Any) -> No
     again = load_trace(tmp_path / "trace.json")
     assert (again.returned, again.alone) == (4, 1)
     assert again.clauses == result.trace.clauses
+    pages = build_report(again).pages
+    assert pages is not None
+    assert [row.source for row in pages.rows] == ["0", "1", "2", "none"], "a target row without a source row comes last"
     assert [branch.by_source for branch in again.plan[[bool(r.branches) for r in again.plan].index(True)].branches] == [
         False,
         False,

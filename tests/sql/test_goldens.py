@@ -23,11 +23,7 @@ RUN_TIME = {
     "SUBQUERY_MULTIPLE_ROWS",
 }
 NOT_YET = {
-    "expr-json",
-    "expr-json-cast",
-    "expr-json-parse-bad",
     "expr-json-value",
-    "expr-unicode",
 }
 """Statements that Trino runs and this engine refuses by name."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.sql.function_tables import aggregates, arrays, binary, datetime, maps, math, regexp, strings, windows
+from rowmerge_nb.sql.function_tables import aggregates, arrays, binary, datetime, json, maps, math, regexp, strings, windows
 
 __all__ = ["AGGREGATES", "FRAGMENTS", "SCALARS", "SUBJECTS", "WINDOWS"]
 
@@ -16,6 +16,7 @@ SUBJECTS: Final = {
     "strings": strings.ROWS,
     "regexp": regexp.ROWS,
     "binary": binary.ROWS,
+    "json": json.ROWS,
     "datetime": datetime.ROWS,
     "arrays": arrays.ROWS,
     "maps": maps.ROWS,
@@ -25,5 +26,9 @@ SUBJECTS: Final = {
 SCALARS: Final = "".join(SUBJECTS.values())
 AGGREGATES: Final = aggregates.ROWS
 WINDOWS: Final = windows.ROWS
-FRAGMENTS: Final = {**datetime.FRAGMENTS}
+FRAGMENTS: Final = {
+    name: part
+    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates)
+    for name, part in module.FRAGMENTS.items()
+}
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""

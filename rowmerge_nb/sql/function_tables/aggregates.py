@@ -1,41 +1,51 @@
-"""Aggregate functions."""
+"""Aggregate functions; ``{distinct}`` and ``{rows}`` mark where DISTINCT, FILTER and OVER are written."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ROWS"]
+__all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
-count() -> bigint | count(1)
-count(T) -> bigint | count({0})
-sum(tinyint) -> bigint | sum(CAST({0} AS BIGINT))
-sum(smallint) -> bigint | sum(CAST({0} AS BIGINT))
-sum(integer) -> bigint | sum(CAST({0} AS BIGINT))
-sum(bigint) -> bigint | sum({0})
-sum(decimal(p,s)) -> sum | sum({0})
-sum(real) -> real | CAST(sum({0}) AS FLOAT)
-sum(double) -> double | sum({0})
-avg(bigint) -> double | avg({0})
-avg(decimal(p,s)) -> first | avg({0})
-avg(real) -> real | CAST(avg({0}) AS FLOAT)
-avg(double) -> double | avg({0})
-min(T) -> T | min({0})
-max(T) -> T | max({0})
-any_value(T) -> T | any_value({0}, true)
-arbitrary(T) -> T | any_value({0}, true)
-array_agg(T) -> array(T) | array_agg({0})
-count_if(boolean) -> bigint | count_if({0})
-bool_and(boolean) -> boolean | bool_and({0})
-bool_or(boolean) -> boolean | bool_or({0})
-every(boolean) -> boolean | bool_and({0})
-max_by(T, U) -> T | max_by({0}, {1})
-min_by(T, U) -> T | min_by({0}, {1})
-stddev(double) -> double | stddev_samp({0})
-stddev_samp(double) -> double | stddev_samp({0})
-stddev_pop(double) -> double | stddev_pop({0})
-variance(double) -> double | var_samp({0})
-var_samp(double) -> double | var_samp({0})
-var_pop(double) -> double | var_pop({0})
-approx_distinct(T) -> bigint | count(DISTINCT {0})
+count() -> bigint | count(1){rows}
+count(T) T -> bigint | count({distinct}{0}){rows}
+sum(bigint) -> bigint | sum({distinct}{0}){rows}
+sum(decimal(p,s)) -> sum | sum({distinct}{0}){rows}
+sum(real) -> real | CAST(sum({distinct}{0}){rows} AS FLOAT)
+sum(double) -> double | sum({distinct}{0}){rows}
+avg(bigint) -> double | avg({distinct}{0}){rows}
+avg(decimal(p,s)) -> first | avg({distinct}{0}){rows}
+avg(real) -> real | CAST(avg({distinct}{0}){rows} AS FLOAT)
+avg(double) -> double | avg({distinct}{0}){rows}
+~min(real) -> real | min({distinct}{0}){rows}
+~min(double) -> double | min({distinct}{0}){rows}
+min(E) E:orderable -> E | min({distinct}{0}){rows}
+~max(real) -> real | max_by({0}, {nan last}){rows}
+~max(double) -> double | max_by({0}, {nan last}){rows}
+max(E) E:orderable -> E | max({distinct}{0}){rows}
+any_value(T) T -> T | any_value({0}, true){rows}
+arbitrary(T) T -> T | any_value({0}, true){rows}
+array_agg(T) T -> array(T) | transform(get(filter(array({list}), l -> size(l) > 0), 0), v -> v.v)
+count_if(boolean) -> bigint | count_if({0}){rows}
+bool_and(boolean) -> boolean | bool_and({0}){rows}
+bool_or(boolean) -> boolean | bool_or({0}){rows}
+every(boolean) -> boolean | bool_and({0}){rows}
+bitwise_and_agg(bigint) -> bigint | bit_and({0}){rows}
+bitwise_or_agg(bigint) -> bigint | bit_or({0}){rows}
+bitwise_xor_agg(bigint) -> bigint | bit_xor({0}){rows}
+max_by(V, K) V, K:orderable -> V | max_by({0}, {1}){rows}
+min_by(V, K) V, K:orderable -> V | min_by({0}, {1}){rows}
+stddev(double) -> double | stddev_samp({distinct}{0}){rows}
+stddev_samp(double) -> double | stddev_samp({distinct}{0}){rows}
+stddev_pop(double) -> double | stddev_pop({distinct}{0}){rows}
+variance(double) -> double | var_samp({distinct}{0}){rows}
+var_samp(double) -> double | var_samp({distinct}{0}){rows}
+var_pop(double) -> double | var_pop({distinct}{0}){rows}
+approx_distinct(T) T:comparable -> bigint | count(DISTINCT {0}){rows}
 """
+
+FRAGMENTS: Final = {
+    "list": "collect_list({distinct}named_struct('v', {0})){rows}",
+    "nan last": "IF({0} IS NULL, NULL, named_struct('number', NOT isnan({0}), 'value', {0}))",
+}
+"""Parts that several templates share; ``{name}`` in a template stands for them."""

@@ -4,35 +4,76 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ROWS"]
+__all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
-reverse(array(T)) -> array(T) | reverse({0})
-cardinality(array(T)) -> bigint | IF({0} IS NULL, NULL, CAST(size({0}) AS BIGINT))
-element_at(array(T), bigint) -> T | CASE WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} ELSE try_element_at({0}, CAST({1} AS INT)) END
-contains(array(T), T) -> boolean | array_contains({0}, {1})
-array_sort(array(T)) -> array(T) | array_sort({0})
-array_distinct(array(T)) -> array(T) | array_distinct({0})
-array_position(array(T), T) -> bigint | array_position({0}, {1})
-array_remove(array(T), T) -> array(T) | array_remove({0}, {1})
-array_join(array(T), varchar) -> varchar | array_join({0}, {1})
-array_join(array(T), varchar, varchar) -> varchar | array_join({0}, {1}, {2})
-array_max(array(T)) -> T | IF(exists({0}, x -> x IS NULL), NULL, array_max({0}))
-array_min(array(T)) -> T | IF(exists({0}, x -> x IS NULL), NULL, array_min({0}))
-array_union(array(T), array(T)) -> array(T) | array_union({0}, {1})
-array_intersect(array(T), array(T)) -> array(T) | array_intersect({0}, {1})
-array_except(array(T), array(T)) -> array(T) | array_except({0}, {1})
-flatten(array(array(T))) -> array(T) | flatten({0})
-sequence(bigint, bigint) -> array(bigint) | sequence({0}, {1})
-sequence(bigint, bigint, bigint) -> array(bigint) | sequence({0}, {1}, {2})
-sequence(date, date) -> array(date) | sequence({0}, {1})
-repeat(T, bigint) -> array(T) | array_repeat({0}, CAST({1} AS INT))
-slice(array(T), bigint, bigint) -> array(T) | IF({1} < -size({0}), filter({0}, x -> false), slice({0}, CAST({1} AS INT), CAST({2} AS INT)))
-transform(array(T), lambda) -> array of lambda result | transform({0}, {1})
-filter(array(T), lambda) -> array(T) | filter({0}, {1})
-reduce(array(T), R, lambda, lambda) -> lambda result | reduce({0}, {1}, {2}, {3})
-any_match(array(T), lambda) -> boolean | exists({0}, {1})
-all_match(array(T), lambda) -> boolean | forall({0}, {1})
-none_match(array(T), lambda) -> boolean | (NOT exists({0}, {1}))
-zip_with(array(T), array(U), lambda) -> array of lambda result | zip_with({0}, {1}, {2})
+cardinality(array(E)) E -> bigint | CAST(size({0}) AS BIGINT)
+element_at(array(E), bigint) E -> E | IF({1} = 0, {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1}, try_element_at({0}, {int:1}))
+~contains(array(real), real) -> boolean | {contains number}
+~contains(array(double), double) -> boolean | {contains number}
+contains(array(T), T) T:comparable -> boolean | array_contains({0}, {1})
+~array_position(array(real), real) -> bigint | IF(isnan({1}), IF({0} IS NULL, NULL, 0L), array_position({0}, {1}))
+~array_position(array(double), double) -> bigint | IF(isnan({1}), IF({0} IS NULL, NULL, 0L), array_position({0}, {1}))
+array_position(array(T), T) T:comparable -> bigint | array_position({0}, {1})
+~array_remove(array(real), real) -> array(real) | IF(isnan({1}), {0}, array_remove({0}, {1}))
+~array_remove(array(double), double) -> array(double) | IF(isnan({1}), {0}, array_remove({0}, {1}))
+array_remove(array(E), E) E:comparable -> array(E) | array_remove({0}, {1})
+array_sort(array(E)) E:orderable -> array(E) | array_sort({0})
+array_sort(array(T), function(T,T,integer)) T -> array(T) | array_sort({0}, {1 names} -> CASE WHEN {1 body} IN (-1, 0, 1) THEN {1 body} ELSE {fail:INVALID_FUNCTION_ARGUMENT:Lambda comparator must return either -1, 0, or 1} END)
+array_distinct(array(E)) E:comparable -> array(E) | array_distinct({0})
+array_join(array(varchar), varchar) -> varchar | array_join({0}, {1})
+array_join(array(varchar), varchar, varchar) -> varchar | array_join({0}, {1}, {2})
+~array_max(array(real)) -> real | {greatest number}
+~array_max(array(double)) -> double | {greatest number}
+array_max(array(T)) T:orderable -> T | IF(exists({0}, x -> x IS NULL), NULL, array_max({0}))
+array_min(array(T)) T:orderable -> T | IF(exists({0}, x -> x IS NULL), NULL, array_min({0}))
+array_union(array(E), array(E)) E:comparable -> array(E) | array_union({0}, {1})
+array_intersect(array(E), array(E)) E:comparable -> array(E) | IF(size({0}) < size({1}), array_intersect({1}, {0}), array_intersect({0}, {1}))
+array_except(array(E), array(E)) E:comparable -> array(E) | array_except({0}, {1})
+array_histogram(array(T)) T:comparable -> map(T,bigint) | map_from_entries(transform(array_distinct(filter({0}, x -> x IS NOT NULL)), x -> named_struct('k', x, 'n', CAST(size(filter({0}, y -> y = x)) AS BIGINT))))
+arrays_overlap(array(E), array(E)) E:comparable -> boolean | arrays_overlap({0}, {1})
+flatten(array(array(E))) E -> array(E) | flatten(filter({0}, x -> x IS NOT NULL))
+ngrams(array(T), bigint) T -> array(array(T)) | CASE WHEN {1} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:N must be positive} WHEN size({0}) <= {1} THEN array({0}) ELSE transform(sequence(1, size({0}) - {int:1} + 1), i -> slice({0}, i, {int:1})) END
+sequence(bigint, bigint) -> array(bigint) | IF(abs(CAST({1} AS DECIMAL(20,0)) - {0}) >= 10000, {too many}, sequence({0}, {1}))
+sequence(bigint, bigint, bigint) -> array(bigint) | CASE WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} WHEN ({2} > 0 AND {1} < {0}) OR ({2} < 0 AND {1} > {0}) THEN {wrong way} WHEN abs((CAST({1} AS DECIMAL(20,0)) - {0}) / {2}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
+sequence(date, date) -> array(date) | IF(abs(datediff({1}, {0})) >= 10000, {too many}, sequence({0}, {1}))
+repeat(T, bigint) T -> array(T) | CASE WHEN {1} > 10000 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be less than or equal to 10000} WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be greater than or equal to 0} ELSE array_repeat({0}, {int:1}) END
+reverse(array(E)) E -> array(E) | reverse({0})
+shuffle(array(E)) E -> array(E) | shuffle({0})
+slice(array(E), bigint, bigint) E -> array(E) | CASE WHEN {2} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:length must be greater than or equal to 0} WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} WHEN {1} < -size({0}) THEN slice({0}, 1, 0) ELSE slice({0}, {int:1}, {int:2}) END
+trim_array(array(E), bigint) E -> array(E) | CASE WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:size must not be negative: $1} WHEN {1} > size({0}) THEN {too long} ELSE slice({0}, 1, size({0}) - {int:1}) END
+zip(array(T1), array(T2)) T1, T2 -> array(row(T1,T2)) | zip_with({0}, {1}, (x, y) -> named_struct('field0', x, 'field1', y))
+zip(array(T1), array(T2), array(T3)) T1, T2, T3 -> array(row(T1,T2,T3)) | transform({places 3}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i)))
+zip(array(T1), array(T2), array(T3), array(T4)) T1, T2, T3, T4 -> array(row(T1,T2,T3,T4)) | transform({places 4}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i), 'field3', get({3}, i)))
+transform(array(T), function(T,U)) T, U -> array(U) | transform({0}, {1})
+filter(array(T), function(T,boolean)) T -> array(T) | filter({0}, {1})
+reduce(array(T), S, function(S,T,S), function(S,R)) T, S, R -> R | reduce({0}, {1}, {2}, {3})
+any_match(array(T), function(T,boolean)) T -> boolean | exists({0}, {1})
+all_match(array(T), function(T,boolean)) T -> boolean | forall({0}, {1})
+none_match(array(T), function(T,boolean)) T -> boolean | (NOT exists({0}, {1}))
+zip_with(array(T), array(U), function(T,U,R)) T, U, R -> array(R) | zip_with({0}, {1}, {2})
 """
+
+
+def _places(arrays: int) -> str:
+    """The places of the longest array, from 0; NULL if an array is."""
+    longest = ", ".join(f"size({{{i}}})" for i in range(arrays))
+    absent = " OR ".join(f"{{{i}}} IS NULL" for i in range(arrays))
+    return f"IF({absent}, NULL, filter(sequence(0, greatest({longest})), i -> i < greatest({longest})))"
+
+
+FRAGMENTS: Final = {
+    # NaN equals nothing for Trino, and itself for Spark.
+    "contains number": "IF(isnan({1}), IF(exists({0}, x -> x IS NULL), NULL, IF({0} IS NULL, NULL, false)), array_contains({0}, {1}))",
+    # Trino takes NaN for the smallest number here, Spark for the greatest.
+    "greatest number": "IF(exists({0}, x -> x IS NULL), NULL, coalesce(array_max(filter({0}, x -> NOT isnan(x))), array_max({0})))",
+    "too many": "{fail:INVALID_FUNCTION_ARGUMENT:result of sequence function must not have more than 10000 entries}",
+    "wrong way": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:sequence stop value should be greater than or equal to start value if step is greater than zero "
+        "otherwise stop should be less than or equal to start}"
+    ),
+    "too long": "{fail:INVALID_FUNCTION_ARGUMENT:size must not exceed array cardinality $(size($0)): $1}",
+    "places 3": _places(3),
+    "places 4": _places(4),
+}
+"""Parts that several templates share; ``{name}`` in a template stands for them."""

@@ -1,92 +1,171 @@
-"""Numbers: rounding, logarithms, trigonometry, bits."""
+"""Numbers: rounding, logarithms, trigonometry, bases, bits."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ROWS"]
+__all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
-abs(tinyint) -> tinyint | abs({0})
-abs(smallint) -> smallint | abs({0})
-abs(integer) -> integer | abs({0})
-abs(bigint) -> bigint | abs({0})
-abs(decimal(p,s)) -> first | abs({0})
+abs(tinyint) -> tinyint | IF({0} = -128Y, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -128 is out of range for abs(tinyint)}, abs({0}))
+abs(smallint) -> smallint | IF({0} = -32768S, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -32768 is out of range for abs(smallint)}, abs({0}))
+abs(integer) -> integer | IF({0} = -2147483648, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -2147483648 is out of range for abs(integer)}, abs({0}))
+abs(bigint) -> bigint | IF({0} = -9223372036854775808BD, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -9223372036854775808 is out of range for abs(bigint)}, abs({0}))
+abs(decimal(p,s)) -> decimal(p,s) | abs({0})
 abs(real) -> real | abs({0})
 abs(double) -> double | abs({0})
+sign(tinyint) -> tinyint | CAST(sign({0}) AS TINYINT)
+sign(smallint) -> smallint | CAST(sign({0}) AS SMALLINT)
 sign(integer) -> integer | CAST(sign({0}) AS INT)
 sign(bigint) -> bigint | CAST(sign({0}) AS BIGINT)
 sign(decimal(p,s)) -> decimal(1,0) | CAST(sign({0}) AS DECIMAL(1,0))
+sign(real) -> real | CAST(sign({0}) AS FLOAT)
 sign(double) -> double | sign({0})
 round(tinyint) -> tinyint | {0}
 round(smallint) -> smallint | {0}
 round(integer) -> integer | {0}
 round(bigint) -> bigint | {0}
 round(decimal(p,s)) -> rounded | CAST(round({0}) AS {type})
-round(real) -> real | CAST(round({0}) AS FLOAT)
-round(double) -> double | IF({0} < 0 AND {0} > -0.5, -0.0D, round({0}))
-round(integer, integer) -> integer | round({0}, {1})
-round(bigint, integer) -> bigint | round({0}, {1})
-round(decimal(p,s), integer) -> rounded_to | CAST(round({0}, {1}) AS {type})
-round(double, integer) -> double | IF({0} < 0 AND round({0}, {1}) = 0, -0.0D, round({0}, {1}))
+round(real) -> real | CAST({rounded 0} AS FLOAT)
+round(double) -> double | {rounded 0}
+round(tinyint, integer) -> tinyint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -128BD AND 127BD THEN CAST({rounded far} AS TINYINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for tinyint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(smallint, integer) -> smallint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -32768BD AND 32767BD THEN CAST({rounded far} AS SMALLINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for smallint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(integer, integer) -> integer | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -2147483648BD AND 2147483647BD THEN CAST({rounded far} AS INT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for integer: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
+round(bigint, integer) -> bigint | CASE WHEN {1} >= 0 THEN {0} WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} <= -19 THEN {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} WHEN {rounded far} BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN CAST({rounded far} AS BIGINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:numerical overflow: $0} END
+round(decimal(p,s), integer) -> rounded_to | {rounded decimal}
+round(real, integer) -> real | CAST({rounded 0 to 1} AS FLOAT)
+round(double, integer) -> double | {rounded 0 to 1}
 floor(tinyint) -> tinyint | {0}
 floor(smallint) -> smallint | {0}
 floor(integer) -> integer | {0}
 floor(bigint) -> bigint | {0}
 floor(decimal(p,s)) -> rounded | CAST(floor({0}) AS {type})
-floor(double) -> double | IF(isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0, {0}, CAST(floor({0}) AS DOUBLE))
+floor(real) -> real | CAST({floor 0} AS FLOAT)
+floor(double) -> double | {floor 0}
 ceil(tinyint) -> tinyint | {0}
 ceil(smallint) -> smallint | {0}
 ceil(integer) -> integer | {0}
 ceil(bigint) -> bigint | {0}
 ceil(decimal(p,s)) -> rounded | CAST(ceil({0}) AS {type})
-ceil(double) -> double | CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D ELSE CAST(ceil({0}) AS DOUBLE) END
+ceil(real) -> real | CAST({ceil 0} AS FLOAT)
+ceil(double) -> double | {ceil 0}
+ceiling(tinyint) -> tinyint | {0}
+ceiling(smallint) -> smallint | {0}
 ceiling(integer) -> integer | {0}
 ceiling(bigint) -> bigint | {0}
 ceiling(decimal(p,s)) -> rounded | CAST(ceil({0}) AS {type})
-ceiling(double) -> double | CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D ELSE CAST(ceil({0}) AS DOUBLE) END
+ceiling(real) -> real | CAST({ceil 0} AS FLOAT)
+ceiling(double) -> double | {ceil 0}
 truncate(decimal(p,s)) -> truncated | CAST(IF({0} < 0, ceil({0}), floor({0})) AS {type})
-truncate(double) -> double | CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D WHEN {0} < 0 THEN CAST(ceil({0}) AS DOUBLE) ELSE CAST(floor({0}) AS DOUBLE) END
-truncate(decimal(p,s), integer) -> first | CAST(IF({0} < 0, ceil({0}, {1}), floor({0}, {1})) AS {type})
+truncate(real) -> real | CAST({truncated 0} AS FLOAT)
+truncate(double) -> double | {truncated 0}
+truncate(decimal(p,s), integer) -> decimal(p,s) | {truncated decimal}
 mod(tinyint, tinyint) -> tinyint | ({0} % {1})
 mod(smallint, smallint) -> smallint | ({0} % {1})
 mod(integer, integer) -> integer | ({0} % {1})
 mod(bigint, bigint) -> bigint | ({0} % {1})
-mod(decimal(p,s), decimal(p,s)) -> remainder | CAST({0} % {1} AS {type})
-mod(double, double) -> double | IF({1} = 0, CAST('NaN' AS DOUBLE) + {0}, {0} % {1})
+mod(decimal(p,s), decimal(q,t)) -> remainder | CAST({0} % {1} AS {type})
+mod(real, real) -> real | IF({1} = 0, CAST('NaN' AS FLOAT) + {0}, {0} % {1})
+mod(double, double) -> double | IF({1} = 0, {nan} + {0}, {0} % {1})
 power(double, double) -> double | power({0}, {1})
 pow(double, double) -> double | power({0}, {1})
 sqrt(double) -> double | sqrt({0})
 cbrt(double) -> double | cbrt({0})
 exp(double) -> double | exp({0})
-ln(double) -> double | CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {0} IS NULL THEN NULL ELSE CAST('NaN' AS DOUBLE) END
-log10(double) -> double | CASE WHEN {0} > 0 THEN log10({0}) WHEN {0} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {0} IS NULL THEN NULL ELSE CAST('NaN' AS DOUBLE) END
-log2(double) -> double | CASE WHEN {0} > 0 THEN log2({0}) WHEN {0} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {0} IS NULL THEN NULL ELSE CAST('NaN' AS DOUBLE) END
-log(double, double) -> double | log({0}, {1})
+ln(double) -> double | CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN {-inf} WHEN {0} IS NOT NULL THEN {nan} END
+log2(double) -> double | CASE WHEN {0} > 0 THEN log2({0}) WHEN {0} = 0 THEN {-inf} WHEN {0} IS NOT NULL THEN {nan} END
+log10(double) -> double | CASE WHEN {0} > 0 THEN log10({0}) WHEN {0} = 0 THEN {-inf} WHEN {0} IS NOT NULL THEN {nan} END
+log(double, double) -> double | CASE WHEN {0} > 0 AND {1} > 0 THEN log({0}, {1}) WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {0} < 0 OR {1} < 0 OR isnan({0}) OR isnan({1}) OR ({0} = 0 AND ({1} = 0 OR {1} = {inf})) OR ({1} = 0 AND {0} = {inf}) THEN {nan} WHEN {1} = 0 THEN IF({0} < 1, {inf}, {-inf}) WHEN {1} < 1 THEN 0D ELSE -0D END
 sin(double) -> double | sin({0})
 cos(double) -> double | cos({0})
 tan(double) -> double | tan({0})
 asin(double) -> double | asin({0})
 acos(double) -> double | acos({0})
 atan(double) -> double | atan({0})
-atan2(double, double) -> double | atan2({0}, {1})
+sinh(double) -> double | sinh({0})
+cosh(double) -> double | cosh({0})
+tanh(double) -> double | tanh({0})
 degrees(double) -> double | degrees({0})
 radians(double) -> double | radians({0})
+atan2(double, double) -> double | atan2({0}, {1})
 pi() -> double | pi()
 e() -> double | e()
-nan() -> double | CAST('NaN' AS DOUBLE)
-infinity() -> double | CAST('Infinity' AS DOUBLE)
+nan() -> double | {nan}
+infinity() -> double | {inf}
 is_nan(double) -> boolean | IF({0} IS NULL, NULL, isnan({0}))
-is_infinite(double) -> boolean | (abs({0}) = CAST('Infinity' AS DOUBLE))
-is_finite(double) -> boolean | (abs({0}) < CAST('Infinity' AS DOUBLE))
+is_infinite(double) -> boolean | (abs({0}) = {inf})
+is_finite(double) -> boolean | (abs({0}) < {inf})
 random() -> double | rand()
+random(tinyint) -> tinyint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS TINYINT))
+random(smallint) -> smallint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS SMALLINT))
+random(integer) -> integer | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS INT))
+random(bigint) -> bigint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS BIGINT))
+random(tinyint, tinyint) -> tinyint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS TINYINT))
+random(smallint, smallint) -> smallint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS SMALLINT))
+random(integer, integer) -> integer | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS INT))
+random(bigint, bigint) -> bigint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS BIGINT))
 rand() -> double | rand()
+rand(tinyint) -> tinyint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS TINYINT))
+rand(smallint) -> smallint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS SMALLINT))
+rand(integer) -> integer | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS INT))
+rand(bigint) -> bigint | IF({0} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:bound must be positive}, CAST(floor(rand() * {0}) AS BIGINT))
+rand(tinyint, tinyint) -> tinyint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS TINYINT))
+rand(smallint, smallint) -> smallint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS SMALLINT))
+rand(integer, integer) -> integer | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS INT))
+rand(bigint, bigint) -> bigint | IF({0} >= {1}, {fail:INVALID_FUNCTION_ARGUMENT:start value must be less than stop value}, CAST(floor({0} + rand() * (CAST({1} AS DOUBLE) - {0})) AS BIGINT))
+to_base(bigint, bigint) -> varchar(64) | IF({1} BETWEEN 2 AND 36, lower(conv(CAST({0} AS STRING), 10, {int:1} * -1)), IF({0} IS NULL OR {1} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36}))
+from_base(varchar(x), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} NOT BETWEEN 2 AND 36 THEN {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36} WHEN NOT {0} RLIKE '^[+-]?[0-9A-Za-z]+$' OR exists(split({digits}, ''), c -> instr({alphabet}, c) > {1}) OR {number} NOT BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN {fail:INVALID_FUNCTION_ARGUMENT:Not a valid base-$1 number: $0} ELSE CAST({number} AS BIGINT) END
+width_bucket(double, double, double, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN {3} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:bucketCount must be greater than 0} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:operand must not be NaN} WHEN isnan({1}) OR abs({1}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:first bound must be finite} WHEN isnan({2}) OR abs({2}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:second bound must be finite} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:bounds cannot equal each other} WHEN {0} < least({1}, {2}) THEN IF({1} > {2}, {3} + 1, 0L) WHEN {0} >= greatest({1}, {2}) THEN IF({1} > {2}, 0L, {3} + 1) WHEN {1} > {2} THEN {3} - {bucket} + 1 ELSE {bucket} END
+width_bucket(double, array(double)) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({1}) = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bins cannot be an empty array} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Operand cannot be NaN} WHEN exists({1}, b -> b IS NULL OR isnan(b) OR abs(b) = {inf}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin value must be finite} WHEN {1} <> array_sort({1}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin values are not sorted in ascending order} ELSE CAST(size(filter({1}, b -> b <= {0})) AS BIGINT) END
+bit_count(bigint, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 64 THEN CAST(bit_count({0}) AS BIGINT) WHEN {1} NOT BETWEEN 2 AND 64 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bits specified in bit_count must be between 2 and 64, got $1} WHEN {0} NOT BETWEEN -shiftleft(1L, {int:1} - 1) AND shiftleft(1L, {int:1} - 1) - 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Number must be representable with the bits specified. $0 can not be represented with $1 bits} ELSE CAST(bit_count({0} & (shiftleft(1L, {int:1}) - 1)) AS BIGINT) END
 bitwise_and(bigint, bigint) -> bigint | ({0} & {1})
 bitwise_or(bigint, bigint) -> bigint | ({0} | {1})
 bitwise_xor(bigint, bigint) -> bigint | ({0} ^ {1})
 bitwise_not(bigint) -> bigint | (~{0})
-bitwise_left_shift(integer, bigint) -> integer | shiftleft({0}, CAST({1} AS INT))
-bitwise_left_shift(bigint, bigint) -> bigint | shiftleft({0}, CAST({1} AS INT))
-bitwise_right_shift(integer, bigint) -> integer | shiftrightunsigned({0}, CAST({1} AS INT))
-bitwise_right_shift(bigint, bigint) -> bigint | shiftrightunsigned({0}, CAST({1} AS INT))
+bitwise_left_shift(tinyint, bigint) -> tinyint | IF({1} >= 8, {0} * 0Y, CAST(shiftright(shiftleft(CAST({0} AS BIGINT), {int:1} + 56), 56) AS TINYINT))
+bitwise_right_shift(tinyint, bigint) -> tinyint | IF({1} >= 8, {0} * 0Y, IF({1} = 0, {0}, CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 255L, {int:1}) AS TINYINT)))
+bitwise_right_shift_arithmetic(tinyint, bigint) -> tinyint | IF({1} >= 8, IF({0} >= 0, 0Y, IF({0} IS NULL, NULL, -1Y)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS TINYINT))
+bitwise_left_shift(smallint, bigint) -> smallint | IF({1} >= 16, {0} * 0S, CAST(shiftright(shiftleft(CAST({0} AS BIGINT), {int:1} + 48), 48) AS SMALLINT))
+bitwise_right_shift(smallint, bigint) -> smallint | IF({1} >= 16, {0} * 0S, IF({1} = 0, {0}, CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 65535L, {int:1}) AS SMALLINT)))
+bitwise_right_shift_arithmetic(smallint, bigint) -> smallint | IF({1} >= 16, IF({0} >= 0, 0S, IF({0} IS NULL, NULL, -1S)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS SMALLINT))
+bitwise_left_shift(integer, bigint) -> integer | IF({1} >= 32, {0} * 0, shiftleft({0}, {int:1}))
+bitwise_right_shift(integer, bigint) -> integer | IF({1} >= 32, {0} * 0, shiftrightunsigned({0}, {int:1}))
+bitwise_right_shift_arithmetic(integer, bigint) -> integer | IF({1} >= 32, IF({0} >= 0, 0, IF({0} IS NULL, NULL, -1)), shiftright({0}, {int:1}))
+bitwise_left_shift(bigint, bigint) -> bigint | IF({1} >= 64, {0} * 0L, shiftleft({0}, {int:1}))
+bitwise_right_shift(bigint, bigint) -> bigint | IF({1} >= 64, {0} * 0L, shiftrightunsigned({0}, {int:1}))
+bitwise_right_shift_arithmetic(bigint, bigint) -> bigint | IF({1} >= 64, IF({0} >= 0, 0L, IF({0} IS NULL, NULL, -1L)), shiftright({0}, {int:1}))
 """
+
+FRAGMENTS: Final = {
+    "rounded 0 to 1": (
+        "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN isnan({0}) OR abs({0} * {factor}) >= 4503599627370496D THEN {0} "
+        "WHEN {0} < 0 THEN -(round(-{0} * {factor}) / {factor}) ELSE round({0} * {factor}) / {factor} END"
+    ),
+    "factor": "power(10D, {1})",
+    "rounded 0": "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D THEN {0} WHEN {0} < 0 THEN -round(-{0}) ELSE round({0}) END",
+    "rounded far": "(round({0} / {step}) * {step})",
+    "step": "CAST(power(10D, -{1}) AS DECIMAL(19,0))",
+    "rounded decimal": "CAST(round({0}, {1}) AS {type})",
+    "truncated decimal": "CAST(IF({0} < 0, ceil({0}, {1}), floor({0}, {1})) AS {type})",
+    "floor 0": "IF(isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0, {0}, CAST(floor({0}) AS DOUBLE))",
+    "ceil 0": (
+        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "
+        "ELSE CAST(ceil({0}) AS DOUBLE) END"
+    ),
+    "truncated 0": (
+        "CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496D OR {0} = 0 THEN {0} WHEN {0} < 0 AND {0} > -1 THEN -0.0D "
+        "WHEN {0} < 0 THEN CAST(ceil({0}) AS DOUBLE) ELSE CAST(floor({0}) AS DOUBLE) END"
+    ),
+    "inf": "CAST('Infinity' AS DOUBLE)",
+    "-inf": "CAST('-Infinity' AS DOUBLE)",
+    "nan": "CAST('NaN' AS DOUBLE)",
+    "alphabet": "'0123456789abcdefghijklmnopqrstuvwxyz'",
+    "digits": "lower(regexp_replace({0}, '^[+-]', ''))",
+    # Sums up to more than 64 bits can hold, and no further: what is longer fails anyway.
+    "number": (
+        "(IF({0} LIKE '-%', -1, 1) * reduce(split({digits}, ''), CAST(0 AS DECIMAL(38,0)), "
+        "(n, c) -> CAST(least(n * {1} + instr({alphabet}, c) - 1, 100000000000000000000BD) AS DECIMAL(38,0))))"
+    ),
+    "bucket": "CAST(floor({3} * ({0} - least({1}, {2})) / (greatest({1}, {2}) - least({1}, {2})) + 1) AS BIGINT)",
+}
+"""Parts that several templates share; ``{name}`` in a template stands for them."""

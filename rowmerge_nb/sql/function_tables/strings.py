@@ -1,45 +1,140 @@
-"""Text."""
+"""Text: every position and length counts code points, as in Trino."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ROWS"]
+__all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
-upper(varchar) -> varchar | translate(upper(translate({0}, 'ß', '\uE0DF')), '\uE0DF', 'ß')
-upper(char(x)) -> first | upper({0})
-lower(varchar) -> varchar | lower(translate({0}, 'İ', 'i'))
-lower(char(x)) -> first | lower({0})
-length(varchar) -> bigint | CAST(char_length({0}) AS BIGINT)
+upper(varchar(x)) -> varchar(x) | {upper}
+upper(char(x)) -> char(x) | {upper}
+lower(varchar(x)) -> varchar(x) | {lower}
+lower(char(x)) -> char(x) | {lower}
+length(varchar(x)) -> bigint | CAST(char_length({0}) AS BIGINT)
 length(char(x)) -> bigint | CAST(char_length({0}) AS BIGINT)
-length(varbinary) -> bigint | CAST(octet_length({0}) AS BIGINT)
-substr(varchar, bigint) -> varchar | CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') ELSE substring({0}, CAST({1} AS INT)) END
-substr(varchar, bigint, bigint) -> varchar | CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, '') ELSE substring({0}, CAST({1} AS INT), CAST({2} AS INT)) END
-strpos(varchar, varchar) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
-strpos(varchar, varchar, bigint) -> bigint | CASE WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must not be 0} WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {1} = '' THEN 1L ELSE coalesce(CAST(try_element_at(filter(sequence(1, greatest(char_length({0}), 1)), p -> substring({0}, p, char_length({1})) = {1}), CAST({2} AS INT)) AS BIGINT), 0L) END
-hamming_distance(varchar, varchar) -> bigint | IF(char_length({0}) <> char_length({1}), {fail:INVALID_FUNCTION_ARGUMENT:The input strings to hamming_distance function must have the same length}, CAST(size(filter(zip_with(split({0}, ''), split({1}, ''), (x, y) -> x <> y), z -> z)) AS BIGINT))
-trim(varchar) -> varchar | regexp_replace({0}, '^[\\s\\u0085\\u2000-\\u200A\\u2028\\u2029\\u205F\\u3000\\u1680]+|[\\s\\u0085\\u2000-\\u200A\\u2028\\u2029\\u205F\\u3000\\u1680]+$', '')
-ltrim(varchar) -> varchar | regexp_replace({0}, '^[\\s\\u0085\\u2000-\\u200A\\u2028\\u2029\\u205F\\u3000\\u1680]+', '')
-rtrim(varchar) -> varchar | regexp_replace({0}, '[\\s\\u0085\\u2000-\\u200A\\u2028\\u2029\\u205F\\u3000\\u1680]+$', '')
-trim(varchar, varchar) -> varchar | trim(BOTH {1} FROM {0})
-ltrim(varchar, varchar) -> varchar | trim(LEADING {1} FROM {0})
-rtrim(varchar, varchar) -> varchar | trim(TRAILING {1} FROM {0})
-lpad(varchar, bigint, varchar) -> varchar | lpad({0}, CAST({1} AS INT), {2})
-rpad(varchar, bigint, varchar) -> varchar | rpad({0}, CAST({1} AS INT), {2})
-replace(varchar, varchar) -> varchar | replace({0}, {1}, '')
-replace(varchar, varchar, varchar) -> varchar | CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {0} = '' THEN {2} WHEN {1} = '' THEN concat({2}, array_join(split({0}, ''), {2}), {2}) END
-reverse(varchar) -> varchar | reverse({0})
-translate(varchar, varchar, varchar) -> varchar | translate({0}, {1}, {2})
-starts_with(varchar, varchar) -> boolean | startswith({0}, {1})
-split(varchar, varchar) -> array(varchar) | split({0}, concat('\\Q', {1}, '\\E'), -1)
-split(varchar, varchar, bigint) -> array(varchar) | split({0}, concat('\\Q', {1}, '\\E'), CAST({2} AS INT))
-split_part(varchar, varchar, bigint) -> varchar | IF({2} < 1, {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero}, get(split({0}, concat('\\Q', {1}, '\\E'), -1), CAST({2} - 1 AS INT)))
-format(varchar, any...) -> varchar | format_string({*})
+substr(varchar(x), bigint) -> varchar(x) | {tail}
+substr(char(x), bigint) -> as long | {tail}
+substr(varchar(x), bigint, bigint) -> varchar(x) | {part}
+substr(char(x), bigint, bigint) -> as long | {part}
+substring(varchar(x), bigint) -> varchar(x) | {tail}
+substring(char(x), bigint) -> as long | {tail}
+substring(varchar(x), bigint, bigint) -> varchar(x) | {part}
+substring(char(x), bigint, bigint) -> as long | {part}
+strpos(varchar(x), varchar(y)) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
+strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L WHEN {2} > 0 THEN CAST(coalesce({found}, 0) AS BIGINT) ELSE CAST(coalesce(octet_length(encode(left({0}, {found} - 1), 'UTF-16BE')) div 2 + 1, 0) AS BIGINT) END
+hamming_distance(varchar(x), varchar(y)) -> bigint | IF(char_length({0}) <> char_length({1}), {fail:INVALID_FUNCTION_ARGUMENT:The input strings to hamming_distance function must have the same length}, CAST(size(filter(zip_with(split({0}, ''), split({1}, ''), (x, y) -> x <> y), z -> z)) AS BIGINT))
+levenshtein_distance(varchar(x), varchar(y)) -> bigint | IF(greatest(char_length({0}), char_length({1})) * (least(char_length({0}), char_length({1})) - 1L) > 1000000, {fail:INVALID_FUNCTION_ARGUMENT:The combined inputs for Levenshtein distance are too large}, CAST(levenshtein({0}, {1}) AS BIGINT))
+trim(varchar(x)) -> varchar(x) | regexp_replace({0}, '^\\p{javaWhitespace}+|\\p{javaWhitespace}+\\z', '')
+trim(char(x)) -> as long | regexp_replace({0}, '^\\p{javaWhitespace}+|\\p{javaWhitespace}+\\z', '')
+ltrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '^\\p{javaWhitespace}+', '')
+ltrim(char(x)) -> as long | regexp_replace(rtrim({0}), '^\\p{javaWhitespace}+', '')
+rtrim(varchar(x)) -> varchar(x) | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '')
+rtrim(char(x)) -> as long | regexp_replace({0}, '\\p{javaWhitespace}+\\z', '')
+trim(varchar(x), varchar(y)) -> varchar(x) | trim(BOTH {1} FROM {0})
+trim(char(x), varchar(y)) -> as long | rtrim(trim(BOTH {1} FROM rtrim({0})))
+ltrim(varchar(x), varchar(y)) -> varchar(x) | trim(LEADING {1} FROM {0})
+ltrim(char(x), varchar(y)) -> as long | trim(LEADING {1} FROM rtrim({0}))
+rtrim(varchar(x), varchar(y)) -> varchar(x) | trim(TRAILING {1} FROM {0})
+rtrim(char(x), varchar(y)) -> as long | rtrim(trim(TRAILING {1} FROM rtrim({0})))
+lpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {int:1}, {2}) END
+lpad(char(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE lpad({0}, {int:1}, {2}) END
+rpad(varchar(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {int:1}, {2}) END
+rpad(char(x), bigint, varchar(y)) -> varchar | {padding checked} ELSE rpad({0}, {int:1}, {2}) END
+replace(varchar(x), varchar(y)) -> varchar(x) | replace({0}, {1}, '')
+replace(varchar(x), varchar(y), varchar(z)) -> replaced | CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {0} = '' AND {1} = '' THEN {2} WHEN {1} = '' THEN concat({2}, array_join(split({0}, ''), {2}), {2}) END
+reverse(varchar(x)) -> varchar(x) | reverse({0})
+reverse(char(x)) -> char(x) | reverse({0})
+translate(varchar(x), varchar(y), varchar(z)) -> varchar | translate({0}, {1}, {2})
+starts_with(varchar(x), varchar(y)) -> boolean | startswith({0}, {1})
+split(varchar(x), varchar(y)) -> array(varchar(x)) | IF({1} = '', {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}, split({0}, {quoted 1}, -1))
+split(varchar(x), varchar(y), bigint) -> array(varchar(x)) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit must be positive} WHEN {2} > 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Limit is too large} WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string} ELSE split({0}, {quoted 1}, {int:2}) END
+split_part(varchar(x), varchar(y), bigint) -> varchar(x) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN nullif(substring({0}, {int:2}, 1), '') ELSE get(split({0}, {quoted 1}, -1), {int:2} - 1) END
+split_to_map(varchar, varchar, varchar) -> map(varchar,varchar) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail entry} WHEN size(array_distinct({pair keys})) < size({pairs}) THEN {fail key} ELSE map_from_entries(transform({pairs}, p -> named_struct('k', p[0], 'v', p[1]))) END
 concat_ws(varchar, varchar...) -> varchar | concat_ws({*})
 concat_ws(varchar, array(varchar)) -> varchar | concat_ws({*})
-chr(bigint) -> varchar | decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32')
-codepoint(varchar(x)) -> integer | CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT)
-levenshtein_distance(varchar, varchar) -> bigint | CAST(levenshtein({0}, {1}) AS BIGINT)
+chr(bigint) -> varchar(1) | IF({0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111, decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32'), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0}))
+codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT))
+format(varchar, any...) -> varchar | format_string({*})
+luhn_check(varchar) -> boolean | IF({0} RLIKE '[^0-9]', {fail:INVALID_FUNCTION_ARGUMENT:Input contains non-digit character}, {0} <> '' AND luhn_check({0}))
+soundex(varchar) -> varchar(4) | IF({unmapped} <> '' AND (soundex({letters before}) LIKE '%0' OR {letters before} = ''), {fail unmapped}, IF({letters} = '', '', soundex({letters})))
+normalize(varchar(x), varchar(y)) -> varchar | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} IN ('NFC', 'NFKC') THEN reflect('com.ibm.icu.text.Normalizer', 'compose', {0}, {1} = 'NFKC') WHEN {1} IN ('NFD', 'NFKD') THEN reflect('com.ibm.icu.text.Normalizer', 'decompose', {0}, {1} = 'NFKD') ELSE {fail:INVALID_FUNCTION_ARGUMENT:Normalization form must be one of [NFD, NFC, NFKD, NFKC]} END
 uuid() -> uuid | uuid()
+url_extract_protocol(varchar(x)) -> varchar(x) | {url checked} ELSE coalesce(try_parse_url({0}, 'PROTOCOL'), '') END
+url_extract_host(varchar(x)) -> varchar(x) | {url checked} ELSE coalesce(try_parse_url({0}, 'HOST'), '') END
+url_extract_port(varchar(x)) -> bigint | CAST(nullif(regexp_extract(try_parse_url({0}, 'AUTHORITY'), ':([0-9]+)$', 1), '') AS BIGINT)
+url_extract_path(varchar(x)) -> varchar(x) | {url checked} ELSE coalesce(url_decode(replace(try_parse_url({0}, 'PATH'), '+', '%2B')), '') END
+url_extract_query(varchar(x)) -> varchar(x) | {url checked} ELSE coalesce(url_decode(replace(try_parse_url({0}, 'QUERY'), '+', '%2B')), '') END
+url_extract_fragment(varchar(x)) -> varchar(x) | {url checked} ELSE coalesce(url_decode(replace(try_parse_url({0}, 'REF'), '+', '%2B')), '') END
+url_extract_parameter(varchar(x), varchar(y)) -> varchar(x) | url_decode(get(transform(filter(split(try_parse_url({0}, 'QUERY'), '&', -1), p -> split(p, '=', 2)[0] = {1}), p -> IF(instr(p, '=') > 0, substring(p, instr(p, '=') + 1), '')), 0))
+url_encode(varchar(x)) -> url encoded | url_encode({0})
+url_decode(varchar(x)) -> varchar(x) | url_decode({0})
 """
+
+
+def _quoted(argument: int) -> str:
+    """An argument as a regular expression that means nothing but itself."""
+    return rf"concat('\\Q', replace({{{argument}}}, '\\E', '\\E\\\\E\\Q'), '\\E')"
+
+
+def _in_message(template: str) -> str:
+    """Spark SQL as a part of an error's message, where ``$0`` is the first argument."""
+    return template.replace("{0}", "$0").replace("{1}", "$1").replace("{2}", "$2")
+
+
+# Letters whose capital is written with several letters, as SS for ß; Trino keeps them, or takes the one capital that there is.
+_UPPER_IN_MANY: Final = (
+    "\u00df\u0149\u01f0\u0390\u03b0\u0587\u1e96-\u1e9a\u1f50\u1f52\u1f54\u1f56"
+    "\u1f80-\u1faf\u1fb2-\u1fb4\u1fb6-\u1fb7\u1fbc\u1fc2-\u1fc4\u1fc6-\u1fc7\u1fcc\u1fd2-\u1fd3\u1fd6-\u1fd7\u1fe2-\u1fe4\u1fe6-\u1fe7\u1ff2-\u1ff4\u1ff6-\u1ff7\u1ffc\ufb00-\ufb06\ufb13-\ufb17"
+)
+_SMALL: Final = "ᾀᾁᾂᾃᾄᾅᾆᾇᾐᾑᾒᾓᾔᾕᾖᾗᾠᾡᾢᾣᾤᾥᾦᾧᾳῃῳ"
+_CAPITAL: Final = "ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ"
+_UTF_32: Final = "'UTF-32'"
+# A delimiter at the very end begins no further entry.
+_PARTS: Final = f"split({{0}}, {_quoted(1)}, -1)"
+_ENTRIES: Final = f"filter({_PARTS}, (p, i) -> p <> '' OR i < size({_PARTS}) - 1)"
+_KEYS: Final = f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1)[0])"
+_LETTERS: Final = r"regexp_replace({0}, '[^\\pL]', '')"
+_UNMAPPED: Final = f"regexp_extract(upper({_LETTERS}), '[^A-Z]', 0)"
+
+FRAGMENTS: Final = {
+    # Trino maps code point by code point; Spark maps ß to SS, and Σ at the end of a word to ς.
+    "upper": (
+        f"IF({{0}} RLIKE '[{_UPPER_IN_MANY}]', array_join(transform(split({{0}}, ''), "
+        f"c -> IF(c RLIKE '[{_UPPER_IN_MANY}]', translate(c, '{_SMALL}', '{_CAPITAL}'), upper(c))), ''), upper({{0}}))"
+    ),
+    "lower": "IF({0} RLIKE '[İΣ]', array_join(transform(split({0}, ''), c -> IF(c = 'İ', 'i', lower(c))), ''), lower({0}))",
+    "tail": ("CASE WHEN {1} = 0 OR {1} < -char_length({0}) THEN IF({0} IS NULL, NULL, '') ELSE substring({0}, {int:1}) END"),
+    "part": (
+        "CASE WHEN {1} = 0 OR {1} < -char_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, '') "
+        "ELSE substring({0}, {int:1}, {int:2}) END"
+    ),
+    # Occurrences may overlap; Trino counts the place of one that is sought from the end in UTF-16 units.
+    "found": (
+        "try_element_at(filter(sequence(1, greatest(char_length({0}), 1)), p -> substring({0}, p, char_length({1})) = {1}), {int:2})"
+    ),
+    "padding checked": (
+        "CASE WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target length must be in the range [0..2147483647]} "
+        "WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:Padding string must not be empty}"
+    ),
+    "quoted 1": _quoted(1),
+    "pairs": f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1))",
+    "pair keys": f"transform({_ENTRIES}, p -> split(p, {_quoted(2)}, -1)[0])",
+    "fail entry": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:Key-value delimiter must appear exactly once in each entry. Bad input: '"
+        f"$({_in_message(f'filter({_ENTRIES}, p -> size(split(p, {_quoted(2)}, -1)) <> 2)[0]')})'}}"
+    ),
+    "fail key": (
+        "{fail:INVALID_FUNCTION_ARGUMENT:Duplicate keys ("
+        f"$({_in_message(f'filter({_KEYS}, (k, i) -> array_position({_KEYS}, k) <= i)[0]')})) are not allowed}}"
+    ),
+    "letters": _LETTERS,
+    "unmapped": _UNMAPPED,
+    "letters before": f"regexp_extract(upper({_LETTERS}), '^[A-Z]*', 0)",
+    "fail unmapped": (
+        f"{{fail:INVALID_FUNCTION_ARGUMENT:The character is not mapped: $({_in_message(_UNMAPPED)}) "
+        f"(index=$({_in_message(f'CAST(conv(hex(encode({_UNMAPPED}, {_UTF_32})), 16, 10) - 65 AS INT)')}))}}"
+    ),
+    "url checked": "CASE WHEN {0} IS NULL OR try_parse_url({0}, 'PATH') IS NULL AND try_parse_url({0}, 'PROTOCOL') IS NULL THEN NULL",
+}
+"""Parts that several templates share; ``{name}`` in a template stands for them."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql.depth import DEEPEST_TREE, too_deep
 from rowmerge_nb.sql.grammar.primaries import PrimaryReader
 from rowmerge_nb.sql.grammar.reader import is_mismatch
 from rowmerge_nb.sql.tokens import Kind
@@ -193,7 +194,7 @@ class ExpressionReader(PrimaryReader):
         return value
 
     def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
-        while True:
+        for _ in range(DEEPEST_TREE):
             if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):
                 self.take()
                 value = self._dereferenced(start, value, self.identifier())
@@ -209,6 +210,7 @@ class ExpressionReader(PrimaryReader):
             else:
                 self.note("'.'")
                 return value
+        raise too_deep()
 
     def _dereferenced(self, start: int, value: s.Expression, field: Identifier) -> s.Expression:
         span = self.span_from(start)

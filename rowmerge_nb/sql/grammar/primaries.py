@@ -1,42 +1,33 @@
-"""Reads what needs no operator: literals, names, calls, constructors, what stands in parentheses, and types."""
+"""Reads what needs no operator: names, calls, constructors, and what stands in parentheses."""
 
 # The table of methods at the end belongs to the class.
 # ruff: noqa: SLF001
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.grammar.reader import Reader, is_mismatch
+from rowmerge_nb.sql.depth import DEEPEST, too_deep
+from rowmerge_nb.sql.grammar.reader import is_mismatch
+from rowmerge_nb.sql.grammar.simple import LITERALS, SimpleReader
 from rowmerge_nb.sql.statements import Identifier
 from rowmerge_nb.sql.tokens import Kind
-
-if TYPE_CHECKING:
-    from rowmerge_nb.sql.tokens import Token
 
 __all__ = ["PrimaryReader"]
 
 _ADDITION: Final = ("+", "-")
-_LITERALS: Final = {
-    Kind.STRING: "string",
-    Kind.INTEGER: "integer",
-    Kind.DECIMAL: "decimal",
-    Kind.DOUBLE: "double",
-}
 _WORDS: Final = frozenset(
     "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA".split()  # noqa: SIM905 - eight lines would say no more
 )
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
-_LARGEST_BIGINT: Final = 2**63 - 1
 _UNSUPPORTED: Final = frozenset({"JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_VALUE", "CURRENT_PATH"})
 
 
-class PrimaryReader(Reader):
+class PrimaryReader(SimpleReader):
     """Reads what needs no operator."""
 
     def query(self) -> s.QueryNode:
@@ -76,6 +67,8 @@ class PrimaryReader(Reader):
         count = 0
         while self.ahead(count).word == "(":
             count += 1
+            if count > DEEPEST:
+                raise too_deep()
         token = self.ahead(count)
         if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
             return False
@@ -88,7 +81,7 @@ class PrimaryReader(Reader):
     def primary(self) -> s.Expression:
         """Read what needs no operator: a literal, a name, a call, something in parentheses."""
         start, token = self.index, self.token
-        if token.kind in _LITERALS:
+        if token.kind in LITERALS:
             self.take()
             return self._literal(token)
         if token.kind in {Kind.BINARY, Kind.UNICODE_STRING}:
@@ -104,48 +97,6 @@ class PrimaryReader(Reader):
             self.note("<expression>")
             self.fail()
         return self._named(start)
-
-    def _literal(self, token: Token) -> s.Expression:
-        kind = _LITERALS[token.kind]
-        if kind == "string":
-            return s.Literal(token.span, kind, token.string)
-        digits = token.text.replace("_", "")
-        if kind == "integer":
-            number = int(digits, 0) if re.match(r"0[xXoObB]", digits) else int(digits)
-            if number > _LARGEST_BIGINT:
-                self.error(f"Invalid numeric literal: {token.text}", token.span, "Write DECIMAL '...' for a number this large.")
-            return s.Literal(token.span, kind, str(number))
-        return s.Literal(token.span, kind, digits)
-
-    def _coded_literal(self) -> s.Expression:
-        token = self.take()
-        if token.kind is Kind.BINARY:
-            digits = re.sub(r"\s", "", token.string).upper()
-            if not re.fullmatch(r"[0-9A-F]*", digits):
-                self.error("Binary literal can only contain hexadecimal digits", token.span)
-            if len(digits) % 2:
-                self.error("Binary literal must contain an even number of digits", token.span)
-            return s.Literal(token.span, "binary", digits)
-        escape = "\\"
-        if self.accept("UESCAPE"):
-            given = self.take()
-            if given.kind is not Kind.STRING or len(given.string) != 1:
-                self.error("Invalid Unicode escape character", given.span)
-            escape = given.string
-        return s.Literal(token.span, "string", self._decode(token, escape))
-
-    def _decode(self, token: Token, escape: str) -> str:
-        mark = re.escape(escape)
-
-        def decoded(match: re.Match[str]) -> str:
-            if match.group(1):
-                return escape
-            digits = match.group(2) or match.group(3)
-            if digits is None or int(digits, 16) > 0x10FFFF:
-                self.error(f"Invalid escape sequence: {match.group(0)}", token.span)
-            return chr(int(digits, 16))
-
-        return re.sub(f"{mark}(?:({mark})|\\+([0-9A-Fa-f]{{6}})|([0-9A-Fa-f]{{4}})|)", decoded, token.string)
 
     def _unsupported(self, start: int) -> s.Expression:
         what = self.take().word
@@ -362,7 +313,7 @@ class PrimaryReader(Reader):
         self.expect(")")
         return s.Call(self.span_from(start), "grouping", arguments)
 
-    # -- names, calls, types --------------------------------------------------------------------------------------
+    # -- names and calls --------------------------------------------------------------------------------------
 
     def _named(self, start: int) -> s.Expression:
         """A lambda, a call, a literal of a type (``DATE '...'``), or a name."""
@@ -493,58 +444,6 @@ class PrimaryReader(Reader):
         nulls = self.expect("FIRST", "LAST") if self.accept("NULLS") else None
         descending = direction is not None and direction.word == "DESC"
         return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
-
-    def type_name(self) -> s.TypeName:
-        """Read a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings of ``array(t)`` and ``map(k, v)``."""
-        start = self.index
-        if not self.at_identifier():
-            self.note("<type>")
-            self.fail()
-        word = self.identifier().value
-        self.deeper()
-        modern = ""
-        if word == "double" and self.token.word == "PRECISION":
-            self.take()
-        elif word == "interval" and self.token.word in {"YEAR", "DAY"}:
-            self.take()
-            self.expect("TO")
-            self.expect("MONTH", "SECOND")
-        elif word in {"array", "map"} and self.token.word == "<":
-            modern = self._between_angles(2 if word == "map" else 1, word)
-        elif self.accept("("):
-            self._type_arguments(is_row=word == "row")
-        if word in {"time", "timestamp"} and self.accept("WITH", "WITHOUT"):
-            self.expect("TIME")
-            self.expect("ZONE")
-        self.depth -= 1
-        span = self.span_from(start)
-        modern = modern or span.of(self.text)
-        while self.accept("ARRAY"):
-            modern, span = f"array({modern})", self.span_from(start)
-        return s.TypeName(span, modern)
-
-    def _between_angles(self, count: int, word: str) -> str:
-        self.expect("<")
-        arguments = [self.type_name().text]
-        while len(arguments) < count:
-            self.expect(",")
-            arguments.append(self.type_name().text)
-        self.expect(">")
-        return f"{word}({', '.join(arguments)})"
-
-    def _type_arguments(self, *, is_row: bool) -> None:
-        while True:
-            if self.token.kind is Kind.INTEGER:
-                self.take()
-            else:
-                self.note("<integer>")
-                named = is_row and self.at_identifier() and self.at_identifier(self.ahead())
-                if named and self.ahead().word not in {"PRECISION", "WITH", "ARRAY"}:
-                    self.take()
-                self.type_name()
-            if not self.accept(","):
-                break
-        self.expect(")")
 
 
 _SPECIAL: Final = {

@@ -95,7 +95,9 @@ class QueryReader(ExpressionReader):
         if self.token.kind is not Kind.INTEGER:
             self.note("<integer>")
             self.fail()
-        return int(self.take().text.replace("_", ""), 0)
+        literal = self._literal(self.take())
+        assert isinstance(literal, s.Literal)
+        return int(literal.value)
 
     def _body(self) -> s.QueryBody:
         start = self.index

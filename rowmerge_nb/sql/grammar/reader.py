@@ -30,7 +30,7 @@ _ELSEWHERE = {
 }
 """(offending word, one of the expected ones): forms of other engines that Trino refuses and the extended dialect has."""
 _REFUSED = {
-    ("*", "SET"): "No engine's MERGE has UPDATE *; write SET and the columns. UPDATE SET * is known to --dialect extended.",
+    ("*", "SET"): "MERGE has no UPDATE *; write SET and the columns. UPDATE SET * is known to --dialect extended.",
     ("DEFAULT", "VALUES"): "Trino's MERGE has no INSERT DEFAULT VALUES; write the columns and VALUES.",
     ("ROW", "VALUES"): "Trino's MERGE has no INSERT ROW; write the columns and VALUES.",
     ("RETURNING", "WHERE"): "Trino has no RETURNING; query the table after the statement.",

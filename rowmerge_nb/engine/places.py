@@ -1,0 +1,44 @@
+"""Places of errors, counted in the whole text that a user ran: statements themselves begin at their first word."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.sql.statements import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["placed_in"]
+
+
+@contextmanager
+def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
+    r"""Count the places of errors in a whole text instead of in one of its statements.
+
+    Args:
+        text: the whole text.
+        statement: the statement.
+        offset: where it begins in the text.
+
+    >>> with placed_in("-- a comment\nSELEC 1", "SELEC 1", 13):
+    ...     raise RowMergeError("mismatched input", code="SYNTAX_ERROR", line=1, column=1)
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: SYNTAX_ERROR: line 2:1: mismatched input
+    """
+    try:
+        yield
+    except RowMergeError as error:
+        if error.line is not None and error.column is not None:
+            lines = statement.split("\n")
+            index = sum(len(line) + 1 for line in lines[: error.line - 1]) + error.column - 1
+            place = offset + index
+            if index == len(statement):
+                # What is missing at the end is missing behind the blanks that follow.
+                place += len(text[place:]) - len(text[place:].lstrip())
+            span = Span.within(text, place, place)
+            error.line, error.column = span.line, span.column
+        error.statement = text
+        raise

@@ -1,0 +1,209 @@
+"""What ten engines' rules say to the same joined rows: one small predicate per engine, over what is known of each target row.
+
+Only target rows with more than one match matter: no engine refuses a row that one source row matched, nor source rows without a partner.
+"""
+
+# Rules have one signature, though most need only the row.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.engine.trace import ClauseRecord, MatchPattern, Trace
+
+__all__ = ["ENGINES", "Engine", "MatchedClauses", "Verdict", "verdicts_of"]
+
+
+@dataclass(frozen=True)
+class MatchedClauses:
+    """What a rule must know of the statement: its WHEN MATCHED clauses.
+
+    Args:
+        count: how many there are.
+        single_delete: there is one, and it is a DELETE without a condition.
+    """
+
+    count: int
+    single_delete: bool
+
+    @classmethod
+    def of(cls, clauses: Sequence[ClauseRecord]) -> MatchedClauses:
+        """Look at the clauses of a trace."""
+        matched = [clause for clause in clauses if clause.matched]
+        single = len(matched) == 1 and matched[0].operation is Operation.DELETE and not matched[0].conditional
+        return cls(len(matched), single)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine and its rule.
+
+    Args:
+        name: the engine, with the version whose rule it is where rules have changed.
+        rule: the rule in a sentence.
+        source: the page that states it.
+        fails: does a target row with these matches end the statement?
+    """
+
+    name: str
+    rule: str
+    source: str
+    fails: Callable[[MatchPattern, MatchedClauses], bool]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one engine would answer.
+
+    Args:
+        engine: its name.
+        answer: ``runs`` or ``fails``.
+        rows: how many target rows end the statement there; 0 if it runs.
+        reason: why, in a few words.
+        rule: the engine's rule, and ``source`` the page that states it.
+
+    >>> Verdict("Oracle", "fails", 2, "2 target rows would be changed more than once", "...", "...").answer
+    'fails'
+    """
+
+    engine: str
+    answer: str
+    rows: int
+    reason: str
+    rule: str
+    source: str
+
+
+def trino(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """One clause for two source rows, "no clause" being one of them (Trino 476: MarkDistinct on unique_id and case_number).
+
+    Source: https://trino.io/docs/current/develop/supporting-merge.html, "Detecting duplicate matching target rows".
+    """
+    return row.repeated
+
+
+def postgresql(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """A row is changed by one source row at most; the second attempt is the error (ISO 9075-2, 14.12 MERGE, cardinality violation).
+
+    Source: https://www.postgresql.org/docs/current/sql-merge.html, "Notes".
+    """
+    return row.acting > 1
+
+
+def spark(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """Every match counts, whether a clause fires or not; nothing is checked without WHEN MATCHED or for one unconditional DELETE.
+
+    Source: https://github.com/apache/spark, RewriteMergeIntoTable.isCardinalityCheckNeeded and MergeRowsExec.
+    """
+    return row.matches > 1 and clauses.count > 0 and not clauses.single_delete
+
+
+def delta(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """Two source rows that change a row are ambiguous, except for one unconditional DELETE.
+
+    Source: https://docs.databricks.com/sql/language-manual/delta-merge-into.html, "WHEN MATCHED".
+    """
+    return row.acting > 1 and not clauses.single_delete
+
+
+def delta_rs(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """As Delta Lake: two source rows that change a row fail, except for one unconditional DELETE (run with deltalake 1.6).
+
+    Source: https://delta-io.github.io/delta-rs/usage/merging-tables/ and a run in this package's tests.
+    """
+    return row.acting > 1 and not clauses.single_delete
+
+
+def duckdb(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """A row is changed by one source row at most, deleted rows included (run with DuckDB 2.0).
+
+    Source: https://duckdb.org/docs/stable/sql/statements/merge_into.html and a run in this package's tests.
+    """
+    return row.acting > 1
+
+
+def sql_server(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """A row is updated or deleted once; more is error 8672.
+
+    Source: https://learn.microsoft.com/sql/t-sql/statements/merge-transact-sql, "Remarks".
+    """
+    return row.acting > 1
+
+
+def oracle(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """MERGE is deterministic: a row is changed once, more is ORA-30926 (its DELETE is a part of UPDATE).
+
+    Source: https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html, "Purpose".
+    """
+    return row.acting > 1
+
+
+def db2(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """A row is identified once for an update or delete; more is SQLCODE -788.
+
+    Source: https://www.ibm.com/support/knowledgecenter/SSEPEK_12.0.0/codes/src/tpc/n788.html.
+    """
+    return row.acting > 1
+
+
+def snowflake(row: MatchPattern, clauses: MatchedClauses) -> bool:
+    """Several changes of a row fail if an UPDATE is among them; several DELETEs are deterministic.
+
+    Holds while ERROR_ON_NONDETERMINISTIC_MERGE is true, as it is by default.
+    Source: https://docs.snowflake.com/en/sql-reference/sql/merge, "Duplicate join behavior".
+    """
+    return row.acting > 1 and row.updates > 0
+
+
+def _engine(name: str, fails: Callable[[MatchPattern, MatchedClauses], bool]) -> Engine:
+    said, _, source = (fails.__doc__ or "").partition("Source: ")
+    return Engine(name, " ".join(said.split()), " ".join(source.split()).rstrip("."), fails)
+
+
+ENGINES: Final = (
+    _engine("Trino", trino),
+    _engine("ISO SQL, PostgreSQL", postgresql),
+    _engine("Spark", spark),
+    _engine("Delta Lake", delta),
+    _engine("delta-rs", delta_rs),
+    _engine("DuckDB", duckdb),
+    _engine("SQL Server", sql_server),
+    _engine("Oracle", oracle),
+    _engine("Db2", db2),
+    _engine("Snowflake", snowflake),
+)
+"""The engines, in the order in which they are shown."""
+
+
+def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
+    """Say for every engine whether the traced MERGE would run there, as far as duplicates go; None where that is not known."""
+    if trace.multiple_matches is None:
+        return None
+    clauses = MatchedClauses.of(trace.clauses)
+    return tuple(_verdict(engine, trace.multiple_matches, clauses) for engine in ENGINES)
+
+
+def _verdict(engine: Engine, patterns: Sequence[MatchPattern], clauses: MatchedClauses) -> Verdict:
+    failing = [pattern for pattern in patterns if engine.fails(pattern, clauses)]
+    rows = sum(pattern.rows for pattern in failing)
+    several = sum(pattern.rows for pattern in patterns)
+    if rows:
+        acting = sum(pattern.rows for pattern in failing if pattern.acting > 1)
+        words = "changed by" if acting == rows else "matched by"
+        reason = f"{_rows(rows)} {'is' if rows == 1 else 'are'} {words} more than one source row"
+    elif several:
+        reason = f"{_rows(several)} {'has' if several == 1 else 'have'} several matches, which the rule allows"
+    else:
+        reason = "no target row is matched more than once"
+    return Verdict(engine.name, "fails" if rows else "runs", rows, reason, engine.rule, engine.source)
+
+
+def _rows(count: int) -> str:
+    return f"{count} target row{'' if count == 1 else 's'}"

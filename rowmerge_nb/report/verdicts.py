@@ -1,0 +1,70 @@
+"""Verdicts on their own: what ``result.verdicts()`` gives, as rows, text and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from rowmerge_nb.engine.verdicts import Verdict, verdicts_of
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.report.html import render_verdicts
+from rowmerge_nb.report.text import verdict_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rowmerge_nb.engine.trace import Trace
+
+__all__ = ["Verdicts"]
+
+
+class Verdicts(Sequence[Verdict]):
+    """What ten engines' rules answer to one statement; a sequence of `Verdict` that shows itself as a table.
+
+    >>> print(Verdicts([Verdict("Oracle", "runs", 0, "no target row is matched more than once", "", "")]))
+    What other rules about repeated matches answer
+    engine  answer  because
+    Oracle  runs    no target row is matched more than once
+    """
+
+    def __init__(self, rows: Sequence[Verdict]) -> None:
+        self._rows = tuple(rows)
+
+    @classmethod
+    def of(cls, trace: Trace) -> Verdicts:
+        """Judge a traced statement.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED if it is no MERGE, or ended before its rows were joined.
+        """
+        rows = verdicts_of(trace)
+        if rows is None:
+            msg = f"There are no joined rows to judge: this {trace.kind} is {trace.state}"
+            hint = "Verdicts are about a MERGE that ran, or that failed because of its matches."
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+        return cls(rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Verdict: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Verdict]: ...
+    def __getitem__(self, index: int | slice) -> Verdict | Sequence[Verdict]:
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __str__(self) -> str:
+        return "\n".join(line.rstrip() for line in verdict_lines(self._rows))
+
+    def __repr__(self) -> str:
+        return f"<Verdicts: {', '.join(f'{row.engine} {row.answer}' for row in self._rows)}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": render_verdicts(self._rows, str(self))}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Give the rows as a pandas DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(row) for row in self._rows])
