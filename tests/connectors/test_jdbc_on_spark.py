@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
-from rowmerge_nb import Engine, PostgresConnector, RowMergeError, SqliteConnector
+from rowmerge_nb import Engine, PostgresConnector, RowMergeError
 from rowmerge_nb.connectors.jdbc import postgresql, sqlite
+from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider
 from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.engine.trace_io import save_trace
 from tests.connectors.jdbc_support import Database
 
 pytestmark = pytest.mark.spark
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 AFTER = [
     ("Aaron", 11, "Arches"),
@@ -88,6 +94,58 @@ def test_statements_of_all_kinds(engine: Engine, database: Database) -> None:
         run("INSERT INTO shelf VALUES (1, 'again', NULL)")
     assert caught.value.code == "CONSTRAINT_VIOLATION"
     assert database.rows("SELECT count(*) FROM shelf") == [(3,)]
+    assert database.leftovers() == []
+
+
+def test_schemas_are_made_and_removed_where_there_are_several(engine: Engine, database: Database) -> None:
+    if database.kind == "sqlite":
+        with pytest.raises(RowMergeError, match="does not support creating schemas"):
+            engine.run("CREATE SCHEMA attic")
+        return
+    engine.run("CREATE SCHEMA attic")
+    engine.run("CREATE TABLE attic.t (id bigint)")
+    assert engine.run("SHOW TABLES FROM attic").table.column(0).to_pylist() == ["t"]
+    with pytest.raises(RowMergeError):
+        engine.run("DROP SCHEMA attic")
+    engine.run("DROP TABLE attic.t")
+    engine.run("DROP SCHEMA attic")
+    assert engine.run("SHOW SCHEMAS").table.column(0).to_pylist() == ["public"]
+
+
+@dataclass(frozen=True)
+class DyingSinks(JdbcPageSinkProvider):
+    """Makes sinks of which one takes the whole task down with it, after its rows were staged."""
+
+    died: str
+
+    def create_merge_sink(self, *arguments: Any) -> Any:
+        sink = super().create_merge_sink(*arguments)
+        finish = sink.finish
+
+        def dying() -> Any:
+            fragments = finish()
+            try:
+                Path(self.died).touch(exist_ok=False)
+            except FileExistsError:
+                return fragments
+            os._exit(1)
+
+        sink.finish = dying
+        return sink
+
+
+def test_a_task_that_dies_after_staging_is_run_again_and_its_rows_count_once(
+    engine: Engine, database: Database, monkeypatch: Any, tmp_path: Path
+) -> None:
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 1), (2, 2)")
+    died = tmp_path / "died"
+    monkeypatch.setattr(database.connector, "get_page_sink_provider", lambda: DyingSinks(database.connector.store, str(died)))
+    result = engine.run(
+        "MERGE INTO t USING (VALUES (1, 5), (9, 9)) s (id, v) ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+    )
+    assert died.exists()
+    assert result.count == 2
+    assert database.rows("SELECT * FROM t ORDER BY 1") == [(1, 5), (2, 2), (9, 9)]
     assert database.leftovers() == []
 
 

@@ -220,7 +220,7 @@ def test_a_user_without_rights_is_told_what_is_missing(pg: Database, postgresql:
 def test_moments_are_in_utc_whatever_the_server_shows(pg: Database) -> None:
     pg.sql("CREATE TABLE t (id int PRIMARY KEY, at timestamptz)", "INSERT INTO t VALUES (1, '2024-06-01 12:00:00+05:30')")
     (value,) = Statement(pg, "t").read("at").column(0).to_pylist()
-    assert value == dt.datetime(2024, 6, 1, 6, 30, tzinfo=dt.timezone.utc)
+    assert value == dt.datetime(2024, 6, 1, 6, 30, tzinfo=dt.UTC)
 
 
 def test_without_the_driver_the_error_names_the_command(pg: Database, monkeypatch: Any) -> None:

@@ -18,6 +18,7 @@ from rowmerge_nb.connectors.jdbc.handles import (
 )
 from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
+from rowmerge_nb.connectors.jdbc.store import quote
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
@@ -259,6 +260,20 @@ class JdbcMetadata(ConnectorMetadata):
     def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
         """Give the names of all schemas."""
         return sorted(name.lower() for name in self._transaction.schemas())
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Make a schema, where the database has more than one."""
+        if not self._store.has_schemas:
+            self._refuse("creating schemas", "create_schema")
+        self._transaction.writer().execute(f"CREATE SCHEMA {quote(schema)}", f"Creating schema '{schema}'")
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Remove a schema, where the database has more than one."""
+        if not self._store.has_schemas:
+            self._refuse("dropping schemas", "drop_schema")
+        self._transaction.release()
+        spelled = next((name for name in self._transaction.schemas() if name.lower() == schema), schema)
+        self._transaction.writer().execute(f"DROP SCHEMA {quote(spelled)}", f"Dropping schema '{schema}'")
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
 

@@ -62,6 +62,7 @@ class PostgresStore(Store):
     name = "PostgreSQL"
     extra = "postgresql"
     truncating = "TRUNCATE TABLE"
+    has_schemas = True
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
 
     @property

@@ -57,6 +57,7 @@ class SqliteStore(Store):
     name = "SQLite"
     extra = "sqlite"
     truncating = "DELETE FROM"
+    has_schemas = False
     batch_option = ("adbc.sqlite.query.batch_rows", str(BATCH_ROWS))
     # The driver finds the types of columns in the first rows: a row that shows them goes before the table's own.
     leading_rows = 1

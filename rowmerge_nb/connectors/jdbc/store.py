@@ -71,6 +71,9 @@ class Store(ABC):
     truncating: str
     """The words before the name of a table that is emptied."""
 
+    has_schemas: bool
+    """Whether there are schemas to make and to remove."""
+
     batch_option: tuple[str, str]
     """The driver's option that bounds what it holds of a query's rows at a time."""
 
