@@ -110,9 +110,10 @@ class _Printer:
 
     def like(self, node: e.Apply) -> str:
         value, pattern, *escape = self.all(node.arguments)
-        matched = f"({value} {'NOT ' if node.detail else ''}LIKE {{}})"
+        # Joined, not formatted: the value may hold braces of its own.
+        matched = f"({value} {'NOT ' if node.detail else ''}LIKE "
         if not escape:
-            return matched.format(_plain_pattern(node.arguments[1], pattern))
+            return f"{matched}{_plain_pattern(node.arguments[1], pattern)})"
         said = "'Escape character must be followed by \\'%\\', \\'_\\' or the escape character itself'"
         dangling = self.failure("INVALID_FUNCTION_ARGUMENT", said)
         long = self.failure("INVALID_FUNCTION_ARGUMENT", "'Escape string must be a single character'")
@@ -126,7 +127,7 @@ class _Printer:
                 f"ELSE {_escaped_pattern(text, mark)} END"
             )
 
-        return matched.format(e.once(write, pattern, escape[0]))
+        return f"{matched}{e.once(write, pattern, escape[0])})"
 
     def in_list(self, node: e.Apply) -> str:
         value, *items = self.all(node.arguments)

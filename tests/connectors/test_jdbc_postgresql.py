@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import PostgresConnector, RowMergeError, SetupError
-from rowmerge_nb.connectors.jdbc import postgresql
+from rowmerge_nb.connectors.jdbc import postgresql, postgresql_store
 from tests.connectors.jdbc_support import SESSION, Database, Statement, merge
 from tests.connectors.test_jdbc_contract import content, insert
 
@@ -106,7 +106,7 @@ def test_a_statement_that_waits_for_another_one_and_then_finds_the_row_changed_i
 
 
 def test_a_lock_that_is_not_given_up_is_told(pg: Database, monkeypatch: Any) -> None:
-    monkeypatch.setattr(postgresql, "LOCK_SECONDS", 1)
+    monkeypatch.setattr(postgresql_store, "LOCK_SECONDS", 1)
     pg.sql("CREATE TABLE shelf (sku int PRIMARY KEY)", "INSERT INTO shelf VALUES (1)")
     other = pg.session()
     other.execute("BEGIN")

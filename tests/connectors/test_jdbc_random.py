@@ -45,7 +45,9 @@ class StoreUnderTest(EngineUnderTest):
         settings = scenario.settings
         try:
             sql = self._printer.statement(scenario)
-            result = self._engine.run(sql, namespace=sources, era=settings.era, duplicates=settings.duplicates, trace=settings.trace)
+            result = self._engine.run(
+                sql, namespace=sources, era=settings.era, duplicates=settings.duplicates, trace=settings.trace
+            )
         except RowMergeError as error:
             kind = self._class(error) if self._content(scenario) == before else f"{error.code}, and the table was changed"
             return Outcome(None, None, frozenset({kind}), str(error))
