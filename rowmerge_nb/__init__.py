@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from rowmerge_nb.connectors.hive_acid import HiveAcidConnector as HiveAcidConnector
+    from rowmerge_nb.connectors.jdbc.postgresql import PostgresConnector as PostgresConnector
+    from rowmerge_nb.connectors.jdbc.sqlite import SqliteConnector as SqliteConnector
     from rowmerge_nb.connectors.memory import MemoryConnector as MemoryConnector
     from rowmerge_nb.default import default_engine as default_engine
     from rowmerge_nb.default import run as run
@@ -57,10 +59,12 @@ _HOMES = {
     "MemoryConnector": "connectors.memory",
     "Operation": "spi.operations",
     "ParseError": "errors",
+    "PostgresConnector": "connectors.jdbc.postgresql",
     "Result": "engine.result",
     "RowChangeParadigm": "spi.operations",
     "RowMergeError": "errors",
     "SetupError": "errors",
+    "SqliteConnector": "connectors.jdbc.sqlite",
     "StatementInterrupted": "errors",
     "Trace": "engine.trace",
     "default_engine": "default",

@@ -239,7 +239,9 @@ def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
     redistribution = [name for name in (processor.attributes.get("redistribution") or "").split(", ") if name]
     row_id = processor.layout[-2][1]
     names, types = [name for name, _ in columns], [kind for _, kind in columns]
-    return _numbered(names, types, redistribution, bool(redistribution) and trace.era != "current", row_id, trace.era == "current")
+    return _numbered(
+        names, types, redistribution, bool(redistribution) and trace.era != "current", row_id, trace.era == "current"
+    )
 
 
 def _numbered(

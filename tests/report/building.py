@@ -207,7 +207,7 @@ def before_schema(setup: Setup) -> pa.Schema:
     control = [("present", pa.bool_()), ("operation", pa.int8()), ("case_number", pa.int32())]
     merge_row = pa.struct([*setup.columns, *(pa.field(name, kind) for name, kind in control)])
     places = [column for column in setup.columns if column.name in setup.redistribution]
-    hashed = [pa.field("hash", pa.int64())] if places else []
+    hashed = [pa.field("hash", pa.int64())] if places and setup.era == "documents" else []
     rest = [("row_id", setup.row_id), ("merge_row", merge_row), ("case_number", pa.int32()), ("is_distinct", pa.int8())]
     return pa.schema([*places, *hashed, *(pa.field(name, kind) for name, kind in rest)])
 
@@ -234,7 +234,8 @@ def _before_row(setup: Setup, row: Joined) -> list[Any]:
     merge_row: Any = (*data, row.target is not None, int(operation), row.case)
     if setup.era == "current" and operation is Operation.NONE:
         merge_row = None
-    hashed = [1_000_003 * (sum(map(ord, str(old[0]))) if old[0] else 1) ** 4] if places else []
+    number = 1_000_003 * (sum(map(ord, str(old[0]))) if places and old[0] else 1) ** 4
+    hashed = [number] if places and setup.era == "documents" else []
     return [*old, *hashed, row.row_id, merge_row, row.case, 1]
 
 

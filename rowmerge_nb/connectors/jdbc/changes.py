@@ -1,0 +1,158 @@
+"""Applying a stage to its table: a few statements over whole sets of rows, within a transaction that the caller has begun.
+
+Deletes come first, then updates, then inserts: a key that is given up is free for others. Every statement must touch as many rows as
+were staged for it; a row that another session has changed or removed since it was read is missed, and the whole statement fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.connectors.jdbc.store import Session, Store, quote
+from rowmerge_nb.errors import ConnectorError, ExecutionError
+from rowmerge_nb.spi.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcTableHandle
+
+__all__ = ["Changes"]
+
+NO_CASE: Final = -1
+SAVEPOINT: Final = "rowmerge_nb_updates"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of one statement.
+
+    Args:
+        store: the database.
+        session: a session with an open transaction.
+        handle: the target.
+        stage: the stage's name in SQL; all rows in it count.
+        updated: per case number the columns to write; None to write all.
+        step: the step of the statement that errors name.
+    """
+
+    store: Store
+    session: Session
+    handle: JdbcTableHandle
+    stage: str
+    updated: Mapping[int, tuple[str, ...]] | None = None
+    step: str = "finish_merge"
+
+    def apply(self) -> None:
+        """Apply everything.
+
+        Raises:
+            ExecutionError: TRANSACTION_CONFLICT, or CONSTRAINT_VIOLATION with the database's words.
+            ConnectorError: a value was given for a column that the database computes.
+        """
+        counted = self.session.query(f"SELECT o, n, count(*) AS rows FROM {self.stage} GROUP BY o, n ORDER BY o, n")
+        counts = {(row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in counted}
+        deletes = sum(rows for (operation, _), rows in counts.items() if operation == Operation.DELETE)
+        inserts = sum(rows for (operation, _), rows in counts.items() if operation == Operation.INSERT)
+        updates = {case: rows for (operation, case), rows in counts.items() if operation == Operation.UPDATE}
+        if deletes:
+            condition = self.store.staged_rows(self.handle, self.stage, Operation.DELETE)
+            self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, "deleted")
+        if updates:
+            self._update(updates)
+        if inserts:
+            self._refuse_computed("s.o = 1 AND {staged} IS NOT NULL", [c for c in self.handle.columns if c.generated])
+            self._change(self._insert(Operation.INSERT), inserts, "inserted")
+
+    @property
+    def _target(self) -> str:
+        return self.store.table(self.handle)
+
+    def _change(self, sql: str, expected: int, what: str) -> None:
+        touched = self.store.changed(self.session, sql, f"Writing to table '{self.handle.name}'")
+        if touched != expected:
+            msg = (
+                f"{expected - touched} of {expected} rows of {self.store.name} table '{self.handle.name}' that were to be {what} "
+                "have been changed or removed by another session since they were read"
+            )
+            raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step=self.step, hint="Run the statement again.")
+
+    # -- updates --------------------------------------------------------------------------------------------------
+
+    def _update(self, updates: Mapping[int, int]) -> None:
+        """Update in place; where values move from row to row, which passes through repeated keys, take the rows out and put them in.
+
+        A database checks a unique key row by row, so an exchange of two keys fails though its outcome is good.
+        """
+        computed = [column for column in self.handle.columns if column.generated or column.always]
+        if self.updated is None:
+            matched = " AND ".join(self.store.row_id_conditions(self.handle))
+            self._refuse_computed("s.o = 3 AND {staged} IS DISTINCT FROM t.{own}", computed, f", {self._target} AS t", matched)
+        self.session.execute(f"SAVEPOINT {SAVEPOINT}")
+        try:
+            for case, rows in updates.items():
+                self._change(self._update_in_place(case), rows, "updated")
+        except ExecutionError as error:
+            if error.code != "CONSTRAINT_VIOLATION" or not self.store.is_repeated_key(error):
+                raise
+            self.session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+            self._reinsert(sum(updates.values()), error)
+        self.session.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
+
+    def _update_in_place(self, case: int) -> str:
+        written = self._written(case)
+        values = ", ".join(
+            f"{quote(column.name)} = s.c{place}{column.cast}"
+            for place, column in enumerate(self.handle.columns)
+            if column.name in written
+        )
+        conditions = [*self.store.row_id_conditions(self.handle), "s.o = 3", *([f"s.n = {case}"] if case != NO_CASE else [])]
+        return f"UPDATE {self._target} AS t SET {values} FROM {self.stage} AS s WHERE {' AND '.join(conditions)}"
+
+    def _written(self, case: int) -> set[str]:
+        """Give the columns that an update writes: those that its clause assigns where they are known, else all."""
+        if self.updated is not None and case in self.updated:
+            return set(self.updated[case])
+        return {column.name for column in self.handle.columns if not column.generated and not column.always}
+
+    def _reinsert(self, rows: int, error: ExecutionError) -> None:
+        follower = self.store.follower(self.session, self.handle)
+        if follower:
+            msg = (
+                f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row, for which its rows must be taken "
+                f"out and put in again; table '{follower}' would follow: its foreign key says so"
+            )
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Move the values in two statements.") from error
+        for number, sql in enumerate(self.store.reinserting(self.handle, self.stage, self._insert(Operation.UPDATE), rows)):
+            self._change(sql, rows, "updated" if number else "taken out")
+
+    # -- inserts --------------------------------------------------------------------------------------------------
+
+    def _insert(self, operation: Operation) -> str:
+        columns = [(place, column) for place, column in enumerate(self.handle.columns) if not column.generated]
+        names = ", ".join(quote(column.name) for _, column in columns)
+        values = ", ".join(_inserted(place, column) for place, column in columns)
+        special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""
+        return (
+            f"INSERT INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o = {int(operation)}"
+        )
+
+    def _refuse_computed(self, condition: str, columns: Sequence[Column], more: str = "", matched: str = "") -> None:
+        for column in columns:
+            place = self.handle.columns.index(column)
+            wrong = condition.format(staged=f"s.c{place}{column.cast}", own=quote(column.name))
+            wrong = f"{wrong} AND {matched}" if matched else wrong
+            if self.session.value(f"SELECT count(*) AS n FROM {self.stage} AS s{more} WHERE {wrong}"):
+                raise computed_error(self.store, self.handle, column)
+
+
+def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> ConnectorError:
+    """Give the error of an assignment to a column that the database computes."""
+    msg = f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database and cannot be assigned"
+    return ConnectorError(msg, code="NOT_SUPPORTED", hint="Leave it out.")
+
+
+def _inserted(place: int, column: Column) -> str:
+    value = f"s.c{place}{column.cast}"
+    return f"COALESCE({value}, {column.default})" if column.default else value

@@ -1,0 +1,353 @@
+"""The connector of a database: transactions, tables, and how a statement begins and finishes."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.jdbc.changes import Changes, computed_error
+from rowmerge_nb.connectors.jdbc.handles import (
+    JdbcInsertTableHandle,
+    JdbcMergeTableHandle,
+    JdbcTableHandle,
+    JdbcTransactionHandle,
+    RowIdColumn,
+    table_handle_of,
+    transaction_number,
+)
+from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
+from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
+from rowmerge_nb.connectors.jdbc.store import quote
+from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.page_source import ConnectorSplitManager
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, Stage
+    from rowmerge_nb.connectors.jdbc.store import Session, Store
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+        SchemaTableName,
+    )
+    from rowmerge_nb.spi.page_source import Constraint
+
+__all__ = ["JdbcConnector", "JdbcMetadata", "JdbcTransaction"]
+
+PRIMARY_KEY = "primary_key"
+TABLE_PROPERTIES = {PRIMARY_KEY: "columns that identify a row; MERGE, UPDATE and DELETE need them, ARRAY['...']"}
+
+
+class JdbcTransaction(ABC):
+    """One statement's dealings with a database. Sessions are opened when they are first needed."""
+
+    @abstractmethod
+    def reader(self) -> Session:
+        """Give a session that sees what the statement reads, and what it has made itself."""
+
+    @abstractmethod
+    def writer(self) -> Session:
+        """Give a session with an open transaction that writes."""
+
+    def release(self) -> None:
+        """End reading, where that would be in the way of what changes a table as a whole."""
+
+    @abstractmethod
+    def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
+        """Find a table; ConnectorError NOT_SUPPORTED if it has a column of an unsupported type."""
+
+    @abstractmethod
+    def names(self) -> Sequence[SchemaTableName]:
+        """Give the names of all tables and views."""
+
+    @abstractmethod
+    def schemas(self) -> Sequence[str]:
+        """Give the names of all schemas."""
+
+    @abstractmethod
+    def row_count(self, handle: JdbcTableHandle) -> int | None:
+        """Count a table's rows; None where that would take long."""
+
+    @abstractmethod
+    def splits(self, handle: JdbcTableHandle) -> Sequence[JdbcSplit]:
+        """Cut a table into ranges."""
+
+    @abstractmethod
+    def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
+        """Make a table."""
+
+    @abstractmethod
+    def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
+        """Make a stage; leftovers of drivers that have died are removed before."""
+
+    @abstractmethod
+    def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
+        """Bring the rows of the attempts that count together; gives the stage's name in SQL."""
+
+    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Raise TRANSACTION_CONFLICT if what was read is known to have changed; called in the open transaction."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Commit, and remove the stage."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo everything, and remove the stage."""
+
+
+class JdbcConnector(Connector):
+    """Tables of a database.
+
+    Args:
+        store: the database.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._numbers = itertools.count(1)
+        self._transactions: dict[int, JdbcTransaction] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.store.shown})"
+
+    @abstractmethod
+    def new_transaction(self) -> JdbcTransaction:
+        """Make a transaction."""
+
+    @abstractmethod
+    def orphans(self) -> list[str]:
+        """List what drivers that have died have left behind: stages that nobody will apply."""
+
+    @abstractmethod
+    def remove_orphans(self) -> list[str]:
+        """Remove what `orphans` lists; the next statement that writes does so too. Gives what was removed."""
+
+    def begin_transaction(self) -> JdbcTransactionHandle:
+        """Begin a transaction."""
+        handle = JdbcTransactionHandle(next(self._numbers))
+        self._transactions[handle.number] = self.new_transaction()
+        return handle
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Make everything done in the transaction last."""
+        # It stays known until it is committed: if that fails, it is to be rolled back.
+        number = transaction_number(transaction_handle)
+        self._transactions[number].commit()
+        del self._transactions[number]
+
+    def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Undo everything done in the transaction, and remove what tasks have staged."""
+        transaction = self._transactions.pop(transaction_number(transaction_handle), None)
+        if transaction is not None:
+            transaction.rollback()
+
+    def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> JdbcMetadata:
+        """Give the metadata of a transaction."""
+        return JdbcMetadata(self.store, self._transactions[transaction_number(transaction_handle)])
+
+    def get_split_manager(self) -> JdbcSplitManager:
+        """Give the split manager."""
+        return JdbcSplitManager(self._transactions)
+
+    def get_page_source_provider(self) -> JdbcPageSourceProvider:
+        """Give the provider of page sources."""
+        return JdbcPageSourceProvider(self.store)
+
+    def get_page_sink_provider(self) -> JdbcPageSinkProvider:
+        """Give the provider of sinks."""
+        return JdbcPageSinkProvider(self.store)
+
+    def get_table_properties(self) -> Mapping[str, str]:
+        """Give the table properties that CREATE TABLE accepts."""
+        return TABLE_PROPERTIES
+
+    def close(self) -> None:
+        """Roll back what is still open."""
+        while self._transactions:
+            self._transactions.popitem()[1].rollback()
+
+
+class JdbcSplitManager(ConnectorSplitManager):
+    """Cuts large tables into ranges."""
+
+    def __init__(self, transactions: Mapping[int, JdbcTransaction]) -> None:
+        self._transactions = transactions
+
+    def get_splits(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        constraint: Constraint,
+    ) -> Sequence[JdbcSplit]:
+        """Give the splits of a table; one at least."""
+        return self._transactions[transaction_number(transaction_handle)].splits(table_handle_of(table_handle))
+
+
+class JdbcMetadata(ConnectorMetadata):
+    """Tables as one transaction sees them."""
+
+    def __init__(self, store: Store, transaction: JdbcTransaction) -> None:
+        self._store = store
+        self._transaction = transaction
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> JdbcTableHandle | None:
+        """Give a handle for a table or view."""
+        return self._transaction.find(name)
+
+    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+        """Give a table's columns, and its primary key as a property."""
+        return table_handle_of(table_handle).metadata
+
+    def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all tables and views of the database."""
+        return self._transaction.names()
+
+    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+        """Count a table's rows; None where that would take long."""
+        return self._transaction.row_count(table_handle_of(table_handle))
+
+    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+        """Make an empty table."""
+        for name in metadata.properties:
+            if name not in TABLE_PROPERTIES:
+                msg = f"{self._store.name} table property '{name}' does not exist"
+                raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There is: {', '.join(TABLE_PROPERTIES)}.")
+        if not metadata.columns:
+            msg = f"Table '{metadata.name}' has no columns"
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+        listed = metadata.properties.get(PRIMARY_KEY) or ()
+        key = [listed] if isinstance(listed, str) else [str(name) for name in listed]
+        written = {column.name.lower(): column.name for column in metadata.columns}
+        missing = [name for name in key if name.lower() not in written]
+        if missing or len({name.lower() for name in key}) != len(key):
+            wrong = f"names column '{missing[0]}', which the table does not have" if missing else "names a column twice"
+            msg = f"Table property '{PRIMARY_KEY}' {wrong}"
+            hint = f"Its columns are: {', '.join(written.values())}."
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=hint)
+        self._transaction.create_table(metadata, [written[name.lower()] for name in key])
+
+    def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove a table."""
+        handle = self._own_rows(table_handle, "dropped")
+        self._transaction.release()
+        self._transaction.writer().execute(f"DROP TABLE {self._store.table(handle)}", f"Dropping table '{handle.name}'")
+
+    def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove all rows of a table."""
+        handle = self._own_rows(table_handle, "truncated")
+        self._transaction.release()
+        sql = f"{self._store.truncating} {self._store.table(handle)}"
+        self._transaction.writer().execute(sql, f"Truncating table '{handle.name}'")
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        """Tell whether there is a schema of this name."""
+        return schema in self.list_schemas(session)
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        """Give the names of all schemas."""
+        return sorted(name.lower() for name in self._transaction.schemas())
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Make a schema, where the database has more than one."""
+        if not self._store.has_schemas:
+            self._refuse("creating schemas", "create_schema")
+        self._transaction.writer().execute(f"CREATE SCHEMA {quote(schema)}", f"Creating schema '{schema}'")
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Remove a schema, where the database has more than one."""
+        if not self._store.has_schemas:
+            self._refuse("dropping schemas", "drop_schema")
+        self._transaction.release()
+        spelled = next((name for name in self._transaction.schemas() if name.lower() == schema), schema)
+        self._transaction.writer().execute(f"DROP SCHEMA {quote(spelled)}", f"Dropping schema '{schema}'")
+
+    # -- INSERT ---------------------------------------------------------------------------------------------------
+
+    def begin_insert(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+    ) -> JdbcInsertTableHandle:
+        """Begin an INSERT."""
+        handle = self._own_rows(table_handle, "inserted into")
+        return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle))
+
+    def finish_insert(
+        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Insert the staged rows; they become visible with the commit."""
+        if not isinstance(insert_handle, JdbcInsertTableHandle):
+            msg = f"{insert_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        handle, attempts = insert_handle.table_handle, read_fragments(fragments)
+        if attempts:
+            writer = self._transaction.writer()
+            stage = self._transaction.collect(handle, insert_handle.stage, attempts)
+            Changes(self._store, writer, handle, stage, step="finish_insert").apply()
+
+    # -- MERGE ----------------------------------------------------------------------------------------------------
+
+    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+        """Databases update rows in place."""
+        return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
+
+    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowIdColumn:
+        """Give the primary key as the row id; ConnectorError NOT_SUPPORTED for a table without one."""
+        handle = self._own_rows(table_handle, "changed")
+        if not handle.key:
+            msg = (
+                f"{self._store.name} table '{handle.name}' has no primary key, so that its rows cannot be told apart and changed"
+            )
+            hint = "Add one to the table, or make it anew WITH (primary_key = ARRAY['...']); reading and INSERT work without."
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
+        return RowIdColumn("$row_id", self._store.row_id_type(handle))
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> JdbcMergeTableHandle:
+        """Begin a MERGE: make a stage."""
+        handle = self._own_rows(table_handle, "changed")
+        updated = None
+        if updated_columns is not None:
+            updated = {case: tuple(column.name for column in columns) for case, columns in updated_columns.items()}
+            for name in {name for names in updated.values() for name in names}:
+                column = handle.column(name)
+                if column.generated or column.always:
+                    raise computed_error(self._store, handle, column)
+        return JdbcMergeTableHandle(handle, self._transaction.begin_stage(session, handle), updated)
+
+    def finish_merge(
+        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Apply the staged changes; they become visible with the commit."""
+        if not isinstance(merge_handle, JdbcMergeTableHandle):
+            msg = f"{merge_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        handle, attempts = merge_handle.table_handle, read_fragments(fragments)
+        if attempts:
+            writer = self._transaction.writer()
+            self._transaction.check_unchanged()
+            stage = self._transaction.collect(handle, merge_handle.stage, attempts)
+            Changes(self._store, writer, handle, stage, merge_handle.updated).apply()
+
+    def _own_rows(self, table_handle: ConnectorTableHandle, what: str) -> JdbcTableHandle:
+        handle = table_handle_of(table_handle)
+        if handle.kind != "table":
+            msg = f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be read, and not be {what}"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Name the table behind it.")
+        return handle

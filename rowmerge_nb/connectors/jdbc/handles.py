@@ -1,0 +1,180 @@
+"""What the connector hands to engine and tasks. All of it pickles, and none of it shows a password."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.spi.handles import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    SchemaTableName,
+)
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.types import Type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "Column",
+    "JdbcInsertTableHandle",
+    "JdbcMergeTableHandle",
+    "JdbcSplit",
+    "JdbcTableHandle",
+    "JdbcTransactionHandle",
+    "RowIdColumn",
+    "Stage",
+    "table_handle_of",
+    "transaction_number",
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the database has it.
+
+    Args:
+        name: its name, as the database spells it.
+        type: the SQL type that pages carry.
+        declared: the database's own name of the type.
+        nullable: NULL may be given for it: it may hold NULL, or the database puts its default in place of it.
+        default: the expression that stands in for NULL where the column may not hold one; None where nothing does.
+        generated: the database computes it; nobody can write it.
+        always: the database numbers it (GENERATED ALWAYS AS IDENTITY), and takes a given number on special request only.
+        cast: what is written behind a staged value to make it one of this column, for instance ``::uuid``.
+    """
+
+    name: str
+    type: Type
+    declared: str
+    nullable: bool = True
+    default: str | None = None
+    generated: bool = False
+    always: bool = False
+    cast: str = ""
+
+
+@dataclass(frozen=True)
+class JdbcTableHandle(ConnectorTableHandle):
+    """A table or view.
+
+    Args:
+        name: its name in lower case, as statements have it.
+        spelled: schema and table as the database spells them.
+        columns: its columns in table order.
+        key: the names of the primary key's columns in the key's order; none for a table without one.
+        kind: ``table`` for what has rows of its own, else the word for what it is: ``view``, ...
+        ranges: large ones can be read in ranges of the database's own row addresses.
+    """
+
+    name: SchemaTableName
+    spelled: tuple[str, str]
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    kind: str = "table"
+    ranges: bool = True
+
+    def column(self, name: str) -> Column:
+        """Give a column by its name."""
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The columns of the primary key, in the key's order."""
+        return tuple(self.column(name) for name in self.key)
+
+    @property
+    def metadata(self) -> ConnectorTableMetadata:
+        """The table in the words of the contract."""
+        columns = tuple(ColumnMetadata(column.name, column.type, column.nullable) for column in self.columns)
+        return ConnectorTableMetadata(self.name, columns, {"primary_key": self.key} if self.key else {})
+
+
+@dataclass(frozen=True)
+class RowIdColumn(ColumnHandle):
+    """The row id: told by its class, since a table may have a column of any name."""
+
+
+@dataclass(frozen=True)
+class JdbcSplit(ConnectorSplit):
+    """A range of a table's rows.
+
+    Args:
+        low: first row address (SQLite: rowid, PostgreSQL: block); None for no bound.
+        high: first row address behind the range; None for no bound.
+        snapshot: the database's name of the state that all splits of the statement see; ``""`` where it has none.
+        small: the table is so small that reading it costs less than a task.
+    """
+
+    low: int | None = None
+    high: int | None = None
+    snapshot: str = ""
+    small: bool = False
+
+    @property
+    def carries_rows(self) -> bool:
+        """Small tables are read at once, where the statement is planned."""
+        return self.small
+
+
+@dataclass(frozen=True)
+class JdbcTransactionHandle(ConnectorTransactionHandle):
+    """A transaction, by number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where the attempts of one statement put their rows, until the driver applies those that count.
+
+    Args:
+        place: SQLite: a directory; PostgreSQL: a table, beside the target.
+        schema: the schema of that table.
+    """
+
+    place: str
+    schema: str = ""
+
+
+@dataclass(frozen=True)
+class JdbcInsertTableHandle(ConnectorInsertTableHandle):
+    """A table that rows are inserted into."""
+
+    table_handle: JdbcTableHandle
+    stage: Stage
+
+
+@dataclass(frozen=True)
+class JdbcMergeTableHandle(ConnectorMergeTableHandle):
+    """A table that is merged into.
+
+    Args:
+        stage: where the changes are staged.
+        updated: per case number the columns that its UPDATE assigns; None where that is not known (era ``documents``).
+    """
+
+    table_handle: JdbcTableHandle
+    stage: Stage = field(default_factory=lambda: Stage(""))
+    updated: Mapping[int, tuple[str, ...]] | None = None
+
+
+def transaction_number(handle: ConnectorTransactionHandle) -> int:
+    """Give the number of a transaction of this connector."""
+    if not isinstance(handle, JdbcTransactionHandle):
+        msg = f"{handle!r} is not a transaction of this connector"
+        raise TypeError(msg)
+    return handle.number
+
+
+def table_handle_of(handle: ConnectorTableHandle) -> JdbcTableHandle:
+    """Give a handle as one of this connector."""
+    if not isinstance(handle, JdbcTableHandle):
+        msg = f"{handle!r} is not a table of this connector"
+        raise TypeError(msg)
+    return handle

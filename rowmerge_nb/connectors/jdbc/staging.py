@@ -1,0 +1,253 @@
+"""Writing in tasks: attempts put their rows where only the driver looks, and say so in a fragment.
+
+A row of a stage is: which attempt (``a``), operation (``o``) and case number (``n``), the parts of the row id (``k0``, ``k1``, ...), and
+the table's columns (``c0``, ``c1``, ...). Attempts whose fragments do not reach the driver are never applied.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.connectors.jdbc.handles import JdbcInsertTableHandle, JdbcMergeTableHandle, JdbcTableHandle, Stage
+from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, rows_with
+from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rowmerge_nb.connectors.jdbc.store import Store
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["CopyWriter", "FileWriter", "JdbcMergeSink", "JdbcPageSink", "JdbcPageSinkProvider", "StageWriter", "read_fragments"]
+
+COPIED_ROWS: Final = 65_536
+"""So many rows are gathered before they are sent."""
+
+
+class StageWriter(ABC):
+    """Puts the rows of one attempt into a stage."""
+
+    def __init__(self) -> None:
+        self.attempt = secrets.randbits(62)
+        self.rows = 0
+
+    @abstractmethod
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Put rows into the stage."""
+
+    def finish(self) -> list[bytes]:
+        """Complete the stage, and name the attempt and what it has staged."""
+        return [json.dumps({"attempt": self.attempt, "rows": self.rows}).encode()] if self.rows else []
+
+    def abort(self) -> None:
+        """Drop what was staged, as far as that is possible here; the driver removes the whole stage."""
+
+
+class FileWriter(StageWriter):
+    """Writes an Arrow file into a directory."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__()
+        self._path = file_of(directory, self.attempt)
+        self._file: Any = None
+        self._writer: Any = None
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Append rows to the file."""
+        if self._writer is None:
+            self._file = pa.OSFile(str(self._path), "wb")
+            self._writer = pa.ipc.new_stream(self._file, rows.schema)
+        self._writer.write_batch(rows)
+        self.rows += rows.num_rows
+
+    def finish(self) -> list[bytes]:
+        """Close the file."""
+        self._close()
+        return super().finish()
+
+    def abort(self) -> None:
+        """Remove the file."""
+        self._close()
+        self._path.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._file.close()
+            self._writer = None
+
+
+class CopyWriter(StageWriter):
+    """Copies rows into a table that the driver has made."""
+
+    def __init__(self, store: Store, stage: Stage) -> None:
+        super().__init__()
+        self._store = store
+        self._stage = stage
+        self._session: Any = None
+        self._waiting: list[pa.RecordBatch] = []
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Send rows, many at a time."""
+        self._waiting.append(rows)
+        self.rows += rows.num_rows
+        if sum(batch.num_rows for batch in self._waiting) >= COPIED_ROWS:
+            self._send()
+
+    def finish(self) -> list[bytes]:
+        """Send what is left."""
+        try:
+            self._send()
+        finally:
+            self.abort()
+        return super().finish()
+
+    def abort(self) -> None:
+        """Close the connection; rows of an attempt that no fragment names do not count."""
+        self._waiting.clear()
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _send(self) -> None:
+        if not self._waiting:
+            return
+        if self._session is None:
+            self._session = self._store.connect(writing=True)
+        self._session.ingest(self._stage.schema, self._stage.place, pa.Table.from_batches(self._waiting), "Staging rows")
+        self._waiting.clear()
+
+
+class JdbcPageSink(ConnectorPageSink):
+    """Stages rows to insert."""
+
+    def __init__(self, store: Store, handle: JdbcTableHandle, writer: StageWriter) -> None:
+        self._store = store
+        self._handle = handle
+        self._writer = writer
+        self._names = [name for name, _, _ in store.stage_columns(handle)]
+        self._kinds = [kind for _, kind, _ in store.stage_columns(handle)]
+
+    def append_page(self, page: Page) -> None:
+        """Stage a page of new rows."""
+        self.stage(page, pa.array(np.full(page.num_rows, Operation.INSERT, np.int16)), None, None)
+
+    def stage(self, page: Page, operations: pa.Array, cases: pa.Array | None, row_ids: pa.Array | None) -> None:
+        """Stage rows.
+
+        Args:
+            page: the table's columns.
+            operations: one operation per row.
+            cases: one case number per row; None where there are none.
+            row_ids: one row id per row; None for new rows.
+        """
+        count, columns = page.num_rows, self._handle.columns
+        data = [self._store.transported(column, page.column(place)) for place, column in enumerate(columns)]
+        parts = len(self._names) - 3 - len(columns)
+        keys = self._keys(row_ids) if row_ids is not None else [pa.nulls(count)] * parts
+        control = [pa.array(np.full(count, self._writer.attempt)), operations, cases if cases is not None else pa.nulls(count)]
+        arrays = [array.cast(kind) for array, kind in zip([*control, *keys, *data], self._kinds, strict=True)]
+        self._writer.write(pa.RecordBatch.from_arrays(arrays, names=self._names))
+
+    def _keys(self, row_ids: pa.Array) -> list[pa.Array]:
+        parts = row_ids.flatten() if pa.types.is_struct(row_ids.type) else [row_ids]
+        return self._store.transported_key(self._handle, parts)
+
+    def finish(self) -> list[bytes]:
+        """Complete the stage."""
+        return self._writer.finish()
+
+    def abort(self) -> None:
+        """Drop what was staged."""
+        self._writer.abort()
+
+
+class JdbcMergeSink(ConnectorMergeSink):
+    """Stages changed rows: new ones through the page sink, the others with their row ids."""
+
+    def __init__(self, page_sink: JdbcPageSink, column_count: int) -> None:
+        self._page_sink = page_sink
+        self._column_count = column_count
+
+    def store_merged_rows(self, page: Page) -> None:
+        """Stage a page."""
+        inserted = rows_with(page, self._column_count, [Operation.INSERT])
+        if inserted.num_rows:
+            self._page_sink.append_page(inserted.select(list(range(self._column_count))))
+        if inserted.num_rows == page.num_rows:
+            return
+        changed = rows_with(page, self._column_count, [Operation.DELETE, Operation.UPDATE])
+        if inserted.num_rows + changed.num_rows != page.num_rows:
+            msg = "A sink that changes only updated columns gets the operations 1, 2 and 3; this page has others"
+            raise ValueError(msg)
+        cases = changed.column(CASE_NUMBER) if page.num_columns == self._column_count + 3 else None
+        operations = changed.column(self._column_count).cast(pa.int16())
+        data = changed.select(list(range(self._column_count)))
+        self._page_sink.stage(data, operations, cases, changed.column(changed.num_columns - 1))
+
+    def finish(self) -> list[bytes]:
+        """Complete the stage."""
+        return self._page_sink.finish()
+
+    def abort(self) -> None:
+        """Drop what was staged."""
+        self._page_sink.abort()
+
+
+@dataclass(frozen=True)
+class JdbcPageSinkProvider(ConnectorPageSinkProvider):
+    """Makes sinks."""
+
+    store: Store
+
+    def create_page_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+    ) -> JdbcPageSink:
+        """Make a sink for an INSERT."""
+        if not isinstance(insert_handle, JdbcInsertTableHandle):
+            msg = f"{insert_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        return JdbcPageSink(self.store, insert_handle.table_handle, self.store.stage_writer(insert_handle.stage))
+
+    def create_merge_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+    ) -> JdbcMergeSink:
+        """Make a sink for a MERGE."""
+        if not isinstance(merge_handle, JdbcMergeTableHandle):
+            msg = f"{merge_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        handle = merge_handle.table_handle
+        return JdbcMergeSink(JdbcPageSink(self.store, handle, self.store.stage_writer(merge_handle.stage)), len(handle.columns))
+
+
+def file_of(directory: str, attempt: int) -> Path:
+    """Give the file of an attempt."""
+    return Path(directory) / f"{attempt:016x}.arrow"
+
+
+def read_fragments(fragments: Collection[bytes]) -> dict[int, int]:
+    """Give, per attempt that counts, how many rows it has staged."""
+    found = [json.loads(fragment) for fragment in fragments]
+    return {entry["attempt"]: entry["rows"] for entry in found}

@@ -1,0 +1,263 @@
+"""A database: how it is reached, what its types are, and how it speaks where databases differ."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.errors import ConnectorError, RowMergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.staging import StageWriter
+    from rowmerge_nb.errors import ExecutionError
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["Reading", "Session", "Store", "literal", "quote", "unsupported"]
+
+
+def quote(name: str) -> str:
+    """Write a name as SQL has it, whatever characters it holds.
+
+    >>> print(quote('a "b" c'))
+    "a ""b"" c"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Write a text as SQL has it.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a column is read.
+
+    Args:
+        select: the expression that gives its values in a form that the driver has.
+        kind: the Arrow type of that form.
+        misfit: a condition that holds for values that the column's type does not have; ``""`` where all are good.
+        column: the column as it is, to show a misfit.
+    """
+
+    select: str
+    kind: pa.DataType
+    misfit: str = ""
+    column: str = ""
+
+
+class Store(ABC):
+    """A database. Travels to tasks; its credentials do not show in its ``repr`` nor in what it raises."""
+
+    name: str
+    """What it is called in messages: ``SQLite``, ``PostgreSQL``."""
+
+    extra: str
+    """The optional dependency that brings its driver."""
+
+    truncating: str
+    """The words before the name of a table that is emptied."""
+
+    has_schemas: bool
+    """Whether there are schemas to make and to remove."""
+
+    batch_option: tuple[str, str]
+    """The driver's option that bounds what it holds of a query's rows at a time."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> str:
+        """Which database this is, in words that may be shown to anybody."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shown})"
+
+    @abstractmethod
+    def connect(self, *, writing: bool = False) -> Session:
+        """Open a session in which every statement is its own transaction until one is begun.
+
+        Raises:
+            SetupError: the driver is not installed.
+            ConnectorError: the database cannot be reached.
+        """
+
+    @abstractmethod
+    def translate(self, error: Exception, doing: str) -> RowMergeError:
+        """Give an error of ours for one that the driver raised."""
+
+    @abstractmethod
+    def reading(self, column: Column, *, key: bool) -> Reading:
+        """Say how a column is read, or how it is as a part of the row id."""
+
+    @abstractmethod
+    def row_id_type(self, handle: JdbcTableHandle) -> Type:
+        """Give the type of the row id."""
+
+    @abstractmethod
+    def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
+        """Say how the parts of the row id are read."""
+
+    @abstractmethod
+    def range_of(self, split: JdbcSplit) -> str:
+        """Give the condition of a split; ``""`` for the whole table."""
+
+    @abstractmethod
+    def begin_reading(self, session: Session, split: JdbcSplit) -> None:
+        """Make a session see what all splits see."""
+
+    @abstractmethod
+    def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
+        """Write the query that reads; its first row may be one that only shows the types (`leading_rows`)."""
+
+    leading_rows = 0
+    """How many rows at the head of what `select` gives are not the table's."""
+
+    @abstractmethod
+    def transported(self, column: Column, array: pa.Array) -> pa.Array:
+        """Bring values of a page into the form in which they are staged.
+
+        Raises:
+            ConnectorError: the database has no such value; the message names the column and the value.
+        """
+
+    @abstractmethod
+    def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
+        """Give the columns of a stage: name, Arrow type, the database's type."""
+
+    @abstractmethod
+    def shown_value(self, reading: Reading) -> str:
+        """Write the expression that shows a misfit as a text."""
+
+    @abstractmethod
+    def stage_writer(self, stage: Stage) -> StageWriter:
+        """Make what stages the rows of one attempt."""
+
+    @abstractmethod
+    def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
+        """Bring the parts of row ids into the form in which they are staged."""
+
+    @abstractmethod
+    def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
+        """Write what joins a table ``t`` to its stage ``s``."""
+
+    @abstractmethod
+    def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
+        """Write what stands behind ``DELETE FROM ... AS t`` for the rows staged with an operation."""
+
+    @abstractmethod
+    def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
+        """Write the statements that take updated rows out and put them in anew; each touches ``rows`` rows."""
+
+    @abstractmethod
+    def follower(self, session: Session, handle: JdbcTableHandle) -> str | None:
+        """Give a table whose rows would change or go with rows that are taken out of this one; None if there is none."""
+
+    @abstractmethod
+    def is_repeated_key(self, error: ExecutionError) -> bool:
+        """Tell whether an error of ours speaks of a key that would be there twice."""
+
+    @abstractmethod
+    def changed(self, session: Session, sql: str, doing: str) -> int:
+        """Run a statement and give how many rows it touched."""
+
+    def table(self, handle: JdbcTableHandle) -> str:
+        """Write a table's name."""
+        return ".".join(map(quote, handle.spelled))
+
+    def converted(self, column: Column, array: pa.Array) -> pa.Array:
+        """Bring what the driver gave into the column's Arrow type."""
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        if column.type.base == "char":
+            array = pc.utf8_rpad(array.cast(pa.string()), column.type.parameters[0], " ")
+        return array.cast(column.type.arrow)
+
+
+class Session:
+    """A connection to a database: SQL in, Arrow in and out, errors of ours.
+
+    Args:
+        store: the database.
+        connection: the driver's connection, which commits by itself.
+    """
+
+    def __init__(self, store: Store, connection: Any) -> None:
+        self.store = store
+        self._connection = connection
+
+    @contextmanager
+    def _cursor(self, doing: str) -> Iterator[Any]:
+        cursor = None
+        try:
+            cursor = self._connection.cursor()
+            yield cursor
+        except RowMergeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises is told as ours
+            # Without the driver's error as its cause: that one may hold the connection string.
+            raise self.store.translate(error, doing) from None
+        finally:
+            if cursor is not None:
+                cursor.close()
+
+    def execute(self, sql: str, doing: str = "A statement") -> int:
+        """Run a statement; give the number of rows touched where the driver tells it."""
+        with self._cursor(doing) as cursor:
+            cursor.execute(sql)
+            return int(cursor.rowcount)
+
+    def query(self, sql: str, doing: str = "A query") -> list[dict[str, Any]]:
+        """Give the rows of a small query."""
+        with self._cursor(doing) as cursor:
+            cursor.execute(sql)
+            rows: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
+            return rows
+
+    def value(self, sql: str, doing: str = "A query") -> Any:
+        """Give the only value of a query."""
+        (row,) = self.query(sql, doing)
+        (value,) = row.values()
+        return value
+
+    def stream(self, sql: str, batch_option: tuple[str, str] | None, doing: str) -> Iterator[pa.RecordBatch]:
+        """Give the rows of a query batch by batch."""
+        with self._cursor(doing) as cursor:
+            if batch_option is not None:
+                cursor.adbc_statement.set_options(**dict([batch_option]))
+            cursor.execute(sql)
+            with cursor.fetch_record_batch() as reader:
+                yield from reader
+
+    def bind(self, sql: str, rows: pa.RecordBatchReader, doing: str) -> None:
+        """Run a statement with parameters once per row."""
+        with self._cursor(doing) as cursor:
+            cursor.executemany(sql, rows)
+
+    def ingest(self, schema: str, table: str, rows: pa.Table, doing: str) -> None:
+        """Append rows to a table."""
+        with self._cursor(doing) as cursor:
+            cursor.adbc_ingest(table, rows, mode="append", db_schema_name=schema)
+
+    def close(self) -> None:
+        """Close the connection; a transaction that is open is undone by the database."""
+        with suppress(Exception):
+            self._connection.close()
+
+
+def unsupported(store: Store, table: str, column: str, declared: str, why: str, hint: str) -> ConnectorError:
+    """Give the error of a column whose type has no counterpart."""
+    msg = f"Column '{column}' of {store.name} table '{table}' is of type {declared}, {why}"
+    return ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
