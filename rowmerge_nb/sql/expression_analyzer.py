@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, map_of, row_of
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, row_of
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import json_syntax as j
 from rowmerge_nb.sql import syntax as s
@@ -20,6 +20,7 @@ from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_li
 from rowmerge_nb.sql.moment_zones import at_time_zone
 from rowmerge_nb.sql.parser import read_type
 from rowmerge_nb.sql.quantified import EXTREMES_OF, quantified
+from rowmerge_nb.sql.subscripts import subscript
 from rowmerge_nb.sql.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
@@ -29,8 +30,6 @@ from rowmerge_nb.sql.types import (
     cast_type,
     common_type,
     instant,
-    is_exact,
-    is_integer,
     is_numeric,
     is_text,
     too_precise,
@@ -347,36 +346,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         items = self.alike([self.analyze(item) for item in node.items], node.items, "All ARRAY elements")
         return e.Apply(array_of(items[0].type if items else UNKNOWN), "array", tuple(items))
 
-    def _subscript(self, node: s.Subscript) -> e.Typed:
-        base = self.analyze(node.base)
-        if base.type.base == "row":
-            return self._field_by_number(node, base)
-        index = self.analyze(node.index)
-        if base.type.base == "array" and is_exact(index.type):
-            return e.Apply(base.type.parameters[0], "subscript", (base, self.coerce(index, BIGINT)))
-        if base.type.base == "map":
-            keys, kind = base.type.parameters
-            common = common_type(index.type, keys)
-            if common is not None:
-                wider = self.coerce(base, map_of(common, kind))
-                return e.Apply(kind, "subscript", (wider, self.coerce(index, common)))
-        self.context.error("TYPE_MISMATCH", f"Cannot use {index.type} for subscript of {base.type}", node.place)
-
-    def _field_by_number(self, node: s.Subscript, base: e.Typed) -> e.Typed:
-        """``row[2]``: a whole number as it is written, for it tells the type."""
-        index, where = self.analyze(node.index), node.index.place
-        if not (isinstance(index, e.Constant) and is_integer(index.type) and index.value is not None):
-            self.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
-        if index.type != INTEGER:
-            self.context.error("TYPE_MISMATCH", f"Subscript expression on ROW requires integer index, found {index.type}", where)
-        number, count = int(index.value), len(base.type.parameters)
-        if not 1 <= number <= count:
-            said = f"Subscript index out of bounds: {number}, max value is {count}"
-            if number < 1:
-                said = f"Invalid subscript index: {number}. ROW indices start at 1"
-            self.context.error("INVALID_FUNCTION_ARGUMENT", said, where)
-        return e.Apply(base.type.parameters[number - 1], "field", (base,), number - 1)
-
     def _extract(self, node: s.Extract) -> e.Typed:
         name = _EXTRACTED.get(node.field.value.upper(), node.field.value)
         if name not in _FIELDS:
@@ -496,7 +465,7 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.T
     s.Case: ExpressionAnalyzer._case,
     s.RowConstructor: ExpressionAnalyzer._row,
     s.ArrayConstructor: ExpressionAnalyzer._array,
-    s.Subscript: ExpressionAnalyzer._subscript,
+    s.Subscript: subscript,
     s.AtTimeZone: ExpressionAnalyzer._at_time_zone,
     s.Extract: ExpressionAnalyzer._extract,
     j.JsonLookup: json_lookup,
