@@ -188,6 +188,9 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
         "spark.pyspark.python": sys.executable,
         "spark.python.daemon.module": "rowmerge_nb.engine.daemon",  # workers are forked with their libraries loaded
         "spark.sql.catalogImplementation": "in-memory",
+        # What the reader of SQL remembers grows with every text that is new to it, to a gigabyte after some thousand statements.
+        "spark.sql.parser.manageParserCaches": "true",
+        "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.warehouse.dir": str(private / "warehouse"),
         "spark.ui.enabled": "false",
