@@ -21,10 +21,12 @@ from rowmerge_nb.sql.spark import print_spark
 from rowmerge_nb.sql.types import common_type, is_float
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.sql.context import Context
     from rowmerge_nb.sql.relations import RelationResult
 
-__all__ = ["analyze_merge", "as_field", "typed"]
+__all__ = ["analyze_merge", "as_field", "typed", "unfit"]
 
 _ON: Final = "The MERGE predicate must evaluate to a boolean: actual type {}"
 _CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual type {}"
@@ -218,7 +220,10 @@ class _MergeAnalyzer:
                 f"Table: [{table}], Expressions: [{actual}]"
             )
             self.context.error(
-                "TYPE_MISMATCH", said, replace(clause.span, end=clause.span.start + len("WHEN")), self._unfit(indexes, values)
+                "TYPE_MISMATCH",
+                said,
+                replace(clause.span, end=clause.span.start + len("WHEN")),
+                unfit(self.fields, indexes, values),
             )
         stored: list[a.TypedExpression | None] = [None] * len(self.fields)
         for index, (value, span) in zip(indexes, assigned, strict=True):
@@ -233,14 +238,6 @@ class _MergeAnalyzer:
             replace(value, text=f"{alias}.{f.name}" if alias else str(f.name)) if value is not None else None
             for value, f in zip(stored, self.fields, strict=True)
         )
-
-    def _unfit(self, indexes: list[int], values: list[e.Typed]) -> str:
-        unfit = [
-            f"column {self.fields[index].name} is {self.fields[index].type}, its value is {value.type}"
-            for index, value in zip(indexes, values, strict=True)
-            if common_type(self.fields[index].type, value.type) is None
-        ]
-        return f"These do not fit: {'; '.join(unfit)}."
 
     # -- ON -------------------------------------------------------------------------------------------------------
 
@@ -260,6 +257,16 @@ class _MergeAnalyzer:
             elif reads[0] and reads[1] and reads[0] <= source and reads[1] <= target:
                 pairs.append((print_spark(right), print_spark(left)))
         return tuple(pairs)
+
+
+def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
+    """Say which of the assigned values do not fit their columns, for a hint."""
+    found = [
+        f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
+        for index, value in zip(indexes, values, strict=True)
+        if common_type(fields[index].type, value.type) is None
+    ]
+    return f"These do not fit: {'; '.join(found)}."
 
 
 def _conjuncts(node: e.Typed) -> list[e.Typed]:

@@ -14,7 +14,7 @@ from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql.call_analyzer import Place
 from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
-from rowmerge_nb.sql.merge import as_field
+from rowmerge_nb.sql.merge import as_field, unfit
 from rowmerge_nb.sql.returning import typed
 from rowmerge_nb.sql.scope import Scope, ScopeField
 from rowmerge_nb.sql.types import common_type
@@ -45,7 +45,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     if not all(common_type(kind, value.type) is not None for kind, value in zip(kinds, values, strict=True)):
         table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
         said = f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions: [{actual}]"
-        context.error("TYPE_MISMATCH", said, context.statement_span(), _unfit(fields, indexes, values))
+        context.error("TYPE_MISMATCH", said, context.statement_span(), unfit(fields, indexes, values))
     stored: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):
         kind = fields[index].type
@@ -127,12 +127,3 @@ def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, 
 
 def _clause(statement: st.Statement, operation: Operation, values: tuple[a.TypedExpression | None, ...]) -> a.ClauseAnalysis:
     return a.ClauseAnalysis(0, True, operation, None, values, statement.text, statement.span)
-
-
-def _unfit(fields: tuple[ScopeField, ...], indexes: list[int], values: list[e.Typed]) -> str:
-    unfit = [
-        f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
-        for index, value in zip(indexes, values, strict=True)
-        if common_type(fields[index].type, value.type) is None
-    ]
-    return f"These do not fit: {'; '.join(unfit)}."
