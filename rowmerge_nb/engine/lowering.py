@@ -14,7 +14,6 @@ from rowmerge_nb.engine.edge import spark_schema, spark_type
 from rowmerge_nb.engine.frames import is_spark_frame
 from rowmerge_nb.engine.passes import (
     BUCKET,
-    POSITION,
     RECORD,
     InsertPass,
     MergePass,
@@ -23,6 +22,7 @@ from rowmerge_nb.engine.passes import (
     WriterPass,
 )
 from rowmerge_nb.engine.processors import MergeLayout
+from rowmerge_nb.engine.scan_pass import POSITION
 from rowmerge_nb.engine.sinks import SinkFactory
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
@@ -67,6 +67,9 @@ class Tables(Protocol):
 
     def scan(self, node: TableScan) -> Any:
         """Give the table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+
+    def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
+        """Scan as ``scan`` does, without the rows whose keys no row of another table has; None where its keys are not at hand."""
 
     def sinks(self) -> SinkFactory:
         """Give what makes the merge sinks of the statement."""
@@ -170,6 +173,10 @@ def _(node: DeleteProject, context: Context) -> Any:
 def _(node: SemiJoin, context: Context) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
+    if node.key_columns and isinstance(node.source, TableScan) and isinstance(node.filtering_source, TableScan):
+        matching = context.tables.scan_matching(node.source, node.filtering_source, node.key_columns)
+        if matching is not None:
+            return matching
     names = [f"$key{i}" for i in range(len(node.keys))]
     sides = zip(node.keys, names, strict=True)
     keys = lower(node.filtering_source, context).select(*(F.expr(source).alias(name) for (_, source), name in sides))

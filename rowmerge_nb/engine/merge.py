@@ -29,6 +29,7 @@ from rowmerge_nb.plan.nodes import (
     PlanNode,
     Project,
     SemiJoin,
+    TableScan,
 )
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules, chain, estimated_rows, joined_rows, spark_text
@@ -465,7 +466,11 @@ class MergeRun(RowChangeRun):
             if isinstance(node, MarkDistinct | DuplicateCheck) or (isinstance(node, Project) and node not in chain(join)):
                 yield node, (account.joined,), account.joined
         left = estimated_rows(join.left)
-        pruned = any(isinstance(inner, SemiJoin) for inner in chain(join.left))
+        # How much of the table a connector leaves out by a constraint is not told.
+        pruned = any(
+            isinstance(inner, SemiJoin) or (isinstance(inner, TableScan) and inner.constraint.domains)
+            for inner in chain(join.left)
+        )
         yield join, (None if pruned else left, source_rows), account.joined
         for inner in chain(join.right):
             yield inner, (source_rows,) if inner.sources else (), source_rows

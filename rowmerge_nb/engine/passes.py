@@ -1,4 +1,4 @@
-"""What runs in the tasks: reading splits, checking and transforming merge rows, feeding sinks.
+"""What runs in the tasks above a scan: checking and transforming merge rows, feeding sinks.
 
 Each pass is a picklable callable from Arrow batches to Arrow batches, as Spark's ``mapInArrow`` wants it. A pass may be run more than
 once for one partition, and its input may simply end when something fails on Spark's side; so nothing it does is visible before
@@ -24,27 +24,22 @@ from rowmerge_nb.engine.edge import conform, for_spark
 from rowmerge_nb.engine.processors import MergeLayout, create_processor
 from rowmerge_nb.engine.recorder import Recorder, TaskRecord, operation_text
 from rowmerge_nb.engine.sinks import SinkFactory, task_partition
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
     from rowmerge_nb.spi.layout import BucketFunction
     from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_sink import ConnectorPageSink
-    from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider
 
-__all__ = ["OUTCOME", "InsertPass", "MergePass", "ScanPass", "WriterPass"]
+__all__ = ["OUTCOME", "InsertPass", "MergePass", "WriterPass"]
 
 Batches = Iterable[pa.RecordBatch]
 
-POSITION: Final = "$position"
 BUCKET: Final = "$bucket"
 RECORD: Final = "$record"
 RECORD_ROW, FRAGMENT_ROW = 0, 1
@@ -52,65 +47,6 @@ OUTCOME: Final = pa.schema([("kind", pa.int8()), ("writer", pa.int32()), ("paylo
 """What the last pass of a statement gives the driver: records (kind 0) and fragments (kind 1)."""
 
 WITNESSED_ROWS = 100
-
-
-@dataclass(frozen=True)
-class ScanPass:
-    """Reads the splits whose numbers arrive.
-
-    Args:
-        splits: all splits of the table.
-        columns: the columns to read.
-        schema: the channels to give, in Spark's types; the last one is the position, unique over all splits.
-    """
-
-    provider: ConnectorPageSourceProvider
-    transaction: ConnectorTransactionHandle
-    session: ConnectorSession
-    table: ConnectorTableHandle
-    splits: Sequence[Any]
-    columns: Sequence[ColumnHandle]
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Give the rows of the splits."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self._read(number)
-
-    def rows(self) -> pa.Table:
-        """Give the rows of all splits, read where this is called."""
-        pages = [page for number in range(len(self.splits)) for page in self._read(number)]
-        # One page at least: Spark cannot take a nested column, as a row id may be, that consists of no pieces at all.
-        return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
-
-    def _read(self, number: int) -> Iterator[pa.RecordBatch]:
-        step = "create_page_source"
-        source = None
-        position = number << 40
-        try:
-            source = self.provider.create_page_source(
-                self.transaction, self.session, self.splits[number], self.table, list(self.columns)
-            )
-            step = "get_next_page"
-            while (page := source.get_next_page()) is not None:
-                if page.num_columns != len(self.columns):
-                    msg = f"the page has {page.num_columns} channels; {len(self.columns)} columns were asked for"
-                    raise ValueError(msg)  # noqa: TRY301 - told like any other fault of the source
-                arrays = [conform(page.column(i), field.type) for i, field in enumerate(list(self.schema)[:-1])]
-                arrays.append(pa.array(np.arange(position, position + page.num_rows)))
-                position += page.num_rows
-                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        except Exception as error:
-            # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
-            code, text = "GENERIC_INTERNAL_ERROR", f"{type(error).__name__}: {error}"
-            if isinstance(error, RowMergeError):
-                code, text = error.code, error.message
-            msg = f"[[{code}]] {step} failed: {' '.join(text.split())}"
-            raise RuntimeError(msg) from error
-        finally:
-            if source is not None:
-                source.close()
 
 
 @dataclass(frozen=True)

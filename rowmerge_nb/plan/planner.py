@@ -42,7 +42,9 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
+from rowmerge_nb.sql.domains import constraint_of
 from rowmerge_nb.sql.expressions import fail, text_literal
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
         QueryAnalysis,
         RowChangeAnalysis,
         TableBinding,
+        TypedExpression,
     )
 
 __all__ = ["RowChangePlanner", "TargetFacts", "has_subquery", "plan_insert", "plan_merge", "plan_query", "quote", "told_apart"]
@@ -166,8 +169,9 @@ class RowChangePlanner:
                 raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint)
         return tuple(i for i, name in enumerate(names) if name in named)
 
-    def scan(self) -> TableScan:
-        """Scan all columns of the target, and its row id."""
+    def scan(self, condition: TypedExpression | None) -> TableScan:
+        """Scan all columns of the target, and its row id; rows for which a condition is not true may be left out."""
+        names = {field.symbol: column.name for field, column in zip(self.fields, self.columns, strict=True)}
         return TableScan(
             id=next(self.ids),
             outputs=(*(Symbol(field.symbol, field.type) for field in self.fields), self.row_id),
@@ -176,6 +180,7 @@ class RowChangePlanner:
             row_id=self.row_id,
             row_count=self.facts.row_count,
             alias=self.analysis.target_alias,
+            constraint=constraint_of(condition.tree, names) if condition is not None else Constraint(),
         )
 
     def place(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
@@ -278,12 +283,13 @@ class _MergePlanner(RowChangePlanner):
             source = mark_source(source, next(self.ids))
         join = Join(
             id=next(self.ids),
-            left=(target := self._target()),
+            left=(target := self._target(full=full)),
             right=source,
             outputs=target.outputs + source.outputs,
             spark=self.analysis.on.spark,
             text=self.analysis.on.text,
             equalities=self.analysis.equalities,
+            key_columns=self.analysis.key_columns,
             subquery=has_subquery(self.analysis.on),
             full=full,
         )
@@ -297,8 +303,9 @@ class _MergePlanner(RowChangePlanner):
         plan = self.finish(self.write(self.exchange(self.process(checked))))
         return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
-    def _target(self) -> Project:
-        scan = self.scan()
+    def _target(self, *, full: bool) -> Project:
+        # A FULL join keeps the target rows that nothing matches.
+        scan = self.scan(None if full else self.analysis.on)
         numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
         present = Symbol(PRESENT, BOOLEAN)
         assignment = Assignment(present, "true", "true")

@@ -148,7 +148,13 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
                 return inner
             scan = inner.source
             semi = SemiJoin(
-                id=f"{scan.id}s", outputs=scan.outputs, source=scan, filtering_source=node.right, keys=node.equalities, text=text
+                id=f"{scan.id}s",
+                outputs=scan.outputs,
+                source=scan,
+                filtering_source=node.right,
+                keys=node.equalities,
+                text=text,
+                key_columns=node.key_columns if isinstance(node.right, TableScan) else (),
             )
             return replace(inner, source=semi)
 

@@ -287,12 +287,15 @@ class MergeAnalysis(RowChangeAnalysis):
         on: the ON condition (boolean).
         equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
             each side of the same type and reading only its own side; what else ON says is not in here.
+        key_columns: of those pairs that compare a column with a column, in types whose values compare by themselves: the two columns'
+            symbols (target side, source side).
         returning: what RETURNING gives; None without it.
     """
 
     source: Source
     on: TypedExpression
     equalities: tuple[tuple[str, str], ...]
+    key_columns: tuple[tuple[str, str], ...] = ()
     returning: Returning | None = None
 
 
