@@ -394,10 +394,13 @@ class Engine:
         }
         if isinstance(analysis, DefinitionAnalysis | ListingAnalysis):
             common = {**common, "views": self._views}
-        run: Any = _RUNS.get(type(analysis), TableRun)(analysis=analysis, **common)
+        settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
+        kind = _RUNS.get(type(analysis), TableRun)
+        if kind is TableRun:
+            common = {**common, "settings": settings}
+        run: Any = kind(analysis=analysis, **common)
         try:
             if isinstance(run, RowChangeRun):
-                settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
                 trace = run.run(settings)
                 return Result(trace, run.returned)
             return Result(*run.run())

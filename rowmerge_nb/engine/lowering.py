@@ -18,6 +18,7 @@ from rowmerge_nb.engine.passes import (
     InsertPass,
     MergePass,
     Place,
+    PlacePass,
     Placing,
     WriterPass,
 )
@@ -330,12 +331,34 @@ def _(node: MergeWriter, context: Context) -> Any:
 def _(node: TableWriter, context: Context) -> Any:
     required, make_sink = context.tables.page_sinks()
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
-    rows = lower(node.source, context)
-    if (estimated_rows(node.source) or SMALL_ROWS + 1) <= SMALL_ROWS:
+    exchange = node.source if isinstance(node.source, Exchange) else None
+    source = exchange.source if exchange is not None else node.source
+    rows = lower(source, context)
+    if (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS:
         rows = rows.coalesce(1)
-    # The pass takes columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
+    # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
     numbered = rows.toDF(*(f"c{place}" for place in range(len(node.columns))))
+    if exchange is not None and exchange.insert_layout is not None:
+        numbered = _placed(numbered, exchange.insert_layout, node, context)
     return numbered.mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
+
+
+def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: Context) -> Any:
+    """Send the rows of an INSERT to the writers of their partitions or buckets."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = [column.name for column in node.columns]
+    places = sorted(names.index(name) for name in layout.partition_columns)
+    if layout.partitioning is None:
+        return rows.repartitionById(
+            context.writers, F.expr(f"CAST(pmod(xxhash64({', '.join(f'c{i}' for i in places)}), {context.writers}) AS INT)")
+        )
+    arguments = tuple(names.index(name) for name in layout.partition_columns)
+    function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
+    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
+    task = PlacePass(schema, Place(function, arguments))
+    placed = rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
+    return placed.repartitionById(context.writers, F.expr(f"CAST(pmod({quote(BUCKET)}, {context.writers}) AS INT)"))
 
 
 def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:

@@ -14,7 +14,7 @@ from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, sum_up
 from rowmerge_nb.engine.returned import returned_table
-from rowmerge_nb.engine.statement_run import StatementRun, error_record
+from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record, layout_text
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
@@ -29,6 +29,7 @@ from rowmerge_nb.plan.nodes import (
     PlanNode,
     Project,
     SemiJoin,
+    Symbol,
     TableScan,
 )
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
@@ -40,9 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.engine.trace import DuplicateGroup
-    from rowmerge_nb.plan.nodes import Output, Symbol
+    from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.spi.handles import ConnectorTableHandle
-    from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analysis import MergeAnalysis, RowChangeAnalysis, TypedExpression
     from rowmerge_nb.sql.statements import Span
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["MergeRun", "RowChangeRun"]
 
 SMALL_ROWS = 10_000
+TASK_ROWS = 500_000
 SAMPLED = {"auto": 10, "full": 1 << 30, "off": 0}
 SAMPLED_SMALL = 1_000
 
@@ -80,11 +81,11 @@ class RowChangeRun(StatementRun):
         try:
             facts = self._facts()
             if self.options.trace == "full":
-                # Old rows are shown whole.
-                settings = replace(settings, off=settings.off | {"prune_deleted_columns"})
+                settings = _whole_rows(settings)
             self.begin_step("plan")
             with self.timed("plan"):
-                self.plan = apply_rules(self._planned(facts), settings)
+                planned = self._planned(facts)
+                self.plan = apply_rules(planned, settings)
             if self.options.dry_run:
                 self.transaction.rollback()
                 return self._trace("planned")
@@ -93,10 +94,10 @@ class RowChangeRun(StatementRun):
             step = "run"
             with self.timed("run"):
                 context = self._context(settings)
-                table = self.collect(context.spark, self._lowered(context))
+                table = self.collect(context.spark, self._lowered(context), context.partitions)
                 fragments, records = fragments_and_records(table)
             self.account = sum_up(records)
-            self._check(self.account, context)
+            self._check(self.account, context, apply_rules(planned, _whole_rows(settings)))
             step = "finish_merge"
             self._finish(fragments)
             returned = self._returned(self.account)
@@ -140,8 +141,8 @@ class RowChangeRun(StatementRun):
         if self.options.paradigm is not None and paradigm is not self.options.paradigm:
             msg = f"Connector '{self.connector}' works by {paradigm.name}; it does not support {self.options.paradigm.name}"
             raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
-        insert = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), _layout_text)
-        update = log.call("get_update_layout", lambda: metadata.get_update_layout(session, handle), _layout_text)
+        insert = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
+        update = log.call("get_update_layout", lambda: metadata.get_update_layout(session, handle), layout_text)
         return TargetFacts(row_id, paradigm, insert, update, self.analysis.target.row_count)
 
     def _planned(self, facts: TargetFacts) -> Output:
@@ -187,15 +188,15 @@ class RowChangeRun(StatementRun):
     def _context(self, settings: RuleSettings) -> Context:
         self.begin_step("start Spark")
         spark = self.spark()
-        partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
         rows = self._flowing()
+        usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
         small = rows is not None and rows <= settings.small_rows
         target, source = self._sides()
         return Context(
             spark=spark,
             tables=self.transaction,
-            partitions=partitions,
-            writers=_writers(partitions, rows),
+            partitions=_partitions(usual, rows),
+            writers=_writers(usual, rows),
             per_clause=SAMPLED_SMALL if small and self.options.trace == "auto" else SAMPLED[self.options.trace],
             witness=self.options.trace == "full" or (small and self.options.trace == "auto"),
             target=target,
@@ -208,8 +209,14 @@ class RowChangeRun(StatementRun):
         self.transaction.make_views(self.analysis.bindings, spark_text(plan))
         return lower(plan, context)
 
-    def _check(self, account: Account, context: Context) -> None:
-        """Raise what ended a task, or the duplicate error; nothing that a sink did counts then."""
+    def _check(self, account: Account, context: Context, whole: PlanNode) -> None:
+        """Raise what ended a task, or the duplicate error; nothing that a sink did counts then.
+
+        Args:
+            account: what the tasks told.
+            context: what the plan was lowered with.
+            whole: the plan as it is when all columns of the target are read.
+        """
         if account.errors:
             raise account.errors[0]
 
@@ -401,31 +408,30 @@ class MergeRun(RowChangeRun):
         return self._join().full
 
     def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
-        join = self._join()
-        names = [column.name for column in self.analysis.target.columns]
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
-        source = _named([symbol for symbol in join.right.outputs if symbol.name in fields], fields)
-        return tuple(zip(names, join.left.outputs[: len(names)], strict=True)), source
+        return self._target_symbols(), _named([s for s in self._join().right.outputs if s.name in fields], fields)
 
-    def _check(self, account: Account, context: Context) -> None:
-        super()._check(account, context)
+    def _target_symbols(self) -> tuple[tuple[str, Symbol], ...]:
+        pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
+        return tuple((column.name, Symbol(field.symbol, field.type)) for column, field in pairs)
+
+    def _check(self, account: Account, context: Context, whole: PlanNode) -> None:
+        super()._check(account, context, whole)
         if account.failing:
             if not context.witness:
-                account.witnesses = self._diagnose(account, context)
+                account.witnesses = self._diagnose(account, context, whole)
             raise duplicate_error(account, self.analysis, self.options.duplicates)
 
-    def _diagnose(self, account: Account, context: Context) -> list[pa.RecordBatch]:
+    def _diagnose(self, account: Account, context: Context, whole: PlanNode) -> list[pa.RecordBatch]:
         """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
         self.begin_step("fetch the rows matched more than once")
         from pyspark.sql import functions as F  # noqa: N812
 
-        node: PlanNode = self._plan()
-        while not isinstance(node, MarkDistinct):
-            node = node.sources[0]
-        witnessed = replace(context, witness=True)
+        node = next(node for node in chain(whole) if isinstance(node, MarkDistinct))
+        witnessed = replace(context, witness=True, target=self._target_symbols())
         wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
         rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
-        pages = self.collect(context.spark, rows).combine_chunks().to_batches()
+        pages = self.collect(context.spark, rows, context.partitions).combine_chunks().to_batches()
         names = ["unique_id", "case_number", "row_id", "witness"]
         return [
             pa.RecordBatch.from_arrays([*page.columns[:3], conform(page.column(3), witnessed.witness_type)], names=names)
@@ -482,19 +488,26 @@ class MergeRun(RowChangeRun):
         return next(node for node in chain(self._plan()) if isinstance(node, Join))
 
 
+def _whole_rows(settings: RuleSettings) -> RuleSettings:
+    """Give the settings with which all columns of the target are read, because old rows are shown whole."""
+    return replace(settings, off=settings.off | {"prune_target_columns"})
+
+
 def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> tuple[tuple[str, Symbol], ...]:
     """Give symbols under the names that people know them by; where a name is missing or not unique, under the symbol itself."""
     known = [names.get(symbol.name) or symbol.name for symbol in symbols]
     return tuple((name if known.count(name) == 1 else s.name, s) for name, s in zip(known, symbols, strict=True))
 
 
+def _partitions(usual: int, rows: int | None) -> int:
+    """Give the number of partitions that joined rows are sent to: a task holds the rows of one, to find duplicates among them.
+
+    >>> _partitions(2, 1_000_000), _partitions(2, 40_000_000), _partitions(2, None)
+    (2, 80, 8)
+    """
+    return usual * UNKNOWN_SIZE if rows is None else max(usual, -(-rows // TASK_ROWS))
+
+
 def _writers(partitions: int, rows: int | None) -> int:
     """Give the number of writers behind an exchange: no more than the work is worth, two at least so that rows part."""
     return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))
-
-
-def _layout_text(layout: ConnectorTableLayout | None) -> str:
-    if layout is None:
-        return "none"
-    columns = ", ".join(layout.partition_columns) or "row_id"
-    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_sink import ConnectorPageSink
 
-__all__ = ["OUTCOME", "InsertPass", "MergePass", "WriterPass"]
+__all__ = ["OUTCOME", "InsertPass", "MergePass", "PlacePass", "WriterPass"]
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -332,6 +332,33 @@ class _Writer:
                 self.sink.abort()
         except Exception:  # noqa: BLE001, S110 - the error that led here is the one to tell; the failed call is in the log
             pass
+
+
+@dataclass(frozen=True)
+class PlacePass:
+    """Adds to the rows of an INSERT the bucket of each, by which they find their writer.
+
+    Args:
+        schema: the table's columns.
+        place: how the insert layout places rows.
+    """
+
+    schema: pa.Schema
+    place: Place
+
+    @property
+    def exchanged(self) -> pa.Schema:
+        """The channels that go into the exchange, in Spark's types: the columns and the bucket."""
+        data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.schema)]
+        return pa.schema([*data, pa.field(BUCKET, pa.int32())])
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on one partition."""
+        for batch in batches:
+            arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
+            page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            bucket = self.place.buckets(page, np.arange(page.num_rows), 0)
+            yield pa.RecordBatch.from_arrays([*batch.columns[: len(self.schema)], bucket], schema=self.exchanged)
 
 
 @dataclass(frozen=True)

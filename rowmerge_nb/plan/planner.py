@@ -106,7 +106,13 @@ def plan_query(analysis: QueryAnalysis) -> Output:
     return Output(id=next(ids), outputs=symbols, source=source)
 
 
-def plan_insert(table: TableBinding, spark: str, text: str, tables: tuple[TableBinding, ...]) -> Output:
+def plan_insert(
+    table: TableBinding,
+    spark: str,
+    text: str,
+    tables: tuple[TableBinding, ...],
+    layout: ConnectorTableLayout | None = None,
+) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
     Args:
@@ -114,10 +120,21 @@ def plan_insert(table: TableBinding, spark: str, text: str, tables: tuple[TableB
         spark: Spark text whose output columns are the table's.
         text: the query as written.
         tables: the tables that it reads.
+        layout: the connector's layout of inserted rows.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
-    source = Source(id=next(ids), outputs=columns, spark=spark, text=text, tables=tables)
+    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=text, tables=tables)
+    if layout is not None:
+        source = Exchange(
+            id=next(ids),
+            outputs=columns,
+            source=source,
+            insert_layout=layout,
+            update_layout=None,
+            era=Era.DOCUMENTS,
+            text=f"insert = {_layout_text(layout)}",
+        )
     writer = TableWriter(id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns)
     return _finish(writer, table, ids)
 
