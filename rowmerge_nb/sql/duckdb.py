@@ -15,7 +15,7 @@ from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.duckdb_casts import cast_text, is_total
 from rowmerge_nb.sql.duckdb_moments import moment_text, shifted
 from rowmerge_nb.sql.duckdb_text import UnprintableError, duckdb_type, failure, literal, name, once
-from rowmerge_nb.sql.function_tables.duckdb import FUNCTIONS
+from rowmerge_nb.sql.function_tables.duckdb import CONSTANT_ARGUMENTS, FUNCTIONS
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, exact_precision, is_float, is_integer, is_numeric
 
 if TYPE_CHECKING:
@@ -288,12 +288,12 @@ class _Printer:
         template = FUNCTIONS.get(str(node.detail))
         if template is None:
             raise UnprintableError(_described(node))
-        if "{constant" in template:
-            needed = node.arguments[int(template[9])]
+        place = CONSTANT_ARGUMENTS.get(str(node.detail))
+        if place is not None:
+            needed = node.arguments[place]
             if not isinstance(needed, e.Constant) or not needed.value:
-                msg = f"{node.detail.name} with an argument {int(template[9]) + 1} that is empty or no constant"
+                msg = f"{node.detail.name} with an argument {place + 1} that is empty or no constant"
                 raise UnprintableError(msg)
-            template = template.partition("}")[2].strip()
         for argument in node.arguments:
             duckdb_type(argument.type)
 
@@ -312,27 +312,33 @@ class _Printer:
         return once(fill, *self.all(node.arguments))
 
     def written(self, node: e.Apply) -> str:
-        return moment_text(node, self.all(node.arguments[1:]), self.failure)
+        return moment_text(node, self.all(node.arguments[1:]))
 
     def subquery(self, node: e.Subquery) -> str:
         if node.outer:
             msg = "a correlated subquery"
             raise UnprintableError(msg)
-        known = self.page.numbered(e.Subquery(node.type, node.kind, node.spark, None, (), node.deterministic, node.column))
-        if node.kind != "in" or node.value is None:
-            return known
-        _check_compared(node.value.type, "IN")
-        if is_float(node.value.type):
-            msg = "IN a query of floating point numbers"
-            raise UnprintableError(msg)
-        if may_fail(node.value):
-            msg = "IN a query, of a value whose computation may fail"
-            raise UnprintableError(msg)
-        self.page.subqueries[:] = [
-            e.Subquery(node.value.type, q.kind, q.spark, None, (), q.deterministic, q.column) if name(f"$q{i}") == known else q
-            for i, q in enumerate(self.page.subqueries)
-        ]
-        return f"({self.text(node.value)} IN (SELECT v FROM {known}))"
+        if node.kind == "in" and node.value is not None:
+            _check_compared(node.value.type, "IN")
+            if is_float(node.value.type):
+                msg = "IN a query of floating point numbers"
+                raise UnprintableError(msg)
+            query = e.Subquery(node.value.type, "in", node.spark, None, (), node.deterministic, node.column)
+            table, value = self.page.numbered(query), self.text(node.value)
+            return _sought(value, table) if may_fail(node.value) else f"({value} IN (SELECT v FROM {table}))"
+        return self.page.numbered(node)
+
+
+def _sought(value: str, table: str) -> str:
+    """IN a query without a join, for a value that may fail: a join computes it for all rows, whatever guards it."""
+    values, holes = f"(SELECT list(v) FROM {table})", f"(SELECT count(*) > count(v) FROM {table})"
+    return once(
+        lambda x: (
+            f"CASE WHEN {x} IS NULL THEN CASE WHEN {values} IS NULL THEN false END WHEN list_contains({values}, {x}) THEN true "
+            f"WHEN {holes} THEN NULL ELSE false END"
+        ),
+        value,
+    )
 
 
 def may_fail(node: e.Typed) -> bool:
@@ -344,7 +350,7 @@ def _fails(node: e.Apply) -> bool:
     if node.name == "arithmetic":
         kinds = [argument.type for argument in node.arguments]
         if node.type.base == "decimal" and node.detail in {"+", "-", "*"}:
-            return exact_precision(str(node.detail), *kinds) > node.type.parameters[0]
+            return bool(exact_precision(str(node.detail), *kinds) > node.type.parameters[0])
         return not is_float(node.type)
     if node.name == "negate":
         return is_integer(node.type)

@@ -51,13 +51,12 @@ def shifted(operator: str, text: str, kind: Type, interval: e.Constant, fail: Ca
     return f"CAST({text} {operator} CAST({int(seconds) // _DAY_SECONDS} AS INTEGER) AS DATE)"
 
 
-def moment_text(node: e.Apply, texts: list[str], fail: Callable[..., str]) -> str:
+def moment_text(node: e.Apply, texts: list[str]) -> str:
     """Write ``date_add``, ``date_diff`` or ``date_trunc``.
 
     Args:
         node: the call; its first argument is the unit.
         texts: the other arguments.
-        fail: writes a failure.
 
     Raises:
         UnprintableError: it is another function, its unit is no constant, or its values carry zones.

@@ -1,20 +1,20 @@
 """The functions that are known to mean the same in DuckDB, by Trino's signature.
 
-In a template ``{0}`` is the first argument, ``{type}`` the result's type in DuckDB, ``{fail:CODE:message}`` Trino's error. A template
-that begins with ``{constant 1}`` is for calls whose second argument is a constant text that is not empty. A signature that is not in
-the table is refused in the flow that computes on pages.
+In a template ``{0}`` is the first argument, ``{type}`` the result's type in DuckDB, ``{fail:CODE:message}`` Trino's error. A
+signature that is not in the table is refused in the flow that computes on pages.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["CONSTANT_ARGUMENTS", "FUNCTIONS"]
 
 # Character.isWhitespace of Java, which Trino's trim goes by.
 _WHITE: Final = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )
+_PRIVATE: Final = chr(0x10FE00)
 _NULL_OR_EMPTY: Final = "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE '' END"
 _TAIL: Final = f"CASE WHEN {{1}} = 0 OR {{1}} < -length({{0}}) THEN {_NULL_OR_EMPTY} ELSE substr({{0}}, {{1}}) END"
 _PART: Final = (
@@ -51,6 +51,9 @@ _FIELDS: Final = {
 }
 
 FUNCTIONS: Final[dict[str, str]] = {
+    # Trino has no capital of ß. Letters that are younger than DuckDB's Unicode (16 and later) keep their case.
+    "upper(varchar(x))": f"translate(upper(translate({{0}}, 'ß', '{_PRIVATE}')), '{_PRIVATE}', 'ß')",
+    "lower(varchar(x))": "lower({0})",
     # text; lengths and positions count code points on both sides
     "length(varchar(x))": "length({0})",
     **dict.fromkeys(("substr(varchar(x), bigint)", "substring(varchar(x), bigint)"), _TAIL),
@@ -60,8 +63,8 @@ FUNCTIONS: Final[dict[str, str]] = {
     **{f"{trim}(varchar(x))": f"{trim}({{0}}, '{_WHITE}')" for trim in ("trim", "ltrim", "rtrim")},
     **{f"{trim}(varchar(x), varchar(y))": f"{trim}({{0}}, {{1}})" for trim in ("trim", "ltrim", "rtrim")},
     **{f"{pad}(varchar(x), bigint, varchar(y))": _PADDING.format(pad) for pad in ("lpad", "rpad")},
-    "replace(varchar(x), varchar(y))": "{constant 1} replace({0}, {1}, '')",
-    "replace(varchar(x), varchar(y), varchar(z))": "{constant 1} replace({0}, {1}, {2})",
+    "replace(varchar(x), varchar(y))": "replace({0}, {1}, '')",
+    "replace(varchar(x), varchar(y), varchar(z))": "replace({0}, {1}, {2})",
     "reverse(varchar(x))": "array_to_string(list_reverse(string_split({0}, '')), '')",
     # numbers
     **{f"abs({kind})": _lowest(kind, value) for kind, value in _INTEGERS.items()},
@@ -92,3 +95,6 @@ FUNCTIONS: Final[dict[str, str]] = {
     "last_day_of_month(timestamp(6))": "last_day(CAST({0} AS DATE))",
 }
 """Trino's signature, as `rowmerge_nb.sql.functions.Overload` writes it, to a template of DuckDB SQL."""
+
+CONSTANT_ARGUMENTS: Final = dict.fromkeys(("replace(varchar(x), varchar(y))", "replace(varchar(x), varchar(y), varchar(z))"), 1)
+"""Which argument must be a constant that is not empty, for the template to mean the same."""
