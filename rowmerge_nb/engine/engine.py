@@ -79,7 +79,7 @@ class Engine:
             statement and is never stopped.
         catalog: the default catalog; ``memory`` is always there.
         schema: the default schema.
-        era, duplicates, dialect, trace: defaults of the options of every statement, see `Options`.
+        era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
         cores: how many tasks a session of our own runs at the same time; None for all cores.
     """
 
@@ -93,10 +93,11 @@ class Engine:
         duplicates: str = "trino",
         dialect: str = "trino",
         trace: str = "auto",
+        flow: str = "merge",
         cores: int | None = None,
         rule_settings: RuleSettings | None = None,
     ) -> None:
-        self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace)
+        self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
         self.rule_settings = rule_settings or RuleSettings()
         self._default = (catalog.lower(), schema.lower())
         self._memory = MemoryConnector(schemas=("default", self._default[1]) if catalog.lower() == "memory" else ("default",))

@@ -83,7 +83,7 @@ class RowChangeRun(StatementRun):
             facts = self._facts()
             if self.options.trace == "full":
                 # Old rows are shown whole.
-                settings = replace(settings, off=settings.off | {"prune_deleted_columns"})
+                settings = replace(settings, off=settings.off | {"prune_deleted_columns", "prune_updatable_scan"})
             self.begin_step("plan")
             with self.timed("plan"):
                 self.plan = apply_rules(self._planned(facts), settings)

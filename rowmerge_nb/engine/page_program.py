@@ -185,7 +185,7 @@ class PageEvaluator:
         connection.register("page", pa.table(arrays, names=names))
         duckdb = require_duckdb()
         try:
-            return connection.execute(sql).to_arrow_table()
+            return connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             raise _placed(translated(str(error)), expression) from error
         finally:

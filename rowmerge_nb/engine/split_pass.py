@@ -169,17 +169,15 @@ class _SplitRun:
         task = self.task
         operations = pa.array(np.full(data.num_rows, task.operation, np.int8))
         self.recorder.counted(operations)
-        if not task.per_clause:
+        if not task.per_clause or (task.channels and len(task.columns) <= len(task.table_columns)):
+            # Of an update whose other columns were not read nobody can say what the rows are now.
             return
         old = {column.name: data.column(place) for place, column in enumerate(task.columns[:-1])}
         new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
-        columns = [
-            new.get(f.name, old.get(f.name) if task.channels else None) if f.name in {*new, *old} else None
-            for f in task.table_columns
-        ]
+        known = {**old, **new} if task.channels else {}
         after = pa.RecordBatch.from_arrays(
             [
-                *(pa.nulls(data.num_rows, f.type) if c is None else c for f, c in zip(task.table_columns, columns, strict=True)),
+                *(known.get(f.name, pa.nulls(data.num_rows, f.type)) for f in task.table_columns),
                 operations,
                 row_ids,
                 pa.array(np.zeros(data.num_rows, np.int8)),
