@@ -37,7 +37,10 @@ SEEN_SIZES: Final = {
 """What Spark has seen to be small it sends to all tasks, or looks up instead of sorting it."""
 UNKNOWN_SIZE: Final = 4
 """So many times the usual number of partitions where nobody knows how many rows there will be."""
-CONNECTOR_STEPS = {"begin_merge", "finish_merge", "commit"}
+CONNECTOR_STEPS = {
+    *("begin_merge", "finish_merge", "commit"),
+    *("begin_delete", "finish_delete", "begin_update", "finish_update"),
+}
 
 
 @dataclass(kw_only=True)

@@ -211,6 +211,21 @@ class StatementTransaction:
         narrowed = replace(node, constraint=Constraint(domains))
         return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
 
+    def opened_splits(
+        self, node: TableScan, handle: Any
+    ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
+        """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
+        opened = self._open[node.table.catalog]
+        columns = [*self._column_handles(node.table, node.columns[:-1]), node.columns[-1]]
+        splits = self.log.call(
+            "get_splits", lambda: _splits(opened, self.session, handle, node.constraint), lambda found: f"{len(found)} splits"
+        )
+        return opened.connector.get_page_source_provider(), opened.handle, splits, columns
+
+    def own_columns(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
+        """Give the connector's own handles for data columns."""
+        return self._column_handles(binding, columns)
+
     def _column_handles(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
         """Give the connector's own handles for data columns."""
         if binding.handle is None:

@@ -42,7 +42,6 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
-from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
 from rowmerge_nb.sql.domains import constraint_of
 from rowmerge_nb.sql.expressions import fail, text_literal
@@ -197,7 +196,7 @@ class RowChangePlanner:
             row_id=self.row_id,
             row_count=self.facts.row_count,
             alias=self.analysis.target_alias,
-            constraint=constraint_of(condition.tree, names) if condition is not None else Constraint(),
+            constraint=constraint_of(condition.tree if condition is not None else None, names),
         )
 
     def place(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:

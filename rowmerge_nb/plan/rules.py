@@ -26,6 +26,7 @@ from rowmerge_nb.plan.nodes import (
     TableWriter,
 )
 from rowmerge_nb.plan.planner import quote
+from rowmerge_nb.plan.updatable import QueryJoin, prune_updatable_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +111,9 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
 
     Not of a statement so small that the old rows are shown.
     """
-    scan = next((node for node in chain(plan) if isinstance(node, TableScan) and node.row_id is not None), None)
+    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
+    below = chain(writer) if writer is not None else []
+    scan = next((node for node in below if isinstance(node, TableScan) and node.row_id is not None), None)
     rows = _changing_rows(plan)
     if scan is None or (rows is not None and rows <= settings.small_rows):
         return plan
@@ -241,6 +244,7 @@ Node = TypeVar("Node", bound=PlanNode)
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "prune_source_columns": prune_source_columns,
     "prune_target_columns": prune_target_columns,
+    "prune_updatable_scan": prune_updatable_scan,
     "replicate_small_target": replicate_small_target,
     "prune_target": prune_target,
     "co_locate_matches": co_locate_matches,
@@ -297,7 +301,7 @@ def has_subquery(node: PlanNode) -> bool:
 def spark_text(plan: PlanNode) -> str:
     """Collect all Spark text of a plan: what speaks of symbols and of views."""
     parts: list[str] = []
-    if isinstance(plan, Source | Filter):
+    if isinstance(plan, Source | Filter | QueryJoin):
         parts.append(plan.spark)
     if isinstance(plan, Join):
         parts += [plan.spark, *(side for pair in plan.equalities for side in pair)]
