@@ -33,6 +33,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
+from rowmerge_nb.sql.domains import described
 
 __all__ = ["NodeRecord", "describe", "explain_text"]
 
@@ -282,6 +283,11 @@ def _details(node: PlanNode) -> tuple[str, ...]:
             f"data columns: [{', '.join(column.name for column in node.columns)}]",
             f"paradigm: {node.paradigm.name}",
         )
+    if isinstance(node, TableScan) and node.constraint.domains:
+        return (f"Constraint, which the connector may use: {described(node.constraint)}",)
+    if isinstance(node, SemiJoin):
+        where = "where the rows are read" if node.key_columns else "by Spark"
+        return (f"Rows are left out {where}",)
     if isinstance(node, Join):
         return (f"Distribution of the source: {node.distribution}",)
     if isinstance(node, MarkDistinct):
