@@ -40,6 +40,8 @@ FAULTS = [
 class FailureChecks(ContractStore):
     """Faults at the connector's border; `rowmerge_nb.testing.faults` makes them."""
 
+    varies = ("paradigm",)
+
     @pytest.mark.parametrize(("step", "after"), FAULTS)
     def test_a_fault_at_any_step_leaves_the_table_as_it_was(self, filled: FilledTable, step: str, *, after: bool) -> None:
         """The engine rolls back then; nothing is left behind, and the statement can be run again."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class LayoutChecks(ContractStore):
     """Where rows go; a table without layouts has nothing to check."""
 
+    varies = ("layout",)
+
     def test_an_insert_layout_names_columns_of_the_table(self, filled: FilledTable) -> None:
         """Each of them once, in table order."""
         statement = begun(filled)

@@ -192,9 +192,9 @@ class PageStatement:
         self.insert_layout = self.metadata.get_insert_layout(self.session, self.handle)
         self.update_layout = self.metadata.get_update_layout(self.session, self.handle)
         if self.era is Era.CURRENT:
-            by_name = {column.name: column for column in self.columns}
             clauses = (changes or Changes()).clauses
-            updated = {number: [by_name[c] for c in by_name if c in assigned] for assigned, number in clauses.items()}
+            lower = {number: {name.lower() for name in assigned} for assigned, number in clauses.items()}
+            updated = {n: [column for column in self.columns if column.name.lower() in names] for n, names in lower.items()}
             self.merge_handle = self.metadata.begin_merge(self.session, self.handle, updated)
         else:
             self.merge_handle = self.metadata.begin_merge(self.session, self.handle)
@@ -223,7 +223,8 @@ class PageStatement:
             ]
             asked.append((key, Operation.DELETE, len(changes.clauses), tuple(kept)))
         for key, new in changes.updated:
-            row = tuple(new.get(n, v) for n, v in zip(names, old[key], strict=True))
+            assigned = {name.lower(): value for name, value in new.items()}
+            row = tuple(assigned.get(n.lower(), v) for n, v in zip(names, old[key], strict=True))
             asked.append((key, Operation.UPDATE, changes.clauses[tuple(new)], row))
         asked += [(None, Operation.INSERT, len(changes.clauses) + 1, row) for row in changes.inserted]
         rows = [row for *_, row in asked]

@@ -67,6 +67,9 @@ class ContractStore:
     inserts: ClassVar[bool] = True
     commits_in_finish: ClassVar[bool] = False
 
+    varies: ClassVar[Collection[str]] = ()
+    """What the checks of a class are repeated for: ``layout``, ``era``, ``paradigm``. Set by the classes of checks."""
+
     # -- to be written --------------------------------------------------------------------------------------------
 
     def make_connector(self, folder: Path) -> Connector:
@@ -152,7 +155,12 @@ class ContractStore:
         """Run checks for every way, layout and type that the connector has."""
         contract: Any = metafunc.cls
         if "way" in metafunc.fixturenames:
-            ways = [Way(layout, era, paradigm) for layout in contract.layouts for era in Era for paradigm in contract.paradigms]
+            name = metafunc.function.__name__
+            varies = next(base for base in contract.__mro__ if name in vars(base)).varies
+            layouts = list(contract.layouts) if "layout" in varies else list(contract.layouts)[-1:]
+            eras = list(Era) if "era" in varies else [Era.DOCUMENTS]
+            paradigms = contract.paradigms if "paradigm" in varies else contract.paradigms[:1]
+            ways = [Way(layout, era, paradigm) for layout in layouts for era in eras for paradigm in paradigms]
             metafunc.parametrize("way", ways, ids=str)
         if "type_name" in metafunc.fixturenames:
             metafunc.parametrize("type_name", contract.types)

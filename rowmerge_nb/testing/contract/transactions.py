@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class TransactionChecks(ContractStore):
     """A reader sees the old table or the new one, and nothing between."""
 
+    varies = ("layout", "paradigm")
+
     def test_nothing_is_visible_before_finish_merge(self, filled: FilledTable) -> None:
         """Whatever sinks have stored and finished."""
         statement = filled.statement()
