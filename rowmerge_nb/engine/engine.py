@@ -26,6 +26,7 @@ from rowmerge_nb.engine.statement_run import error_record
 from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
+from rowmerge_nb.engine.updatable import UpdatableDeleteRun, UpdatableUpdateRun
 from rowmerge_nb.engine.verification import begin_verification
 from rowmerge_nb.engine.views import Views
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, ParseError, RowMergeError, StatementInterrupted
@@ -66,6 +67,8 @@ _RUNS: Final[Mapping[type[Analysis], Any]] = {
     DefinitionAnalysis: DefinitionRun,
     ListingAnalysis: DefinitionRun,
 }
+_UPDATABLE: Final[Mapping[type[Analysis], Any]] = {UpdateAnalysis: UpdatableUpdateRun, DeleteAnalysis: UpdatableDeleteRun}
+"""The runs of the older flow."""
 
 
 class Engine:
@@ -76,7 +79,7 @@ class Engine:
             statement and is never stopped.
         catalog: the default catalog; ``memory`` is always there.
         schema: the default schema.
-        era, duplicates, dialect, trace: defaults of the options of every statement, see `Options`.
+        era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
         cores: how many tasks a session of our own runs at the same time; None for all cores.
     """
 
@@ -90,10 +93,11 @@ class Engine:
         duplicates: str = "trino",
         dialect: str = "trino",
         trace: str = "auto",
+        flow: str = "merge",
         cores: int | None = None,
         rule_settings: RuleSettings | None = None,
     ) -> None:
-        self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace)
+        self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
         self.rule_settings = rule_settings or RuleSettings()
         self._default = (catalog.lower(), schema.lower())
         self._memory = MemoryConnector(schemas=("default", self._default[1]) if catalog.lower() == "memory" else ("default",))
@@ -359,6 +363,7 @@ class Engine:
                 try:
                     with _interruptible("analyze"):
                         analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
+                    _check_flow(analysis, options)
                 except BaseException:
                     with suppress(Exception):
                         transaction.rollback()
@@ -394,7 +399,8 @@ class Engine:
         }
         if isinstance(analysis, DefinitionAnalysis | ListingAnalysis):
             common = {**common, "views": self._views}
-        run: Any = _RUNS.get(type(analysis), TableRun)(analysis=analysis, **common)
+        runs = {**_RUNS, **_UPDATABLE} if options.flow == "updatable" else _RUNS
+        run: Any = runs.get(type(analysis), TableRun)(analysis=analysis, **common)
         try:
             if isinstance(run, RowChangeRun):
                 settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
@@ -466,6 +472,14 @@ def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
         schema, _, table = rest.partition(".")
         return catalog, schema, table
     return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]
+
+
+def _check_flow(analysis: Analysis, options: Options) -> None:
+    """Refuse what a flow does not have."""
+    inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
+    if options.flow == "updatable" and isinstance(inner, MergeAnalysis):
+        msg = "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that replaced it"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave the option flow out.")
 
 
 def _user() -> str:

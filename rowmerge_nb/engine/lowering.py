@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
-__all__ = ["Context", "Tables", "lower"]
+__all__ = ["OUTCOME_DDL", "Context", "Tables", "lower"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -310,13 +310,13 @@ def _(node: MergeWriter, context: Context) -> Any:
         msg = f"A MergeWriter cannot stand on {type(processor).__name__}"
         raise TypeError(msg)
     if node.fused:
-        return _input(processor, context).mapInArrow(_merge_pass(processor, context, placing=None, sinks=sinks), _OUTCOME_DDL)
+        return _input(processor, context).mapInArrow(_merge_pass(processor, context, placing=None, sinks=sinks), OUTCOME_DDL)
     placing = _placing(exchange, processor, context) if exchange is not None else None
     task = _merge_pass(processor, context, placing=placing, sinks=None)
     rows = _input(processor, context).mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
     if exchange is not None:
         rows = _exchanged(rows, exchange, processor, context)
-    return rows.mapInArrow(WriterPass(merge_layout(processor), sinks, context.per_clause), _OUTCOME_DDL)
+    return rows.mapInArrow(WriterPass(merge_layout(processor), sinks, context.per_clause), OUTCOME_DDL)
 
 
 @lower.register
@@ -328,7 +328,7 @@ def _(node: TableWriter, context: Context) -> Any:
         rows = rows.coalesce(1)
     # The pass takes columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
     numbered = rows.toDF(*(f"c{place}" for place in range(len(node.columns))))
-    return numbered.mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
+    return numbered.mapInArrow(InsertPass(schema, required, make_sink), OUTCOME_DDL)
 
 
 def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:
@@ -444,4 +444,4 @@ def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProj
     return rows.repartitionById(context.writers, writer)
 
 
-_OUTCOME_DDL = "kind tinyint, writer int, payload binary"
+OUTCOME_DDL = "kind tinyint, writer int, payload binary"

@@ -61,10 +61,13 @@ class RowChangeRun(StatementRun):
         analysis: the statement, resolved.
 
     Attributes:
+        verb: what the connector's calls are named by: ``begin_merge``, ``finish_merge``; ``worker`` is what tasks have of it.
         returned: the rows of RETURNING, once the statement is committed.
     """
 
     kind: ClassVar[str]
+    verb: ClassVar[str] = "merge"
+    worker: ClassVar[str] = "sink"
     analysis: RowChangeAnalysis
     returned: pa.Table | None = None
 
@@ -80,14 +83,14 @@ class RowChangeRun(StatementRun):
             facts = self._facts()
             if self.options.trace == "full":
                 # Old rows are shown whole.
-                settings = replace(settings, off=settings.off | {"prune_deleted_columns"})
+                settings = replace(settings, off=settings.off | {"prune_deleted_columns", "prune_updatable_scan"})
             self.begin_step("plan")
             with self.timed("plan"):
                 self.plan = apply_rules(self._planned(facts), settings)
             if self.options.dry_run:
                 self.transaction.rollback()
                 return self._trace("planned")
-            step = "begin_merge"
+            step = f"begin_{self.verb}"
             self._begin(facts)
             step = "run"
             with self.timed("run"):
@@ -96,7 +99,7 @@ class RowChangeRun(StatementRun):
                 fragments, records = fragments_and_records(table)
             self.account = sum_up(records)
             self._check(self.account, context)
-            step = "finish_merge"
+            step = f"finish_{self.verb}"
             self._finish(fragments)
             returned = self._returned(self.account)
             step = "commit"
@@ -266,15 +269,17 @@ class RowChangeRun(StatementRun):
 
     def _failed(self, error: RowMergeError) -> Trace:
         """Roll back, and tell what had happened."""
-        begun = self.transaction.merge_handle is not None
-        facts = [f"begin_merge was {'' if begun else 'not '}called"]
+        begun = any(call.method == f"begin_{self.verb}" and call.error is None for call in self.transaction.log.calls)
+        facts = [f"begin_{self.verb} was {'' if begun else 'not '}called"]
         if begun:
             created = self.account.writers if self.account is not None else ()
             aborted = sum(1 for writer in created if writer.state == "aborted")
-            sinks = f"{len(created)} sink{'s' if len(created) != 1 else ''} had been created, {aborted} of them aborted"
-            facts.append(sinks if created else "no sink was created")
+            workers = (
+                f"{len(created)} {self.worker}{'s' if len(created) != 1 else ''} had been created, {aborted} of them aborted"
+            )
+            facts.append(workers if created else f"no {self.worker} was created")
             outcomes = {call.method: call.error for call in self.transaction.log.calls}
-            for method in ("finish_merge", "commit"):
+            for method in (f"finish_{self.verb}", "commit"):
                 if method not in outcomes:
                     facts.append(f"{method} was not called")
                     break

@@ -18,6 +18,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "duplicates": ("trino", "standard"),
     "dialect": ("trino", "extended"),
     "trace": ("auto", "full", "off"),
+    "flow": ("merge", "updatable"),
 }
 
 VERIFIERS = ("duckdb", "postgresql")
@@ -34,6 +35,8 @@ class Options:
         era: whose page layout: ``documents`` or ``current``.
         duplicates: which repeated matches end a MERGE: ``trino`` or ``standard``.
         dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
+        flow: how UPDATE and DELETE are executed: ``merge``, by the machinery of MERGE, or ``updatable``, by the older flow in which the
+            page source of a split changes the rows that it has read.
         trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
         verify: which other engine runs the statement as well, over the same input, and is compared: ``duckdb``, ``postgresql``
             (the server that the variable ROWMERGE_POSTGRES names) or ``postgresql://...``; None for none.
@@ -53,6 +56,7 @@ class Options:
     era: Era = Era.DOCUMENTS
     duplicates: str = "trino"
     dialect: str = "trino"
+    flow: str = "merge"
     trace: str = "auto"
     verify: str | None = None
     rules_off: frozenset[str] = frozenset()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_sink import ConnectorPageSink
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider
 
-__all__ = ["OUTCOME", "InsertPass", "MergePass", "ScanPass", "WriterPass"]
+__all__ = ["OUTCOME", "InsertPass", "MergePass", "ScanPass", "WriterPass", "fragments_of", "outcome"]
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -206,7 +206,7 @@ class MergePass:
         if self.sinks is not None:
             yield from _Writer(self.layout, self.sinks, recorder).run(self._transformed(pages, recorder))
             for record in recorder.returned:
-                yield _outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
+                yield outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
             return
         spread = recorder.record.partition
         try:
@@ -322,7 +322,7 @@ class WriterPass:
         # A writer that failed has stopped taking pages; the records among the rest must still reach the driver.
         deque(pages, maxlen=0)
         for record in passed:
-            yield _outcome([(RECORD_ROW, -1, record)])
+            yield outcome([(RECORD_ROW, -1, record)])
 
     def _pages(self, batches: Batches, passed: list[bytes]) -> Iterator[Page]:
         schema = self.layout.output_schema
@@ -359,9 +359,9 @@ class _Writer:
             self._abort()
         writer = self.recorder.record.partition
         for fragment in fragments:
-            yield _outcome([(FRAGMENT_ROW, writer, fragment)])
+            yield outcome([(FRAGMENT_ROW, writer, fragment)])
         if self.recorder.record != TaskRecord(writer):
-            yield _outcome([(RECORD_ROW, writer, pickle.dumps(self.recorder.record))])
+            yield outcome([(RECORD_ROW, writer, pickle.dumps(self.recorder.record))])
 
     def _store(self, page: Page) -> None:
         recorder = self.recorder
@@ -382,7 +382,7 @@ class _Writer:
     def _finish(self, sink: ConnectorMergeSink) -> list[bytes]:
         self._step = "finish"
         with self.recorder.call("finish") as given:
-            fragments = _fragments(sink.finish(), type(sink).__name__)
+            fragments = fragments_of(sink.finish(), type(sink).__name__)
             given.extend(fragments)
         self.recorder.record.fragments = [len(fragment) for fragment in fragments]
         return fragments
@@ -435,7 +435,7 @@ class InsertPass:
             step = "finish"
             if sink is not None:
                 with recorder.call("finish") as given:
-                    fragments = _fragments(sink.finish(), type(sink).__name__)
+                    fragments = fragments_of(sink.finish(), type(sink).__name__)
                     given.extend(fragments)
                 recorder.record.fragments = [len(fragment) for fragment in fragments]
         except Exception as error:  # noqa: BLE001
@@ -448,7 +448,7 @@ class InsertPass:
         writer = recorder.record.partition
         rows = [(FRAGMENT_ROW, writer, fragment) for fragment in fragments]
         for row in [*rows, (RECORD_ROW, writer, pickle.dumps(recorder.record))]:
-            yield _outcome([row])
+            yield outcome([row])
 
     def _page(self, batch: pa.RecordBatch) -> Page:
         arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
@@ -459,7 +459,7 @@ class InsertPass:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _fragments(given: Collection[bytes] | Future[Collection[bytes]], sink: str) -> list[bytes]:
+def fragments_of(given: Collection[bytes] | Future[Collection[bytes]], sink: str) -> list[bytes]:
     """Wait for a sink's fragments and check that they are bytes."""
     collection: Any = given.result() if isinstance(given, Future) else given
     if not isinstance(collection, Collection):
@@ -473,7 +473,8 @@ def _fragments(given: Collection[bytes] | Future[Collection[bytes]], sink: str) 
     return fragments
 
 
-def _outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
+def outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    """Give records and fragments in the form of ``OUTCOME``: kind, writer, payload."""
     kinds, writers, payloads = zip(*rows, strict=True)
     arrays = [pa.array(kinds, pa.int8()), pa.array(writers, pa.int32()), pa.array(payloads, pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, schema=OUTCOME)

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["StatementRun", "error_record"]
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
-CONNECTOR_STEPS = {"begin_merge", "finish_merge", "commit"}
+CONNECTOR_STEPS = {
+    *("begin_merge", "finish_merge", "commit"),
+    *("begin_delete", "finish_delete", "begin_update", "finish_update"),
+}
 
 
 @dataclass(kw_only=True)

@@ -184,6 +184,19 @@ class StatementTransaction:
         columns = [*self._column_handles(node.table, data), *node.columns[len(data) :]]
         return _fields_named(self._rows(node.table, columns, [symbol.name for symbol in node.outputs], handle), data)
 
+    def opened_splits(
+        self, node: TableScan, handle: Any
+    ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
+        """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
+        opened = self._open[node.table.catalog]
+        columns = [*self._column_handles(node.table, node.columns[:-1]), node.columns[-1]]
+        splits = self.log.call("get_splits", lambda: _splits(opened, self.session, handle), lambda found: f"{len(found)} splits")
+        return opened.connector.get_page_source_provider(), opened.handle, splits, columns
+
+    def own_columns(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
+        """Give the connector's own handles for data columns."""
+        return self._column_handles(binding, columns)
+
     def _column_handles(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
         """Give the connector's own handles for data columns."""
         if binding.handle is None:

@@ -118,12 +118,16 @@ class AssignUniqueId(PlanNode):
 
 @dataclass(frozen=True)
 class Assignment:
-    """A computed column: its symbol, Spark text, the text a reader is shown, and whether a subquery is in it."""
+    """A computed column: its symbol, Spark text, the text a reader is shown, and whether a subquery is in it.
+
+    ``page`` is its DuckDB text where it is computed on pages within a task.
+    """
 
     symbol: Symbol
     spark: str
     text: str
     subquery: bool = False
+    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,7 @@ class Filter(PlanNode):
         spark: the condition as Spark text.
         text: the condition as written.
         subquery: the condition has a subquery.
+        page: the condition as DuckDB text, where it is evaluated on pages within a task.
     """
 
     meaning: ClassVar[str] = "Keeps the rows for which the condition is true; false and NULL drop a row."
@@ -209,6 +214,7 @@ class Filter(PlanNode):
     spark: str
     text: str
     subquery: bool = False
+    page: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

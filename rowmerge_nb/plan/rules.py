@@ -25,6 +25,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
 )
 from rowmerge_nb.plan.planner import quote
+from rowmerge_nb.plan.updatable import QueryJoin, prune_updatable_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -214,6 +215,7 @@ Node = TypeVar("Node", bound=PlanNode)
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "prune_source_columns": prune_source_columns,
     "prune_deleted_columns": prune_deleted_columns,
+    "prune_updatable_scan": prune_updatable_scan,
     "replicate_small_target": replicate_small_target,
     "prune_target": prune_target,
     "co_locate_matches": co_locate_matches,
@@ -269,7 +271,7 @@ def has_subquery(node: PlanNode) -> bool:
 def spark_text(plan: PlanNode) -> str:
     """Collect all Spark text of a plan: what speaks of symbols and of views."""
     parts: list[str] = []
-    if isinstance(plan, Source | Filter):
+    if isinstance(plan, Source | Filter | QueryJoin):
         parts.append(plan.spark)
     if isinstance(plan, Join):
         parts += [plan.spark, *(side for pair in plan.equalities for side in pair)]

@@ -32,6 +32,7 @@ from rowmerge_nb.spi.page_source import (
     PagesSource,
 )
 from rowmerge_nb.spi.types import Type, from_arrow, parse_type
+from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 
 __all__ = [
     "BucketFunction",
@@ -67,10 +68,12 @@ __all__ = [
     "RowChangeParadigm",
     "SchemaTableName",
     "Type",
+    "UpdatablePageSource",
     "concat_pages",
     "from_arrow",
     "operations_of",
     "parse_type",
     "rows_with",
     "split_page",
+    "values_and_row_ids",
 ]

@@ -20,10 +20,11 @@ from rowmerge_nb.connectors.hive_acid.handles import (
 )
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def location_of(warehouse: Path, name: SchemaTableName) -> Path:
     return warehouse / name.table if name.schema == "default" else warehouse / f"{name.schema}.db" / name.table
 
 
-class HiveAcidMetadata(ConnectorMetadata):
+class HiveAcidMetadata(UpdatableHiveMetadata):
     """Tables as one transaction sees them."""
 
     def __init__(self, metastore: Metastore, warehouse: Path, transaction: HiveTransaction) -> None:

@@ -14,6 +14,7 @@ from rowmerge_nb.connectors.hive_acid.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.names import bucket_file, bucket_of_delta_file, bucket_of_original
 from rowmerge_nb.connectors.hive_acid.orc import DeletedRows, read_rows, reading, row_count
 from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version
+from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
 from rowmerge_nb.connectors.hive_acid.values import partition_value
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         ConnectorTransactionHandle,
     )
     from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.page_source import ConnectorPageSource, Constraint
 
 __all__ = ["HivePageSourceProvider", "HiveSplitManager", "partition_splits", "read_split", "splits_of"]
 
@@ -146,12 +147,19 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
         split: ConnectorSplit,
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
-    ) -> PagesSource:
+    ) -> ConnectorPageSource:
         """Give a source of the wanted columns, without the rows that were deleted."""
         if not isinstance(split, HiveSplit):
             msg = f"{split!r} is not a split of this connector"
             raise TypeError(msg)
-        return PagesSource(read_split(split, hive_table(table_handle).table, columns))
+        table = hive_table(table_handle).table
+        if isinstance(table_handle, HiveUpdatableTableHandle):
+
+            def opened(wanted: Sequence[ColumnHandle]) -> PagesSource:
+                return PagesSource(read_split(split, table, wanted))
+
+            return HiveUpdatablePageSource(opened, table_handle, split, columns, session.writer or 0)
+        return PagesSource(read_split(split, table, columns))
 
 
 def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
