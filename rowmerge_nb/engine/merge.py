@@ -16,6 +16,7 @@ from rowmerge_nb.engine.recorder import Account, sum_up
 from rowmerge_nb.engine.returned import returned_table
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
+from rowmerge_nb.engine.transaction import layout_text
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.extended import returned_row
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import DuplicateGroup
     from rowmerge_nb.plan.nodes import Output, Symbol
     from rowmerge_nb.spi.handles import ConnectorTableHandle
-    from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analysis import MergeAnalysis, RowChangeAnalysis, TypedExpression
     from rowmerge_nb.sql.statements import Span
@@ -63,6 +63,7 @@ class RowChangeRun(StatementRun):
     Attributes:
         verb: what the connector's calls are named by: ``begin_merge``, ``finish_merge``; ``worker`` is what tasks have of it.
         returned: the rows of RETURNING, once the statement is committed.
+        rehearsed: of a rehearsal the target's rows as they would be, where the connector shows them.
     """
 
     kind: ClassVar[str]
@@ -70,6 +71,7 @@ class RowChangeRun(StatementRun):
     worker: ClassVar[str] = "sink"
     analysis: RowChangeAnalysis
     returned: pa.Table | None = None
+    rehearsed: pa.Table | None = None
 
     def run(self, settings: RuleSettings) -> Trace:
         """Run the statement and give its trace.
@@ -102,6 +104,11 @@ class RowChangeRun(StatementRun):
             step = f"finish_{self.verb}"
             self._finish(fragments)
             returned = self._returned(self.account)
+            if self.options.rehearse:
+                step = "rollback"
+                self.rehearsed = self.transaction.rows_now(self.analysis.target)
+                self.transaction.rollback()
+                return replace(self._trace("finished"), committed=False)
             step = "commit"
             self.begin_step("commit")
             with self.timed("commit"):
@@ -142,8 +149,8 @@ class RowChangeRun(StatementRun):
         if self.options.paradigm is not None and paradigm is not self.options.paradigm:
             msg = f"Connector '{self.connector}' works by {paradigm.name}; it does not support {self.options.paradigm.name}"
             raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
-        insert = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), _layout_text)
-        update = log.call("get_update_layout", lambda: metadata.get_update_layout(session, handle), _layout_text)
+        insert = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
+        update = log.call("get_update_layout", lambda: metadata.get_update_layout(session, handle), layout_text)
         return TargetFacts(row_id, paradigm, insert, update, self.analysis.target.row_count)
 
     def _planned(self, facts: TargetFacts) -> Output:
@@ -491,10 +498,3 @@ def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> tuple[
 def _writers(partitions: int, rows: int | None) -> int:
     """Give the number of writers behind an exchange: no more than the work is worth, two at least so that rows part."""
     return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))
-
-
-def _layout_text(layout: ConnectorTableLayout | None) -> str:
-    if layout is None:
-        return "none"
-    columns = ", ".join(layout.partition_columns) or "row_id"
-    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

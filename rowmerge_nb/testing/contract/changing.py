@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class ChangeChecks(ReadingChecks):
     """What a store that is changed must do."""
 
-    varies = ("layout", "era", "paradigm")
+    varies: ClassVar[Collection[str]] = ("layout", "era", "paradigm")
 
     def test_a_merge_deletes_updates_and_inserts_the_right_rows(self, filled: FilledTable) -> None:
         """Two clauses that update, NULL written and overwritten."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.testing.contract.statement import PageStatement
+from rowmerge_nb.testing.contract.statement import PageStatement, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
@@ -40,7 +41,7 @@ FAULTS = [
 class FailureChecks(ContractStore):
     """Faults at the connector's border; `rowmerge_nb.testing.faults` makes them."""
 
-    varies = ("paradigm",)
+    varies: ClassVar[Collection[str]] = ("paradigm",)
 
     @pytest.mark.parametrize(("step", "after"), FAULTS)
     def test_a_fault_at_any_step_leaves_the_table_as_it_was(self, filled: FilledTable, step: str, *, after: bool) -> None:
@@ -67,7 +68,7 @@ class FailureChecks(ContractStore):
             try:
                 for page in pages:
                     sink.store_merged_rows(page)
-                fragments += sink.finish()  # type: ignore[operator]
+                fragments += given(sink.finish())
             except BaseException:
                 sink.abort()
                 raise
@@ -115,7 +116,7 @@ class FailureChecks(ContractStore):
         """Give the source of `merge_sql`: a row per change."""
         changes = self.some_changes()
         columns = list(self.columns)
-        rows = [("delete", key, {}) for key in changes.deleted]
+        rows: list[tuple[str, Any, dict[str, Any]]] = [("delete", key, {}) for key in changes.deleted]
         rows += [("all" if len(new) == len(columns) - 1 else "last", key, dict(new)) for key, new in changes.updated]
         rows += [("insert", row[0], dict(zip(columns[1:], row[1:], strict=True))) for row in changes.inserted]
         data: dict[str, Any] = {"wanted": [wanted for wanted, *_ in rows]}

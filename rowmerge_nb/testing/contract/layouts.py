@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 class LayoutChecks(ContractStore):
     """Where rows go; a table without layouts has nothing to check."""
 
-    varies = ("layout",)
+    varies: ClassVar[Collection[str]] = ("layout",)
 
     def test_an_insert_layout_names_columns_of_the_table(self, filled: FilledTable) -> None:
         """Each of them once, in table order."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class ReadingChecks(ContractStore):
     """What a store that is only read must do."""
 
-    varies = ("layout",)
+    varies: ClassVar[Collection[str]] = ("layout",)
 
     def test_rows_come_back_as_they_were_written(self, filled: FilledTable) -> None:
         """NULL included."""

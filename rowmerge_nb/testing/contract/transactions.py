@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 class TransactionChecks(ContractStore):
     """A reader sees the old table or the new one, and nothing between."""
 
-    varies = ("layout", "paradigm")
+    varies: ClassVar[Collection[str]] = ("layout", "paradigm")
 
     def test_nothing_is_visible_before_finish_merge(self, filled: FilledTable) -> None:
         """Whatever sinks have stored and finished."""
