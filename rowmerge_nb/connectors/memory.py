@@ -350,6 +350,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.schemas[schema] = False
 
     stores_views = True
+    shows_own_changes = True
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
         """Give a view."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
-import os
+import copy
 import threading
 import uuid
 from collections.abc import Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,10 +15,12 @@ from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
 from rowmerge_nb.engine.definitions import DefinitionRun
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
+from rowmerge_nb.engine.inputs import interruptible, names_of, statement_text, user_name
 from rowmerge_nb.engine.listing import TableInfo, list_tables
 from rowmerge_nb.engine.merge import MergeRun, RowChangeRun
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.places import placed_in
+from rowmerge_nb.engine.rehearsal import compare
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.row_changes import DeleteRun, UpdateRun
 from rowmerge_nb.engine.statement_run import error_record
@@ -29,7 +30,7 @@ from rowmerge_nb.engine.transaction import StatementTransaction
 from rowmerge_nb.engine.updatable import UpdatableDeleteRun, UpdatableUpdateRun
 from rowmerge_nb.engine.verification import begin_verification
 from rowmerge_nb.engine.views import Views
-from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, ParseError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import AnalysisError, ConnectorError, ParseError, RowMergeError
 from rowmerge_nb.plan.explain import explain_text
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
@@ -50,15 +51,18 @@ from rowmerge_nb.sql.analysis import (
 from rowmerge_nb.sql.statements import Explain, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from concurrent.futures import Future
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.comparison import Comparison
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.sql.statements import Statement
 
 __all__ = ["Engine", "TableInfo"]
+
+TableName = tuple[str, str, str]
 
 _RUNS: Final[Mapping[type[Analysis], Any]] = {
     MergeAnalysis: MergeRun,
@@ -110,6 +114,7 @@ class Engine:
         self._lock = threading.Lock()
         self._running: dict[str, threading.Event] = {}
         self._registered: dict[str, int] = {}
+        self._copies: Mapping[TableName, TableName] = {}
         self._closed = False
 
     # -- Spark ----------------------------------------------------------------------------------------------------
@@ -204,16 +209,16 @@ class Engine:
             frame = frame.toArrow()
         data = as_arrow(name, frame)
         known = [column.lower() for column in data.column_names]
-        required = {column.lower() for column in (*_names(not_null), *_names(primary_key))}
+        required = {column.lower() for column in (*names_of(not_null), *names_of(primary_key))}
         if missing := sorted(required - set(known)):
             msg = f"'{missing[0]}' is to be NOT NULL, and the table has no such column"
             raise AnalysisError(msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(data.column_names)}.")
         properties = {
             "paradigm": getattr(paradigm, "name", paradigm),
-            "partitioned_by": _names(partitioned_by),
-            "bucketed_by": _names(bucketed_by),
+            "partitioned_by": names_of(partitioned_by),
+            "bucketed_by": names_of(bucketed_by),
             "bucket_count": bucket_count,
-            "primary_key": _names(primary_key),
+            "primary_key": names_of(primary_key),
         }
         metadata = ConnectorTableMetadata(
             SchemaTableName(schema, table),
@@ -243,6 +248,16 @@ class Engine:
             raise RuntimeError(msg)
         return result.table
 
+    def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
+        """Give a table's columns and properties; None if there is no such table. Names are in lower case."""
+        transaction = self._transaction(self.options)
+        try:
+            metadata = transaction.metadata(catalog)
+            handle = metadata.get_table_handle(transaction.session, SchemaTableName(schema, table))
+            return None if handle is None else metadata.get_table_metadata(transaction.session, handle)
+        finally:
+            transaction.rollback()
+
     def tables(self) -> list[TableInfo]:
         """Give all tables and views of all catalogs."""
         transaction = self._transaction(self.options)
@@ -268,7 +283,7 @@ class Engine:
         """
         from rowmerge_nb.sql.parser import split_statements
 
-        statements = split_statements(_text(sql))
+        statements = split_statements(statement_text(sql))
         if len(statements) != 1:
             msg = f"run takes one statement; this text has {len(statements)}"
             span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
@@ -290,7 +305,7 @@ class Engine:
         from rowmerge_nb.sql.parser import split_statements
 
         chosen = self.options.changed(**options)
-        statements = split_statements(_text(sql))
+        statements = split_statements(statement_text(sql))
         results: list[Result] = []
         for number, (text, offset) in enumerate(statements, 1):
             try:
@@ -302,6 +317,28 @@ class Engine:
                     error.hint = f"{error.hint or ''} {done} done; statement {number} of {len(statements)} failed.".strip()
                 raise
         return results
+
+    def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
+        """Run a MERGE, UPDATE or DELETE in two ways on the same rows, side by side; nothing is committed.
+
+        Args:
+            sql: the statement.
+            by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE), ``paradigms`` (both row change paradigms; of a
+                store that has one only, on a copy of the target in memory), or ``duplicates`` (both rules for repeated matches).
+            options: see `Options`.
+
+        Raises:
+            RowMergeError: the statement is wrong, or this cannot be compared. What fails in one way only is part of the comparison.
+        """
+        return compare(self, sql, by, options)
+
+    def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Engine:
+        """Give an engine over the same session and tables, which has further catalogs, and takes copies in place of tables."""
+        self.start()
+        self._adopt()
+        twin = copy.copy(self)
+        twin._connectors, twin._copies = {**self._connectors, **connectors}, copies  # noqa: SLF001 - it is one of us
+        return twin
 
     def explain(self, sql: str, *, kind: str = "DISTRIBUTED", **options: Any) -> Result:
         """Plan a statement without running it.
@@ -327,7 +364,7 @@ class Engine:
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
             properties["row_change_paradigm"] = options.paradigm.name
-        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", _user(), "UTC", properties)
+        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
         return StatementTransaction(self._connectors, session, lambda: self.spark)
 
     def _run(self, text: str, options: Options) -> Result:
@@ -335,7 +372,7 @@ class Engine:
 
         try:
             options.step("parse")
-            with _interruptible("parse"):
+            with interruptible("parse"):
                 statement = parse(text, dialect=options.dialect)
             if not options.dry_run and not isinstance(statement, Explain):
                 # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
@@ -353,7 +390,14 @@ class Engine:
 
         transaction = self._transaction(options)
         tables = StatementTables(
-            transaction, self._connectors, self._default, options.namespace, lambda: self.spark, self._registered, self._views
+            transaction,
+            self._connectors,
+            self._default,
+            options.namespace,
+            lambda: self.spark,
+            self._registered,
+            self._views,
+            self._copies,
         )
         tag = transaction.session.query_id
         self._running[tag] = transaction.cancelled
@@ -361,7 +405,7 @@ class Engine:
             with self._adopt():
                 options.step("analyze")
                 try:
-                    with _interruptible("analyze"):
+                    with interruptible("analyze"):
                         analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
                     _check_flow(analysis, options)
                 except BaseException:
@@ -408,7 +452,7 @@ class Engine:
         try:
             if isinstance(run, RowChangeRun):
                 trace = run.run(settings)
-                return Result(trace, run.returned)
+                return Result(trace, run.returned, rehearsed=run.rehearsed)
             return Result(*run.run())
         except RowMergeError as error:
             error.result = Result(run.failure) if run.failure is not None else None
@@ -440,33 +484,6 @@ class Engine:
         return Result(trace, explained="true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan))
 
 
-@contextmanager
-def _interruptible(step: str) -> Iterator[None]:
-    """Turn an interrupt, and what a connector raises while a statement is analyzed, into errors of ours."""
-    try:
-        yield
-    except RowMergeError:
-        raise
-    except KeyboardInterrupt as interrupt:
-        msg = "The statement was interrupted"
-        raise StatementInterrupted(msg, step=step) from interrupt
-    except Exception as error:
-        msg = f"The statement could not be looked at ({step}): {type(error).__name__}: {error}"
-        raise ExecutionError(msg, step=step) from error
-
-
-def _text(sql: object) -> str:
-    if not isinstance(sql, str):
-        msg = f"A statement is a text; this is of type {type(sql).__name__}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS")
-    return sql
-
-
-def _names(value: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Take one name or several."""
-    return (value,) if isinstance(value, str) else tuple(value or ())
-
-
 def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
     if isinstance(analysis, CreateTableAnalysis):
         return analysis.name
@@ -483,10 +500,3 @@ def _check_flow(analysis: Analysis, options: Options) -> None:
     if options.flow == "updatable" and isinstance(inner, MergeAnalysis):
         msg = "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that replaced it"
         raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave the option flow out.")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return os.environ.get("USER", "user")

@@ -16,6 +16,7 @@ from rowmerge_nb.engine.recorder import Account, sum_up
 from rowmerge_nb.engine.returned import returned_table
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record, layout_text
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
+from rowmerge_nb.engine.transaction import layout_text
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.extended import returned_row
@@ -65,6 +66,7 @@ class RowChangeRun(StatementRun):
     Attributes:
         verb: what the connector's calls are named by: ``begin_merge``, ``finish_merge``; ``worker`` is what tasks have of it.
         returned: the rows of RETURNING, once the statement is committed.
+        rehearsed: of a rehearsal the target's rows as they would be, where the connector shows them.
     """
 
     kind: ClassVar[str]
@@ -72,6 +74,7 @@ class RowChangeRun(StatementRun):
     worker: ClassVar[str] = "sink"
     analysis: RowChangeAnalysis
     returned: pa.Table | None = None
+    rehearsed: pa.Table | None = None
 
     def run(self, settings: RuleSettings) -> Trace:
         """Run the statement and give its trace.
@@ -104,6 +107,11 @@ class RowChangeRun(StatementRun):
             step = f"finish_{self.verb}"
             self._finish(fragments)
             returned = self._returned(self.account)
+            if self.options.rehearse:
+                step = "rollback"
+                self.rehearsed = self.transaction.rows_now(self.analysis.target)
+                self.transaction.rollback()
+                return replace(self._trace("finished"), committed=False)
             step = "commit"
             self.begin_step("commit")
             with self.timed("commit"):

@@ -40,6 +40,7 @@ class Options:
         trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
         verify: which other engine runs the statement as well, over the same input, and is compared: ``duckdb``, ``postgresql``
             (the server that the variable ROWMERGE_POSTGRES names) or ``postgresql://...``; None for none.
+        rehearse: run the statement up to its finish call, then roll it back: everything is done, and nothing is committed.
         rules_off: names of plan rules that are not applied.
         namespace: DataFrames that the statement may name.
         progress: is told each step as it begins.
@@ -59,6 +60,7 @@ class Options:
     flow: str = "merge"
     trace: str = "auto"
     verify: str | None = None
+    rehearse: bool = False
     rules_off: frozenset[str] = frozenset()
     namespace: Mapping[str, Any] = field(default_factory=dict)
     progress: Callable[[str], None] | None = None

@@ -21,13 +21,13 @@ from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["Account", "Recorder", "TaskRecord", "operation_text", "sum_up"]
+__all__ = ["Account", "Recorder", "TaskRecord", "letters", "operation_text", "sum_up"]
 
 
 @dataclass
@@ -208,11 +208,20 @@ def operation_text(operations: pa.Array) -> str:
     >>> operation_text(pa.array([2, 2, 1], pa.int8()))
     'D 2, I 1'
     """
+    return letters({entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()})
+
+
+def letters(rows: Mapping[int, int]) -> str:
+    """Write rows per operation number as letters: deletes first, as they are in pages.
+
+    >>> letters({1: 3, 4: 1, 5: 1})
+    'D 1, I 4'
+    """
     counts: dict[str, int] = {}
-    for entry in sorted(pc.value_counts(operations).to_pylist(), key=lambda e: -e["values"] if e["values"] < 3 else e["values"]):
-        letter = Operation(entry["values"]).letter
-        counts[letter] = counts.get(letter, 0) + entry["counts"]
-    return ", ".join(f"{letter} {counts[letter]}" for letter in ("D", "U", "I") if letter in counts)
+    for operation, count in rows.items():
+        letter = Operation(operation).letter
+        counts[letter] = counts.get(letter, 0) + count
+    return ", ".join(f"{letter} {counts[letter]:,}" for letter in ("D", "U", "I") if letter in counts)
 
 
 @dataclass

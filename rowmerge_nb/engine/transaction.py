@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analysis import TableBinding
 
-__all__ = ["CallLog", "StatementTransaction"]
+__all__ = ["CallLog", "StatementTransaction", "layout_text"]
 
 T = TypeVar("T")
 
@@ -284,6 +284,19 @@ class StatementTransaction:
         splits = self._splits.splits(name, 1, data)
         return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self.session, handle, splits, columns, schema)
 
+    def rows_now(self, binding: TableBinding) -> pa.Table | None:
+        """Give a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
+        opened, (schema, table) = self._open[binding.catalog], binding.qualified.split(".", 1)[1].split(".", 1)
+        handle = opened.metadata.get_table_handle(self.session, SchemaTableName(schema, table))
+        if not opened.metadata.shows_own_changes or handle is None:
+            return None
+        columns = list(opened.metadata.get_column_handles(self.session, handle))
+        channels = [(f"c{place}", for_spark(column.type.arrow)) for place, column in enumerate(columns)]
+        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self.session, handle)
+        schema_read = pa.schema([*channels, (POSITION, pa.int64())])
+        rows = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema_read).rows()
+        return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
+
     # -- writing --------------------------------------------------------------------------------------------------
 
     def sinks(self) -> SinkFactory:
@@ -351,3 +364,11 @@ def names_of(columns: Sequence[str]) -> list[Any]:
     from pyspark.sql import functions as F  # noqa: N812
 
     return [F.col(quote(name)) for name in columns]
+
+
+def layout_text(layout: ConnectorTableLayout | None) -> str:
+    """Say in a few words what a layout is."""
+    if layout is None:
+        return "none"
+    columns = ", ".join(layout.partition_columns) or "row_id"
+    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

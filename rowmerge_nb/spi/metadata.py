@@ -113,6 +113,9 @@ class ConnectorMetadata(ABC):
         """Remove all rows of a table. Raises ConnectorError NOT_SUPPORTED by default."""
         self._refuse("truncating tables", "truncate_table")
 
+    shows_own_changes: ClassVar[bool] = False
+    """Whether a table handle asked for after ``finish_merge`` shows this transaction what it has changed, before the commit."""
+
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
