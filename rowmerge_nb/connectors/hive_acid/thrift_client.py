@@ -62,7 +62,7 @@ class MetastoreClients:
             yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))
         except _ENDED as error:
             raise conflict(_words(error)) from error
-        except (TTransportException, OSError) as error:
+        except (TTransportException, ConnectionError, TimeoutError) as error:
             raise self._unreachable(error) from error
         except TException as error:
             msg = f"The Hive Metastore {self.uri} refuses to {doing}: {_words(error)}"

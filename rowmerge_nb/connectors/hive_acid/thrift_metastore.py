@@ -246,6 +246,10 @@ class ThriftMetastore(Metastore):
             listed, self._user, self._process, table.name.schema, table.name.table, [] if table.partitioned_by else None
         )
         client.repl_tbl_writeid_state(request)
+        # Readers go as far as the last write id that a transaction has taken, and of those taken elsewhere nobody knows transactions.
+        number = client.open_txns(ttypes.OpenTxnRequest(1, self._user, self._process)).txn_ids[0]
+        _write_id(client, number, table)
+        client.commit_txn(ttypes.CommitTxnRequest(number))
 
 
 def _seconds(text: str) -> float:
