@@ -35,6 +35,7 @@ from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.sql.analysis import (
     Analysis,
+    CallAnalysis,
     CreateTableAnalysis,
     DefinitionAnalysis,
     DeleteAnalysis,
@@ -65,6 +66,7 @@ _RUNS: Final[Mapping[type[Analysis], Any]] = {
     DeleteAnalysis: DeleteRun,
     DefinitionAnalysis: DefinitionRun,
     ListingAnalysis: DefinitionRun,
+    CallAnalysis: DefinitionRun,
 }
 
 
@@ -392,7 +394,7 @@ class Engine:
             "row_count": lambda: self._row_count(name),
             "notices": tuple(tables.notices),
         }
-        if isinstance(analysis, DefinitionAnalysis | ListingAnalysis):
+        if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis):
             common = {**common, "views": self._views}
         run: Any = _RUNS.get(type(analysis), TableRun)(analysis=analysis, **common)
         try:
@@ -465,6 +467,8 @@ def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
         catalog, _, rest = analysis.target.qualified.partition(".")
         schema, _, table = rest.partition(".")
         return catalog, schema, table
+    if isinstance(analysis, CallAnalysis):
+        return analysis.name
     return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]
 
 

@@ -18,6 +18,7 @@ from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
 from rowmerge_nb.connectors.hive_acid.housekeeping import adopted_partitions, adopted_write_ids, orphans_of
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore import Changes
+from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Metastore, OpenTransaction
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
+    from rowmerge_nb.spi.procedures import Procedure
 
 __all__ = ["HiveAcidConnector"]
 
@@ -135,6 +137,10 @@ class HiveAcidConnector(Connector):
         """Give the table properties that CREATE TABLE accepts."""
         return TABLE_PROPERTIES
 
+    def get_procedures(self) -> Sequence[Procedure]:
+        """Give what CALL can do: compact, register and unregister tables, clean up."""
+        return procedures_of(self)
+
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def register_table(
@@ -196,6 +202,14 @@ class HiveAcidConnector(Connector):
             changes.partitions[table.id] = set(partitions)
         self.metastore.commit(None, changes)
 
+    def unregister_table(self, schema: str, name: str) -> None:
+        """Take a table out of the metastore; its files stay where they are.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND.
+        """
+        self.metastore.commit(None, Changes(dropped=[self._table(schema, name)]))
+
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or make bases of what is left of its rows (major).
 
@@ -213,7 +227,7 @@ class HiveAcidConnector(Connector):
         Raises:
             ConnectorError: TABLE_NOT_FOUND, or NOT_SUPPORTED for a table that is not transactional.
         """
-        table = self._table(schema, name)
+        table = self._table(schema, name, transactional=True)
         number = self.metastore.open_transaction("compactor", f"compaction of {table.name}")
         folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
         try:
@@ -228,7 +242,7 @@ class HiveAcidConnector(Connector):
 
     def remove_obsolete(self, schema: str, name: str) -> list[Path]:
         """Remove what compactions have made superfluous, and give it; to be called when no statement reads the table."""
-        table = self._table(schema, name)
+        table = self._table(schema, name, transactional=True)
         removed = sorted(obsolete(table, self.metastore.snapshot(table)))
         for path in removed:
             if path.is_dir():
@@ -237,13 +251,13 @@ class HiveAcidConnector(Connector):
                 path.unlink(missing_ok=True)
         return removed
 
-    def _table(self, schema: str, name: str) -> HiveTable:
+    def _table(self, schema: str, name: str, *, transactional: bool = False) -> HiveTable:
         full_name = SchemaTableName(schema.lower(), name.lower())
         table = self.metastore.get_table(full_name)
         if table is None:
             msg = f"Table '{full_name}' does not exist"
             raise ConnectorError(msg, code="TABLE_NOT_FOUND")
-        if not table.transactional:
+        if transactional and not table.transactional:
             msg = f"Table '{full_name}' is not transactional, so it has nothing to compact"
             raise ConnectorError(msg)
         return table
