@@ -31,7 +31,7 @@ class Listening(MemoryConnector):
 
 
 def test_a_procedure_gets_plain_values_of_its_arguments_types(spark: Any) -> None:
-    import datetime
+    import datetime as dt
 
     engine, connector = Engine(spark=spark), Listening()
     connector.heard = []
@@ -40,7 +40,7 @@ def test_a_procedure_gets_plain_values_of_its_arguments_types(spark: Any) -> Non
     engine.run("CALL own.system.listen(who => 'ann')")
     engine.run("EXPLAIN CALL own.system.listen(who => 'nobody')")
     assert connector.heard == [
-        {"user": True, "who": "aB", "often": 5, "days": [datetime.date(2024, 2, 29), None]},
+        {"user": True, "who": "aB", "often": 5, "days": [dt.date(2024, 2, 29), None]},
         {"user": True, "who": "ann", "often": None, "days": None},
     ]
     assert [call.method for call in result.trace.calls] == ["system.listen"]
