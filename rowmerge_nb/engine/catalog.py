@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.transaction import StatementTransaction
     from rowmerge_nb.engine.views import Views
     from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["StatementTables"]
@@ -150,6 +151,10 @@ class StatementTables:
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""
         return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
+
+    def procedures(self, catalog: str) -> Sequence[Procedure]:
+        """Give the procedures of a catalog."""
+        return self._connectors[catalog].get_procedures()
 
     def _listed(self, catalog: str) -> Sequence[SchemaTableName]:
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)

@@ -37,6 +37,7 @@ from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.sql.analysis import (
     Analysis,
+    CallAnalysis,
     CreateTableAnalysis,
     DefinitionAnalysis,
     DeleteAnalysis,
@@ -70,6 +71,7 @@ _RUNS: Final[Mapping[type[Analysis], Any]] = {
     DeleteAnalysis: DeleteRun,
     DefinitionAnalysis: DefinitionRun,
     ListingAnalysis: DefinitionRun,
+    CallAnalysis: DefinitionRun,
 }
 _UPDATABLE: Final[Mapping[type[Analysis], Any]] = {UpdateAnalysis: UpdatableUpdateRun, DeleteAnalysis: UpdatableDeleteRun}
 """The runs of the older flow."""
@@ -441,7 +443,7 @@ class Engine:
             "row_count": lambda: self._row_count(name),
             "notices": tuple(tables.notices),
         }
-        if isinstance(analysis, DefinitionAnalysis | ListingAnalysis):
+        if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis):
             common = {**common, "views": self._views}
         settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
         runs = {**_RUNS, **_UPDATABLE} if options.flow == "updatable" else _RUNS
@@ -491,6 +493,8 @@ def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
         catalog, _, rest = analysis.target.qualified.partition(".")
         schema, _, table = rest.partition(".")
         return catalog, schema, table
+    if isinstance(analysis, CallAnalysis):
+        return analysis.name
     return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]
 
 

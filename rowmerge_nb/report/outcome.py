@@ -107,6 +107,8 @@ def _finished(trace: Trace) -> Phrase:
             missing if trace.kind.startswith("DROP") else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
         )
         return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {done}."))
+    if trace.kind == "CALL":
+        return (Run("Procedure "), name, Run(" was run."))
     if trace.kind.startswith("SHOW"):
         return (Run("The catalogs answered."),)
     if trace.kind.startswith("CREATE TABLE") and trace.skipped:

@@ -31,6 +31,7 @@ from rowmerge_nb.spi.page_source import (
     Constraint,
     PagesSource,
 )
+from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
 from rowmerge_nb.spi.types import Type, from_arrow, parse_type
 from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 
@@ -65,6 +66,8 @@ __all__ = [
     "Operation",
     "Page",
     "PagesSource",
+    "Procedure",
+    "ProcedureArgument",
     "RowChangeParadigm",
     "SchemaTableName",
     "Type",

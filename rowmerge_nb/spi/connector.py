@@ -10,11 +10,12 @@ from rowmerge_nb.spi.handles import ConnectorTransactionHandle
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
+    from rowmerge_nb.spi.procedures import Procedure
 
 __all__ = ["Connector"]
 
@@ -52,6 +53,10 @@ class Connector(ABC):
     def get_table_properties(self) -> Mapping[str, Any]:
         """Give the properties that ``CREATE TABLE ... WITH`` accepts: name to one-line description."""
         return {}
+
+    def get_procedures(self) -> Sequence[Procedure]:
+        """Give the procedures that ``CALL`` runs; by default there are none."""
+        return ()
 
     def begin_transaction(self) -> ConnectorTransactionHandle:
         """Begin a transaction; each statement has its own."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
+    from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.statements import Explain, Span
 
@@ -112,6 +113,9 @@ class Tables(Protocol):
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""
+
+    def procedures(self, catalog: str) -> Sequence[Procedure]:
+        """Give the procedures of a catalog."""
 
     def names(self) -> Sequence[str]:
         """Give all names that could have been meant, for "did you mean"."""
@@ -377,6 +381,22 @@ class DefinitionAnalysis(Analysis):
     skipped: bool = False
     view: ConnectorViewDefinition | None = None
     target: TableBinding | None = None
+
+
+@dataclass(frozen=True)
+class CallAnalysis(Analysis):
+    """A CALL.
+
+    Args:
+        name: catalog, schema and name of the procedure.
+        procedure: the procedure.
+        given: per name of an argument that was given its value, coerced to the argument's type.
+    """
+
+    name: tuple[str, str, str]
+    procedure: Procedure
+    given: Mapping[str, TypedExpression]
+    kind: str = "CALL"
 
 
 @dataclass(frozen=True)
