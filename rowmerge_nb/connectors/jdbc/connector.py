@@ -125,14 +125,6 @@ class JdbcConnector(Connector):
     def new_transaction(self) -> JdbcTransaction:
         """Make a transaction."""
 
-    @abstractmethod
-    def orphans(self) -> list[str]:
-        """List what drivers that have died have left behind: stages that nobody will apply."""
-
-    @abstractmethod
-    def remove_orphans(self) -> list[str]:
-        """Remove what `orphans` lists; the next statement that writes does so too. Gives what was removed."""
-
     def begin_transaction(self) -> JdbcTransactionHandle:
         """Begin a transaction."""
         handle = JdbcTransactionHandle(next(self._numbers))

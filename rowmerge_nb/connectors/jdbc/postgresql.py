@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +14,9 @@ from rowmerge_nb.connectors.jdbc.connector import JdbcConnector, JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql_store import PostgresStore
 from rowmerge_nb.connectors.jdbc.store import Session, literal, quote, unsupported
+from rowmerge_nb.connectors.leftovers import this_process
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.spi.connector import Orphan
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
@@ -204,6 +208,8 @@ class PostgresTransaction(JdbcTransaction):
             columns = ", ".join(f"{name} {declared}" for name, _, declared in self._store.stage_columns(handle))
             writer.execute(f"CREATE UNLOGGED TABLE {_table(stage)} ({columns})", "Making a table for staging")
             self._stages.append(stage)
+            told = json.dumps({"statement": session.query_id, "process": this_process(), "began": time.time()})
+            writer.execute(f"COMMENT ON TABLE {_table(stage)} IS {literal(told)}", "Making a table for staging")
         finally:
             if writer is not self._writer:
                 writer.close()
@@ -275,10 +281,15 @@ def _table(stage: Stage) -> str:
     return f"{quote(stage.schema)}.{quote(stage.place)}"
 
 
-def orphans(session: Session) -> list[Stage]:
+def orphans(session: Session) -> list[Orphan]:
     """List stages whose drivers have died: their locks are free."""
+    return [_described(row) for row in _orphans(session)]
+
+
+def _orphans(session: Session) -> list[dict[str, Any]]:
     found = session.query(
-        "SELECT n.nspname::text AS schema, c.relname::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid, 'pg_class') AS told "
+        "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         f"WHERE c.relkind = 'r' AND c.relname LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
     )
     free = []
@@ -289,18 +300,34 @@ def orphans(session: Session) -> list[Stage]:
         key = int(number[1], 16)
         if session.value(f"SELECT pg_try_advisory_lock({key}) AS free"):
             session.value(f"SELECT pg_advisory_unlock({key}) AS freed")
-            free.append(Stage(row["name"], row["schema"]))
+            # Its size can be asked for only as long as it is there, and waits for whoever removes it.
+            row["bytes"] = session.value(f"SELECT pg_total_relation_size(to_regclass({literal(_quoted(row))})) AS n")
+            free.append(row)
     return free
 
 
-def remove_orphans(session: Session) -> list[Stage]:
-    """Remove stages whose drivers have died."""
-    found = orphans(session)
-    for stage in found:
+def _quoted(row: Mapping[str, Any]) -> str:
+    return f"{quote(row['schema'])}.{quote(row['name'])}"
+
+
+def _described(row: Mapping[str, Any]) -> Orphan:
+    told: dict[str, Any] = {}
+    with suppress(ValueError, TypeError):
+        told = json.loads(row["told"])
+    return Orphan(
+        f"{row['schema']}.{row['name']}", row["bytes"], told.get("began"), told.get("statement", ""), told.get("process", "")
+    )
+
+
+def remove_orphans(session: Session) -> list[Orphan]:
+    """Remove stages whose drivers have died; gives what was removed."""
+    removed = []
+    for row in _orphans(session):
         # Somebody else may be removing it, or own it.
         with suppress(RowMergeError):
-            session.execute(f"DROP TABLE IF EXISTS {_table(stage)}", "Removing what was left behind")
-    return found
+            session.execute(f"DROP TABLE IF EXISTS {_quoted(row)}", "Removing what was left behind")
+            removed.append(_described(row))
+    return removed
 
 
 class PostgresConnector(JdbcConnector):
@@ -324,18 +351,18 @@ class PostgresConnector(JdbcConnector):
         """Make a transaction."""
         return PostgresTransaction(self.store)
 
-    def orphans(self) -> list[str]:
+    def orphans(self) -> list[Orphan]:
         """List staging tables of drivers that have died."""
         session = self.store.connect()
         try:
-            return [f"{stage.schema}.{stage.place}" for stage in orphans(session)]
+            return orphans(session)
         finally:
             session.close()
 
-    def remove_orphans(self) -> list[str]:
+    def remove_orphans(self) -> list[Orphan]:
         """Remove staging tables of drivers that have died."""
         session = self.store.connect(writing=True)
         try:
-            return [f"{stage.schema}.{stage.place}" for stage in remove_orphans(session)]
+            return remove_orphans(session)
         finally:
             session.close()

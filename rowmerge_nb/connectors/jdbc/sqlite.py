@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
-from uuid import uuid4
 
 import pyarrow as pa
 
 from rowmerge_nb.connectors.jdbc import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector, JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.spool import Spool, orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter, file_of
 from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote, unsupported
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
@@ -27,6 +25,7 @@ from rowmerge_nb.spi.types import Type, row_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
@@ -225,7 +224,7 @@ class SqliteTransaction(JdbcTransaction):
         self._session: Session | None = None
         self._writing = False
         self._version = 0
-        self._spool: _Spool | None = None
+        self._spool: Spool | None = None
 
     def reader(self) -> Session:
         """Give the connection."""
@@ -346,10 +345,9 @@ class SqliteTransaction(JdbcTransaction):
         self.reader()
         if not os.access(self._store.path, os.W_OK):
             raise self._store.read_only()
-        for left in _Spool.orphans(self._store.path):
-            shutil.rmtree(left, ignore_errors=True)
+        remove_orphans(self._store.path)
         if self._spool is None:
-            self._spool = _Spool(self._store, session.query_id)
+            self._spool = Spool(self._store.path, session.query_id)
         return Stage(str(self._spool.directory))
 
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
@@ -399,47 +397,6 @@ class SqliteTransaction(JdbcTransaction):
             self._spool = None
 
 
-class _Spool:
-    """A directory beside the database, held by a lock as long as its driver lives."""
-
-    def __init__(self, store: SqliteStore, query_id: str) -> None:
-        path = Path(store.path).resolve()
-        unique = f"{''.join(c for c in query_id if c.isalnum() or c in '-_')}-{uuid4().hex}"
-        making = path.parent / f".{path.name}-making-{unique}"
-        try:
-            making.mkdir(mode=0o700)
-        except OSError as error:
-            msg = f"No directory can be made beside SQLite database {store.shown}: {error.strerror}"
-            hint = "Give yourself write permission to the directory; SQLite itself needs it too."
-            raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint) from error
-        self._lock = os.open(making / "owner", os.O_CREAT | os.O_RDWR, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        # Whoever looks for leftovers sees it only once it is locked.
-        self.directory = making.rename(path.parent / f".{path.name}-rowmerge_nb-{unique}")
-
-    def remove(self) -> None:
-        """Remove the directory."""
-        shutil.rmtree(self.directory, ignore_errors=True)
-        os.close(self._lock)
-
-    @staticmethod
-    def orphans(database: str) -> list[Path]:
-        """List the directories that nobody holds."""
-        path = Path(database).resolve()
-        found = []
-        for directory in sorted(path.parent.iterdir()):
-            if not directory.name.startswith(f".{path.name}-rowmerge_nb-"):
-                continue
-            with suppress(OSError):
-                lock = os.open(directory / "owner", os.O_RDWR)
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    found.append(directory)
-                finally:
-                    os.close(lock)
-        return found
-
-
 class SqliteConnector(JdbcConnector):
     """The tables of an SQLite database, in the schema ``main``. Needs ``pip install 'rowmerge-nb[sqlite]'``.
 
@@ -474,13 +431,10 @@ class SqliteConnector(JdbcConnector):
         """Make a transaction."""
         return SqliteTransaction(self.store, create=self._create)
 
-    def orphans(self) -> list[str]:
+    def orphans(self) -> list[Orphan]:
         """List directories of drivers that have died."""
-        return [str(path) for path in _Spool.orphans(self.store.path)]
+        return orphans(self.store.path)
 
-    def remove_orphans(self) -> list[str]:
+    def remove_orphans(self) -> list[Orphan]:
         """Remove directories of drivers that have died."""
-        found = self.orphans()
-        for directory in found:
-            shutil.rmtree(directory, ignore_errors=True)
-        return found
+        return remove_orphans(self.store.path)
