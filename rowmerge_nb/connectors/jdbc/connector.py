@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         ConnectorTransactionHandle,
         SchemaTableName,
     )
-    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 
 __all__ = ["JdbcConnector", "JdbcMetadata", "JdbcTransaction"]
 
@@ -78,8 +78,8 @@ class JdbcTransaction(ABC):
         """Count a table's rows; None where that would take long."""
 
     @abstractmethod
-    def splits(self, handle: JdbcTableHandle) -> Sequence[JdbcSplit]:
-        """Cut a table into ranges."""
+    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> Sequence[JdbcSplit]:
+        """Cut a table into ranges, of rows that matter as far as the database can tell."""
 
     @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
@@ -184,7 +184,9 @@ class JdbcSplitManager(ConnectorSplitManager):
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
         """Give the splits of a table; one at least."""
-        return self._transactions[transaction_number(transaction_handle)].splits(table_handle_of(table_handle))
+        return self._transactions[transaction_number(transaction_handle)].splits(
+            table_handle_of(table_handle), constraint.domains
+        )
 
 
 class JdbcMetadata(ConnectorMetadata):

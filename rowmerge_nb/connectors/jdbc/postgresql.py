@@ -13,6 +13,7 @@ from rowmerge_nb.connectors.jdbc import postgresql_types as types
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector, JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql_store import PostgresStore
+from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.store import Session, literal, quote, unsupported
 from rowmerge_nb.connectors.leftovers import this_process
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
@@ -24,17 +25,21 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.spi.page_source import ColumnDomain
 
 __all__ = ["PostgresConnector"]
 
 PREFIX: Final = "rowmerge_nb_stage_"
 SPLIT_BLOCKS: Final = 16_384
 """128 MiB of a table with blocks of 8 KiB."""
+SPLIT_ROWS: Final = 500_000
+"""So many rows of known keys are read by one task."""
 SMALL_ROWS: Final = 10_000
 COUNTED_BLOCKS: Final = 524_288
 """The rows of tables of more than 4 GiB are not counted."""
 
 _KINDS: Final = {"r": "table", "p": "table", "v": "view", "m": "materialized view", "f": "foreign table"}
+_COUNTED: Final = ("table", "materialized view")
 _OWN_SCHEMAS: Final = "n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
 
 
@@ -153,7 +158,7 @@ class PostgresTransaction(JdbcTransaction):
 
     def row_count(self, handle: JdbcTableHandle) -> int | None:
         """Count the rows of tables that are not huge."""
-        if handle.kind not in {"table", "materialized view"} or self._blocks(handle) > COUNTED_BLOCKS:
+        if handle.kind not in _COUNTED or self._blocks(handle) > COUNTED_BLOCKS:
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
 
@@ -163,17 +168,32 @@ class PostgresTransaction(JdbcTransaction):
         sql = f"SELECT coalesce(pg_relation_size({name}::regclass), 0) / current_setting('block_size')::bigint AS n"
         return int(self.reader().value(sql))
 
-    def splits(self, handle: JdbcTableHandle) -> list[JdbcSplit]:
+    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
         """Cut a large table into ranges of blocks, all of which are read in the state that the driver keeps."""
         if not self._snapshot:
             self._snapshot = self.reader().value("SELECT pg_export_snapshot() AS s")
+        unicode = bool(domains) and self.reader().value("SELECT current_setting('server_encoding') AS e") == "UTF8"
+        predicate, by_key = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
         blocks = self._blocks(handle) if handle.ranges else 0
-        if blocks > SPLIT_BLOCKS:
+        rows = self._rows(handle, predicate) if by_key or blocks <= SPLIT_BLOCKS else None
+        if rows is not None and rows <= SMALL_ROWS:
+            return [JdbcSplit(snapshot=self._snapshot, small=True, predicate=predicate)]
+        # The key leads to rows wherever they lie; every range would ask its index anew.
+        if blocks > SPLIT_BLOCKS and not (by_key and rows is not None and rows <= SPLIT_ROWS):
             lows = range(0, blocks, SPLIT_BLOCKS)
             # The last one is open: the table may have grown.
-            return [JdbcSplit(low, low + SPLIT_BLOCKS if low + SPLIT_BLOCKS < blocks else None, self._snapshot) for low in lows]
-        rows = self.row_count(handle)
-        return [JdbcSplit(snapshot=self._snapshot, small=rows is not None and rows <= SMALL_ROWS)]
+            highs = [*lows[1:], None]
+            return [JdbcSplit(low, high, self._snapshot, predicate=predicate) for low, high in zip(lows, highs, strict=True)]
+        return [JdbcSplit(snapshot=self._snapshot, predicate=predicate)]
+
+    def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
+        """Count the rows that matter, not more of them than decide anything."""
+        if not predicate:
+            return self.row_count(handle)
+        if handle.kind not in _COUNTED:
+            return None
+        some = f"SELECT 1 FROM {self._store.table(handle)} WHERE {predicate} LIMIT {SPLIT_ROWS + 1}"
+        return int(self.reader().value(f"SELECT count(*) AS n FROM ({some}) AS bounded"))
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table; its columns' names are in lower case, as the server itself makes names that are not quoted."""

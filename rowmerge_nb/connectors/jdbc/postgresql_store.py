@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc import postgresql_types as types
 from rowmerge_nb.connectors.jdbc.dsn import redacted, shown
+from rowmerge_nb.connectors.jdbc.postgresql_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
 from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.predicates import Terms
 
 __all__ = ["PostgresStore"]
 
@@ -155,8 +157,17 @@ class PostgresStore(Store):
         upper = "" if split.high is None else f" AND ctid < '({split.high},0)'::tid"
         return f"ctid >= '({split.low},0)'::tid{upper}"
 
+    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
+        """Say how a column is compared with values."""
+        return terms_of(column, unicode=unicode)
+
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """See what the driver sees."""
+        if split.predicate:
+            # An attempt must read the rows in the order of the one before, whatever the planner has learnt in between: bitmaps of an
+            # index give them in the order in which they lie, as a scan of the table does.
+            off = "SELECT set_config('enable_indexscan', 'off', false), set_config('enable_indexonlyscan', 'off', false)"
+            session.execute(off, "Beginning to read")
         if split.snapshot:
             session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "Beginning to read")
             session.execute(f"SET TRANSACTION SNAPSHOT {literal(split.snapshot)}", "Beginning to read")

@@ -15,7 +15,9 @@ import pyarrow as pa
 from rowmerge_nb.connectors.jdbc import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector, JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.spool import Spool, orphans, remove_orphans
+from rowmerge_nb.connectors.jdbc.sqlite_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter, file_of
 from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote, unsupported
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
@@ -25,9 +27,11 @@ from rowmerge_nb.spi.types import Type, row_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.connectors.jdbc.predicates import Terms
     from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.spi.page_source import ColumnDomain
 
 __all__ = ["SqliteConnector", "SqliteStore"]
 
@@ -146,8 +150,13 @@ class SqliteStore(Store):
         return [types.key_reading(column) for column in handle.key_columns]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Give a range of rowids."""
-        return "" if split.low is None else f"rowid >= {split.low} AND rowid < {split.high}"
+        """Give a range of rowids, or of a key."""
+        bounds = ((">=", split.low), ("<", split.high))
+        return " AND ".join(f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None)
+
+    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
+        """Say how a column is compared with values."""
+        return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """Nothing is to be done: a change between two splits is found out before anything is applied."""
@@ -306,19 +315,36 @@ class SqliteTransaction(JdbcTransaction):
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
 
-    def splits(self, handle: JdbcTableHandle) -> list[JdbcSplit]:
-        """Cut a large table into ranges of rowids."""
-        rows = self.row_count(handle)
+    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
+        """Cut a large table into ranges of rowids, or of its key where it has none."""
+        unicode = bool(domains) and self.reader().value("PRAGMA encoding") == "UTF-8"
+        predicate, _ = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
+        rows = self._rows(handle, predicate)
         if rows is not None and rows <= SMALL_ROWS:
-            return [JdbcSplit(small=True)]
-        if not handle.ranges or (rows is not None and rows <= SPLIT_ROWS):
-            return [JdbcSplit()]
-        table = self._store.table(handle)
-        (ends,) = self.reader().query(f"SELECT min(rowid) AS low, max(rowid) AS high FROM {table}")
+            return [JdbcSplit(small=True, predicate=predicate)]
+        address = _address(handle)
+        if not address or (rows is not None and rows <= SPLIT_ROWS):
+            return [JdbcSplit(predicate=predicate)]
+        # What is no number comes behind all numbers, or is refused when it is read: the outer ranges are open.
+        conditions = [*([] if handle.ranges else [f"typeof({address}) = 'integer'"]), *([predicate] if predicate else [])]
+        source = f"{self._store.table(handle)}{' WHERE ' if conditions else ''}{' AND '.join(conditions)}"
+        # Asked for one by one, both ends are found without a scan.
+        query = f"SELECT (SELECT min({address}) FROM {source}) AS low, (SELECT max({address}) FROM {source}) AS high"
+        (ends,) = self.reader().query(query)
+        if ends["low"] is None:
+            return [JdbcSplit(predicate=predicate)]
         count = -(-(rows or ends["high"] - ends["low"] + 1) // SPLIT_ROWS)
         width = -(-(ends["high"] - ends["low"] + 1) // count)
-        bounds = [ends["low"] + width * number for number in range(count)] + [ends["high"] + 1]
-        return [JdbcSplit(low, high) for low, high in pairwise(bounds) if low < high]
+        inner = [ends["low"] + width * number for number in range(1, count) if width * number <= ends["high"] - ends["low"]]
+        return [JdbcSplit(low, high, address=address, predicate=predicate) for low, high in pairwise([None, *inner, None])]
+
+    def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
+        """Count the rows that matter."""
+        if not predicate:
+            return self.row_count(handle)
+        if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
+            return None
+        return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"))
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table; the key's columns are NOT NULL."""
@@ -395,6 +421,16 @@ class SqliteTransaction(JdbcTransaction):
         if self._spool is not None:
             self._spool.remove()
             self._spool = None
+
+
+def _address(handle: JdbcTableHandle) -> str:
+    """Give what tells a table's rows apart by number: the rowid, under a name that no column has, or the first part of the key."""
+    if handle.ranges:
+        taken = {column.name.lower() for column in handle.columns}
+        return next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), "")
+    first = next(iter(handle.key_columns), None)
+    whole = first is not None and first.type.base in {"tinyint", "smallint", "integer", "bigint"}
+    return quote(first.name) if first is not None and whole and handle.kind == "table" else ""
 
 
 class SqliteConnector(JdbcConnector):
