@@ -34,6 +34,11 @@ It is part of the row id and so of every condition that finds a staged row. A st
 changing waits for it, then looks at the condition again, and misses the row if the change was committed.
 """
 _CONSTRAINT: Final = "23"
+_NO_ROOM: Final = {"53100", "53400", "54000"}
+_LOST: Final = ("08", "57P")
+_CLOSED: Final = (
+    "server closed the connection|connection to server|no connection to the server|terminating connection|SSL SYSCALL"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,6 +98,9 @@ class PostgresStore(Store):
             hint = "It is of the form 'postgresql://user:password@host:port/database' or 'host=... dbname=... user=... password=...'."
             return ConnectorError(msg, code="JDBC_ERROR", hint=hint)
         words = redacted(words, self.dsn)
+        if "too many" in words or "remaining connection slots" in words:
+            hint = "Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time."
+            return ConnectorError(f"{where} takes no more connections: {words}", code="JDBC_ERROR", hint=hint)
         if "authentication failed" in words or "no password supplied" in words or "role" in words:
             hint = "Correct user and password in the connection string."
             return ConnectorError(f"{where} refuses the connection: {words}", code="PERMISSION_DENIED", hint=hint)
@@ -128,6 +136,12 @@ class PostgresStore(Store):
         if state in {"42P01", "3F000"}:
             code = "TABLE_NOT_FOUND" if state == "42P01" else "SCHEMA_NOT_FOUND"
             return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint=again)
+        if state in _NO_ROOM:
+            hint = "Make room on the server's disk; the table is as it was."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
+        if state.startswith(_LOST) or re.search(_CLOSED, words):
+            msg = f"{doing} in {where} failed, the connection was lost: {words}"
+            return ConnectorError(msg, code="JDBC_ERROR", hint=f"See that the server runs. {again}")
         if state.startswith("22"):
             return ExecutionError(f"{doing} in {where} failed: {words}", code="INVALID_CAST_ARGUMENT", step="finish_merge")
         return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")

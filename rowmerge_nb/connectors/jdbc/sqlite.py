@@ -126,6 +126,9 @@ class SqliteStore(Store):
         if "not a database" in words or "malformed" in words:
             hint = "Check the path; a damaged file may be rescued by the sqlite3 shell's .recover."
             return ConnectorError(f"{where} cannot be read: {words}", code="JDBC_ERROR", hint=hint)
+        if "disk is full" in words or "disk I/O error" in words:
+            hint = "Make room on its disk, or see what is wrong with it; the table is as it was."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
         if "no such table" in words:
             return ConnectorError(f"{doing} in {where} failed: {words}", code="TABLE_NOT_FOUND", hint="Run the statement again.")
         return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
@@ -382,8 +385,15 @@ class SqliteTransaction(JdbcTransaction):
         declared = ", ".join(f"{name} {kind}" for name, _, kind in columns)
         session.execute(f"CREATE TEMP TABLE rowmerge_nb_stage ({declared})", "Staging rows")
         for attempt in attempts:
-            with pa.OSFile(str(file_of(stage.place, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
-                session.bind(f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})", reader, "Staging rows")
+            try:
+                with pa.OSFile(str(file_of(stage.place, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
+                    session.bind(f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})", reader, "Staging rows")
+            except OSError as error:
+                msg = (
+                    f"Staged rows of SQLite table '{handle.name}' cannot be read from '{file_of(stage.place, attempt)}': {error}"
+                )
+                hint = "Driver and tasks must see the same directory beside the database."
+                raise ConnectorError(msg, code="JDBC_ERROR", hint=hint) from error
         staged = session.value(f"SELECT count(*) AS n FROM {STAGE}")
         if staged != sum(attempts.values()):
             msg = f"{sum(attempts.values())} rows were staged, and {staged} of them are there"
