@@ -16,6 +16,7 @@ from rowmerge_nb.engine.catalog import StatementTables
 from rowmerge_nb.engine.definitions import DefinitionRun
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
 from rowmerge_nb.engine.inputs import interruptible, names_of, statement_text, user_name
+from rowmerge_nb.engine.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.listing import TableInfo, list_tables
 from rowmerge_nb.engine.merge import MergeRun, RowChangeRun
 from rowmerge_nb.engine.options import Options
@@ -267,6 +268,14 @@ class Engine:
             return list_tables(self._connectors, self._views, transaction)
         finally:
             transaction.rollback()
+
+    def orphans(self, *, remove: bool = False) -> list[CatalogOrphans]:
+        """Give, per catalog, what statements have left behind whose processes died; of living statements nothing.
+
+        Args:
+            remove: remove it.
+        """
+        return orphans_of(self._connectors, remove=remove)
 
     # -- statements -----------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
+from rowmerge_nb.notebook.leftovers import orphans_bundle
 from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, help_text, parse_line
 from rowmerge_nb.notebook.progress import Progress
 from rowmerge_nb.notebook.template import Rendered, render
@@ -79,6 +80,7 @@ class MergeMagic(Magics):
             command = _command_of(use.rest) if cell is None else ""
             if command:
                 use = _with_more_options(use)
+            _check_doctor(command, use)
             if use.has("help") or command == "help" or (cell is None and not use.rest):
                 show(text_bundle(help_text()))
             elif command:
@@ -178,6 +180,8 @@ class MergeMagic(Magics):
             show(_tables_bundle(self._engine(use)))
         elif name == "options":
             show(self._options_bundle())
+        elif use.has("orphans"):
+            show(orphans_bundle(self._engine(use).orphans(remove=use.has("remove")), removed=use.has("remove")))
         else:
             from rowmerge_nb.machine import doctor
 
@@ -259,6 +263,17 @@ def _with_more_options(use: MagicUse) -> MagicUse:
         msg = f"'{more.strip()}' stands behind %merge {command}, which takes options only"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options.")
     return MagicUse({**use.values, **behind.values}, use.quiet_name, use.rest)
+
+
+def _check_doctor(command: str, use: MagicUse) -> None:
+    """Refuse the doctor's options where there is no doctor."""
+    for name, needed, there in (
+        ("orphans", "%merge doctor", command == "doctor"),
+        ("remove", "%merge doctor --orphans", use.has("orphans")),
+    ):
+        if use.has(name) and not there:
+            msg = f"--{name} is an option of {needed}"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Write `%merge doctor --orphans`, with --remove to remove.")
 
 
 def _ended(hint: str | None, follows: str) -> str | None:

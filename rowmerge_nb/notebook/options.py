@@ -80,6 +80,8 @@ OPTIONS: Final = (
         assumed="duckdb",
     ),
     MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
+    MagicOption("orphans", "With the command doctor: list what dead processes have left behind in the stores of all catalogs."),
+    MagicOption("remove", "With the command doctor and --orphans: remove it; what belongs to living statements stays."),
     MagicOption("help", "Show this page.", short="h"),
 )
 """All options, in the order of the help page."""

@@ -4,7 +4,7 @@ A connector that only reads and merges by a key needs a table handle, a `Connect
 provider, a `ConnectorMergeSink` with its provider, and the `Connector` that ties them together.
 """
 
-from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
     ConnectorInsertTableHandle,
@@ -64,6 +64,7 @@ __all__ = [
     "Fragments",
     "MergePage",
     "Operation",
+    "Orphan",
     "Page",
     "PagesSource",
     "Procedure",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.errors import ConnectorError
@@ -17,7 +18,29 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
     from rowmerge_nb.spi.procedures import Procedure
 
-__all__ = ["Connector"]
+__all__ = ["Connector", "Orphan"]
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """Something in a store that a statement has left behind whose process died: no reader sees it, and nobody will finish it.
+
+    Args:
+        name: what it is, as the store names it: a path, a table.
+        bytes: its size; None where the store does not tell.
+        modified: when it was last written, in seconds since 1970; None where the store does not tell.
+        statement: the query id of the statement; ``""`` where it is not known.
+        process: the process that ran the statement, ``host:pid``; ``""`` where it is not known.
+
+    >>> Orphan("/data/_tmp_1", bytes=4096, process="desk:4711").statement
+    ''
+    """
+
+    name: str
+    bytes: int | None = None
+    modified: float | None = None
+    statement: str = ""
+    process: str = ""
 
 
 class Connector(ABC):
@@ -67,6 +90,14 @@ class Connector(ABC):
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo everything done in the transaction, and remove what tasks have left behind."""
+
+    def orphans(self) -> Sequence[Orphan]:
+        """List what statements have left behind whose processes died; nothing of a statement that may be running still."""
+        return ()
+
+    def remove_orphans(self) -> Sequence[Orphan]:
+        """Remove what `orphans` lists; gives what was removed."""
+        return ()
 
     def close(self) -> None:
         """Free what the connector holds; called when its engine is closed."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
 from rowmerge_nb.connectors.jdbc.store import Session
-from rowmerge_nb.spi import ColumnHandle, ConnectorSession, Constraint, SchemaTableName
+from rowmerge_nb.spi import ColumnDomain, ColumnHandle, ConnectorSession, Constraint, SchemaTableName
 
 SESSION = ConnectorSession("q1")
 
@@ -76,14 +76,18 @@ class Statement:
     def columns(self) -> list[ColumnHandle]:
         return list(self.metadata.get_column_handles(SESSION, self.handle))
 
-    def read(self, *names: str, row_id: bool = False) -> pa.Table:
+    def splits(self, **domains: ColumnDomain) -> Any:
+        constraint = Constraint(domains)
+        return self.connector.get_split_manager().get_splits(self.transaction, SESSION, self.handle, constraint)
+
+    def read(self, *names: str, row_id: bool = False, **domains: ColumnDomain) -> pa.Table:
         """Read columns, all of them by default, as tasks do."""
         wanted = [c for c in self.columns() if not names or c.name in names]
         if row_id:
             wanted.append(self.metadata.get_merge_row_id_column_handle(SESSION, self.handle))
         provider = pickle.loads(pickle.dumps(self.connector.get_page_source_provider()))
         pages = []
-        for split in self.connector.get_split_manager().get_splits(self.transaction, SESSION, self.handle, Constraint()):
+        for split in self.splits(**domains):
             source = provider.create_page_source(self.transaction, SESSION, split, self.handle, wanted)
             try:
                 while (page := source.get_next_page()) is not None:

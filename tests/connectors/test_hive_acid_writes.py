@@ -184,7 +184,11 @@ def test_a_driver_that_dies_between_staging_and_commit_leaves_the_old_content_an
     assert survivor.orphans() == [], "it may be running still"
     (dead,) = survivor.open_transactions()
     survivor.abort_transaction(dead.number)
-    assert [path.name.split("_q")[0] for path in survivor.orphans()] == ["_tmp", "_tmp", "delta_0000002_0000002_0000"]
+    assert [Path(orphan.name).name.split("_q")[0] for orphan in survivor.orphans()] == [
+        "_tmp",
+        "_tmp",
+        "delta_0000002_0000002_0000",
+    ]
     assert contents(survivor) == [A]
     survivor.remove_orphans()
     assert survivor.orphans() == []

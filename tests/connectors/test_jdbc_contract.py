@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rowmerge_nb.connectors.jdbc.handles import Column
+from rowmerge_nb.connectors.leftovers import this_process
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, parse_type
 from tests.connectors.jdbc_support import SESSION, Database, Statement, merge
@@ -416,8 +417,11 @@ def test_leftovers_of_a_driver_that_died_are_listed_and_removed(shelf: Database)
         os.close(transaction._spool._lock)  # type: ignore[attr-defined]
     transaction._end() if shelf.kind == "postgresql" else transaction._session.close()  # type: ignore[attr-defined]
     assert len(shelf.leftovers()) == 2
-    assert len(shelf.connector.orphans()) == 1
-    assert shelf.connector.remove_orphans()
+    (orphan,) = shelf.connector.orphans()
+    assert (orphan.statement, orphan.process) == (SESSION.query_id, this_process())
+    assert orphan.bytes is not None
+    assert orphan.modified is not None
+    assert shelf.connector.remove_orphans() == [orphan]
     assert shelf.leftovers() == kept
     living.rollback()
     assert shelf.leftovers() == []

@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ from rowmerge_nb.connectors.jdbc import postgresql, sqlite
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider
 from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.engine.trace_io import save_trace
+from rowmerge_nb.notebook.display import error_bundle, plan_bundle, result_bundle
+from rowmerge_nb.notebook.leftovers import orphans_bundle
+from rowmerge_nb.report.model import PARTS
 from tests.connectors.jdbc_support import Database
 
 pytestmark = pytest.mark.spark
@@ -185,6 +190,26 @@ def test_a_change_of_another_session_while_the_statement_runs_is_a_conflict(engi
     assert database.leftovers() == []
 
 
+def test_statements_of_two_threads_lose_no_change(engine: Engine, database: Database) -> None:
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 0), (2, 0)")
+
+    def add(_: int) -> str:
+        try:
+            engine.run(
+                "MERGE INTO t USING (VALUES 1, 2) s (id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = t.v + 1", trace="off"
+            )
+        except RowMergeError as error:
+            return error.code
+        return "ok"
+
+    with ThreadPoolExecutor(2) as pool:
+        told = list(pool.map(add, range(6)))
+    assert set(told) <= {"ok", "TRANSACTION_CONFLICT"}
+    assert told.count("ok") > 0
+    assert database.rows("SELECT v FROM t ORDER BY id") == [(told.count("ok"),)] * 2
+    assert database.leftovers() == []
+
+
 @pytest.mark.parametrize("step", ["begin_merge", "run", "finish_merge", "commit"])
 def test_a_statement_that_is_cancelled_leaves_nothing(engine: Engine, database: Database, step: str) -> None:
     database.sql("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
@@ -207,31 +232,41 @@ def test_an_error_in_the_middle_of_the_rows_leaves_nothing(engine: Engine, datab
     assert database.leftovers() == []
 
 
-def test_a_password_is_in_no_report_trace_plan_error_or_log(
+def test_a_password_is_in_no_report_trace_plan_error_page_or_log(
     spark: Any, pg: Database, postgresql: str, tmp_path: Path, caplog: Any
 ) -> None:
     caplog.set_level(logging.DEBUG)
     pg.sql("CREATE TABLE t (id int PRIMARY KEY, v int CHECK (v < 100))", "INSERT INTO t VALUES (1, 1), (2, 2)")
     engine = Engine(spark=spark, catalog="db", schema="public", trace="full")
     engine.add_catalog("db", PostgresConnector(f"{postgresql} password={SECRET}"))
+    engine.add_catalog("gone", PostgresConnector(f"postgresql://ann:{SECRET}@localhost:1/shop"))
     sql = "MERGE INTO t USING (VALUES (1, 5), (9, 9)) s (id, v) ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+    results = [
+        engine.run(sql),
+        engine.run("SELECT * FROM t"),
+        *(engine.explain(sql, kind=kind) for kind in ("LOGICAL", "DISTRIBUTED")),
+    ]
     told = []
-    for result in (engine.run(sql), engine.run("SELECT * FROM t"), engine.explain(sql)):
+    for result in results:
         told += [str(result), repr(result), json.dumps(getattr(result, "_repr_mimebundle_", dict)(), default=str)]
+        told.append(json.dumps(result_bundle(result, parts=",".join(PARTS), timings=True, max_rows=60, first_line=1)))
+    for form in ("text", "dot", "json", "svg"):
+        told.append(json.dumps(plan_bundle(engine.explain(sql), form)))
+    assert "text/html" in told[3]
+    assert "<svg" in "".join(told)
     saved = tmp_path / "trace"
     save_trace(engine.run(sql).trace, saved)
-    for statement in ("UPDATE t SET v = 1000", "SELECT * FROM nowhere", "DROP TABLE t2"):
+    for statement in ("UPDATE t SET v = 1000", "SELECT * FROM nowhere", "DROP TABLE t2", "SELECT * FROM gone.public.t"):
         with pytest.raises(RowMergeError) as caught:
             engine.run(statement)
-        told += [
-            str(caught.value),
-            repr(caught.value),
-            str(caught.value.result),
-            repr(vars(caught.value)),
-            str(caught.getrepr(chain=True)),
-        ]
+        error = caught.value
+        told += [str(error), repr(error), str(error.result), repr(vars(error)), str(caught.getrepr(chain=True, showlocals=False))]
+        told.append(json.dumps(error_bundle(error, 1, parts=None, timings=True)))
+        told.append("".join(traceback.format_exception(error)))
+    told.append(json.dumps(orphans_bundle(engine.orphans(), removed=False)))
     told += [path.read_bytes().decode("latin-1") for path in [saved, *saved.rglob("*")] if path.is_file()]
     told += [caplog.text, repr(engine), repr(vars(engine))]
-    assert len(told) > 20
+    assert "localhost port=1" in "".join(told)
+    assert len(told) > 40
     assert not [text for text in told if SECRET in text]
     engine.close()

@@ -12,6 +12,7 @@ import pytest
 
 from rowmerge_nb import PostgresConnector, RowMergeError, SetupError
 from rowmerge_nb.connectors.jdbc import postgresql, postgresql_store
+from rowmerge_nb.spi import Constraint
 from tests.connectors.jdbc_support import SESSION, Database, Statement, merge
 from tests.connectors.test_jdbc_contract import content, insert
 
@@ -66,7 +67,7 @@ def test_secrets_are_in_no_repr_of_what_travels(pg: Database, postgresql: str) -
     database.sql("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     statement = Statement(database, "t")
     statement.begin()
-    splits = made.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, None)  # type: ignore[arg-type]
+    splits = made.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, Constraint())
     things = [statement.transaction, statement.handle, statement.merge, splits, made, made.store, statement.sink()]
     things += [made.get_page_sink_provider(), made.get_page_source_provider(), vars(statement.merge)]
     assert SECRET not in repr(things)
@@ -81,7 +82,7 @@ def test_all_splits_see_one_state(pg: Database, monkeypatch: Any) -> None:
         "CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 5000) i"
     )
     statement = Statement(pg, "t")
-    splits = pg.connector.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, None)  # type: ignore[arg-type]
+    splits = pg.connector.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, Constraint())
     assert len(splits) > 5
     assert splits[-1].high is None
     pg.sql("DELETE FROM t WHERE id % 2 = 0", "INSERT INTO t SELECT i, 'new' FROM generate_series(5001, 6000) i")

@@ -12,7 +12,7 @@ import pytest
 
 from rowmerge_nb import RowMergeError, SetupError, SqliteConnector
 from rowmerge_nb.connectors.jdbc import sqlite
-from rowmerge_nb.spi import ConnectorTableMetadata, SchemaTableName
+from rowmerge_nb.spi import ConnectorTableMetadata, Constraint, SchemaTableName
 from tests.connectors.jdbc_support import SESSION, Database, Statement, merge
 from tests.connectors.test_jdbc_contract import create, insert
 
@@ -101,7 +101,7 @@ def test_large_tables_are_read_in_ranges_of_rowids(lite: Database, monkeypatch: 
     lite.sql(f"{numbers} INSERT INTO t SELECT 'k' || i FROM n", f"{numbers} INSERT INTO w SELECT i FROM n")
     lite.sql("DELETE FROM t WHERE rowid % 7 = 0")
     statement = Statement(lite, "t")
-    splits = lite.connector.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, None)  # type: ignore[arg-type]
+    splits = lite.connector.get_split_manager().get_splits(statement.transaction, SESSION, statement.handle, Constraint())
     assert len(splits) == 4
     assert not any(split.carries_rows for split in splits)
     keys = statement.read().column(0).to_pylist()

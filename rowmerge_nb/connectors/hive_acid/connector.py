@@ -15,15 +15,16 @@ from rowmerge_nb.connectors.hive_acid.compaction import compact, obsolete
 from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table
 from rowmerge_nb.connectors.hive_acid.embedded import EmbeddedMetastore
 from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
-from rowmerge_nb.connectors.hive_acid.housekeeping import adopted_partitions, adopted_write_ids, orphans_of
+from rowmerge_nb.connectors.hive_acid.housekeeping import adopted_partitions, adopted_write_ids, orphans_of, statement_of
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore import Changes
 from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
+from rowmerge_nb.connectors.leftovers import has_died, orphaned_path
 from rowmerge_nb.errors import ConnectorError, SetupError
-from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type, parse_type
@@ -270,13 +271,18 @@ class HiveAcidConnector(Connector):
         """End a transaction whose process is gone, so that `orphans` lists what it has left behind."""
         self.metastore.abort(number)
 
-    def orphans(self) -> list[Path]:
+    def orphans(self) -> list[Orphan]:
         """List directories that no reader will ever see: of aborted transactions, and of attempts whose statement has ended.
 
-        What open transactions are writing is not among them; `abort_transaction` ends one whose process has died. Folders of no table are
-        listed only while nobody writes, since one of them may be a table in the making, and not where a Hive Metastore is shared with
-        other engines.
+        Transactions whose process ran on this machine and is gone are aborted first. What other open transactions are writing is not
+        listed; `abort_transaction` ends one whose process has died elsewhere. Folders of no table are listed only while nobody
+        writes, since one of them may be a table in the making, and not where a Hive Metastore is shared with other engines.
         """
+        processes = {}
+        for transaction in self.metastore.open_transactions():
+            if has_died(transaction.process):
+                processes[transaction.number] = transaction.process
+                self.metastore.abort(transaction.number)
         running = {transaction.number for transaction in self.metastore.open_transactions()}
         found = [
             path
@@ -288,13 +294,14 @@ class HiveAcidConnector(Connector):
         schemas = [] if running or self.metastore.shared else [self.warehouse, *self.warehouse.glob("*.db")]
         beside = [entry for schema in schemas if schema.is_dir() for entry in schema.iterdir() if entry.is_dir()]
         found += [path for path in beside if path not in known and path not in schemas]
-        return sorted(found)
+        owners = {path: statement_of(path) for path in found}
+        return [orphaned_path(path, owners[path][0], processes.get(owners[path][1], "")) for path in sorted(found)]
 
-    def remove_orphans(self) -> list[Path]:
+    def remove_orphans(self) -> list[Orphan]:
         """Remove what `orphans` lists; give what was removed."""
         removed = self.orphans()
-        for folder in removed:
-            shutil.rmtree(folder, ignore_errors=True)
+        for orphan in removed:
+            shutil.rmtree(orphan.name, ignore_errors=True)
         return removed
 
     def _managed_and_registered(self) -> list[HiveTable]:

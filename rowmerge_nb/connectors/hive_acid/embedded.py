@@ -6,8 +6,6 @@ are kept, of changes only the last one of every place: what is committed needs n
 
 from __future__ import annotations
 
-import os
-import socket
 import sqlite3
 import time
 from contextlib import closing, contextmanager
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot, schema_not_found
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.leftovers import this_process
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -153,9 +152,8 @@ class EmbeddedMetastore(Metastore):
 
     def open_transaction(self, user: str, query_id: str) -> int:
         """Begin a transaction."""
-        process = f"{socket.gethostname()}:{os.getpid()}"
         with self._writing() as connection:
-            return _new_transaction(connection, "open", user, query_id, process)
+            return _new_transaction(connection, "open", user, query_id, this_process())
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
         """Give the write id of a transaction in a table."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Snapshot
 
-__all__ = ["adopted_partitions", "adopted_write_ids", "orphans_of"]
+__all__ = ["adopted_partitions", "adopted_write_ids", "orphans_of", "statement_of"]
 
-_ATTEMPT: Final = re.compile(r"_tmp_.+_(\d+)_[0-9a-f]{12}")
+_ATTEMPT: Final = re.compile(r"_tmp_(.+)_(\d+)_[0-9a-f]{12}")
 
 
 def adopted_partitions(table: HiveTable) -> list[str]:
@@ -68,7 +68,7 @@ def orphans_of(table: HiveTable, snapshot: Snapshot, running: Collection[int]) -
         return
     for entry in root.iterdir():
         attempt = _ATTEMPT.fullmatch(entry.name)
-        if attempt is not None and int(attempt[1]) not in running:
+        if attempt is not None and int(attempt[2]) not in running:
             yield entry
     known = {root / name for name in snapshot.partitions}
     folders = (
@@ -83,3 +83,13 @@ def orphans_of(table: HiveTable, snapshot: Snapshot, running: Collection[int]) -
                 continue
             if all(number in snapshot.write_ids.aborted for number in range(directory.lowest, directory.highest + 1)):
                 yield entry
+
+
+def statement_of(attempt: Path) -> tuple[str, int]:
+    """Give the query id and the transaction that an attempt's folder is named by; nothing for other folders.
+
+    >>> statement_of(Path("t/_tmp_q7_12_0123456789ab")), statement_of(Path("t/delta_1_1"))
+    (('q7', 12), ('', 0))
+    """
+    found = _ATTEMPT.fullmatch(attempt.name)
+    return (found[1], int(found[2])) if found is not None else ("", 0)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         ConnectorTransactionHandle,
         SchemaTableName,
     )
-    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 
 __all__ = ["JdbcConnector", "JdbcMetadata", "JdbcTransaction"]
 
@@ -79,8 +79,8 @@ class JdbcTransaction(ABC):
         """Count a table's rows; None where that would take long."""
 
     @abstractmethod
-    def splits(self, handle: JdbcTableHandle) -> Sequence[JdbcSplit]:
-        """Cut a table into ranges."""
+    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> Sequence[JdbcSplit]:
+        """Cut a table into ranges, of rows that matter as far as the database can tell."""
 
     @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
@@ -125,14 +125,6 @@ class JdbcConnector(Connector):
     @abstractmethod
     def new_transaction(self) -> JdbcTransaction:
         """Make a transaction."""
-
-    @abstractmethod
-    def orphans(self) -> list[str]:
-        """List what drivers that have died have left behind: stages that nobody will apply."""
-
-    @abstractmethod
-    def remove_orphans(self) -> list[str]:
-        """Remove what `orphans` lists; the next statement that writes does so too. Gives what was removed."""
 
     def begin_transaction(self) -> JdbcTransactionHandle:
         """Begin a transaction."""
@@ -193,7 +185,9 @@ class JdbcSplitManager(ConnectorSplitManager):
         constraint: Constraint,
     ) -> Sequence[JdbcSplit]:
         """Give the splits of a table; one at least."""
-        return self._transactions[transaction_number(transaction_handle)].splits(table_handle_of(table_handle))
+        return self._transactions[transaction_number(transaction_handle)].splits(
+            table_handle_of(table_handle), constraint.domains
+        )
 
 
 class JdbcMetadata(UpdatableJdbcMetadata):

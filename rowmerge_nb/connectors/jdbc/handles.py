@@ -105,8 +105,10 @@ class JdbcSplit(ConnectorSplit):
     """A range of a table's rows.
 
     Args:
-        low: first row address (SQLite: rowid, PostgreSQL: block); None for no bound.
+        low: first row address (SQLite: rowid or key, PostgreSQL: block); None for no bound.
         high: first row address behind the range; None for no bound.
+        address: what a range is one of, in the database's SQL, where that differs between tables.
+        predicate: the condition of rows that matter; ``""`` if all do.
         snapshot: the database's name of the state that all splits of the statement see; ``""`` where it has none.
         small: the table is so small that reading it costs less than a task.
     """
@@ -115,6 +117,8 @@ class JdbcSplit(ConnectorSplit):
     high: int | None = None
     snapshot: str = ""
     small: bool = False
+    address: str = ""
+    predicate: str = ""
 
     @property
     def carries_rows(self) -> bool:

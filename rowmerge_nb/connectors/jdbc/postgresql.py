@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +13,11 @@ from rowmerge_nb.connectors.jdbc import postgresql_types as types
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector, JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql_store import PostgresStore
+from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.store import Session, literal, quote, unsupported
+from rowmerge_nb.connectors.leftovers import this_process
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.spi.connector import Orphan
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
@@ -20,17 +25,21 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.spi.page_source import ColumnDomain
 
 __all__ = ["PostgresConnector"]
 
 PREFIX: Final = "rowmerge_nb_stage_"
 SPLIT_BLOCKS: Final = 16_384
 """128 MiB of a table with blocks of 8 KiB."""
+SPLIT_ROWS: Final = 500_000
+"""So many rows of known keys are read by one task."""
 SMALL_ROWS: Final = 10_000
 COUNTED_BLOCKS: Final = 524_288
 """The rows of tables of more than 4 GiB are not counted."""
 
 _KINDS: Final = {"r": "table", "p": "table", "v": "view", "m": "materialized view", "f": "foreign table"}
+_COUNTED: Final = ("table", "materialized view")
 _OWN_SCHEMAS: Final = "n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
 
 
@@ -149,7 +158,7 @@ class PostgresTransaction(JdbcTransaction):
 
     def row_count(self, handle: JdbcTableHandle) -> int | None:
         """Count the rows of tables that are not huge."""
-        if handle.kind not in {"table", "materialized view"} or self._blocks(handle) > COUNTED_BLOCKS:
+        if handle.kind not in _COUNTED or self._blocks(handle) > COUNTED_BLOCKS:
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
 
@@ -159,17 +168,32 @@ class PostgresTransaction(JdbcTransaction):
         sql = f"SELECT coalesce(pg_relation_size({name}::regclass), 0) / current_setting('block_size')::bigint AS n"
         return int(self.reader().value(sql))
 
-    def splits(self, handle: JdbcTableHandle) -> list[JdbcSplit]:
+    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
         """Cut a large table into ranges of blocks, all of which are read in the state that the driver keeps."""
         if not self._snapshot:
             self._snapshot = self.reader().value("SELECT pg_export_snapshot() AS s")
+        unicode = bool(domains) and self.reader().value("SELECT current_setting('server_encoding') AS e") == "UTF8"
+        predicate, by_key = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
         blocks = self._blocks(handle) if handle.ranges else 0
-        if blocks > SPLIT_BLOCKS:
+        rows = self._rows(handle, predicate) if by_key or blocks <= SPLIT_BLOCKS else None
+        if rows is not None and rows <= SMALL_ROWS:
+            return [JdbcSplit(snapshot=self._snapshot, small=True, predicate=predicate)]
+        # The key leads to rows wherever they lie; every range would ask its index anew.
+        if blocks > SPLIT_BLOCKS and not (by_key and rows is not None and rows <= SPLIT_ROWS):
             lows = range(0, blocks, SPLIT_BLOCKS)
             # The last one is open: the table may have grown.
-            return [JdbcSplit(low, low + SPLIT_BLOCKS if low + SPLIT_BLOCKS < blocks else None, self._snapshot) for low in lows]
-        rows = self.row_count(handle)
-        return [JdbcSplit(snapshot=self._snapshot, small=rows is not None and rows <= SMALL_ROWS)]
+            highs = [*lows[1:], None]
+            return [JdbcSplit(low, high, self._snapshot, predicate=predicate) for low, high in zip(lows, highs, strict=True)]
+        return [JdbcSplit(snapshot=self._snapshot, predicate=predicate)]
+
+    def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
+        """Count the rows that matter, not more of them than decide anything."""
+        if not predicate:
+            return self.row_count(handle)
+        if handle.kind not in _COUNTED:
+            return None
+        some = f"SELECT 1 FROM {self._store.table(handle)} WHERE {predicate} LIMIT {SPLIT_ROWS + 1}"
+        return int(self.reader().value(f"SELECT count(*) AS n FROM ({some}) AS bounded"))
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table; its columns' names are in lower case, as the server itself makes names that are not quoted."""
@@ -204,6 +228,8 @@ class PostgresTransaction(JdbcTransaction):
             columns = ", ".join(f"{name} {declared}" for name, _, declared in self._store.stage_columns(handle))
             writer.execute(f"CREATE UNLOGGED TABLE {_table(stage)} ({columns})", "Making a table for staging")
             self._stages.append(stage)
+            told = json.dumps({"statement": session.query_id, "process": this_process(), "began": time.time()})
+            writer.execute(f"COMMENT ON TABLE {_table(stage)} IS {literal(told)}", "Making a table for staging")
         finally:
             if writer is not self._writer:
                 writer.close()
@@ -275,10 +301,15 @@ def _table(stage: Stage) -> str:
     return f"{quote(stage.schema)}.{quote(stage.place)}"
 
 
-def orphans(session: Session) -> list[Stage]:
+def orphans(session: Session) -> list[Orphan]:
     """List stages whose drivers have died: their locks are free."""
+    return [_described(row) for row in _orphans(session)]
+
+
+def _orphans(session: Session) -> list[dict[str, Any]]:
     found = session.query(
-        "SELECT n.nspname::text AS schema, c.relname::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "SELECT n.nspname::text AS schema, c.relname::text AS name, obj_description(c.oid, 'pg_class') AS told "
+        "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         f"WHERE c.relkind = 'r' AND c.relname LIKE {literal(PREFIX.replace('_', chr(92) + '_') + '%')} ORDER BY 1, 2"
     )
     free = []
@@ -289,18 +320,34 @@ def orphans(session: Session) -> list[Stage]:
         key = int(number[1], 16)
         if session.value(f"SELECT pg_try_advisory_lock({key}) AS free"):
             session.value(f"SELECT pg_advisory_unlock({key}) AS freed")
-            free.append(Stage(row["name"], row["schema"]))
+            # Its size can be asked for only as long as it is there, and waits for whoever removes it.
+            row["bytes"] = session.value(f"SELECT pg_total_relation_size(to_regclass({literal(_quoted(row))})) AS n")
+            free.append(row)
     return free
 
 
-def remove_orphans(session: Session) -> list[Stage]:
-    """Remove stages whose drivers have died."""
-    found = orphans(session)
-    for stage in found:
+def _quoted(row: Mapping[str, Any]) -> str:
+    return f"{quote(row['schema'])}.{quote(row['name'])}"
+
+
+def _described(row: Mapping[str, Any]) -> Orphan:
+    told: dict[str, Any] = {}
+    with suppress(ValueError, TypeError):
+        told = json.loads(row["told"])
+    return Orphan(
+        f"{row['schema']}.{row['name']}", row["bytes"], told.get("began"), told.get("statement", ""), told.get("process", "")
+    )
+
+
+def remove_orphans(session: Session) -> list[Orphan]:
+    """Remove stages whose drivers have died; gives what was removed."""
+    removed = []
+    for row in _orphans(session):
         # Somebody else may be removing it, or own it.
         with suppress(RowMergeError):
-            session.execute(f"DROP TABLE IF EXISTS {_table(stage)}", "Removing what was left behind")
-    return found
+            session.execute(f"DROP TABLE IF EXISTS {_quoted(row)}", "Removing what was left behind")
+            removed.append(_described(row))
+    return removed
 
 
 class PostgresConnector(JdbcConnector):
@@ -324,18 +371,18 @@ class PostgresConnector(JdbcConnector):
         """Make a transaction."""
         return PostgresTransaction(self.store)
 
-    def orphans(self) -> list[str]:
+    def orphans(self) -> list[Orphan]:
         """List staging tables of drivers that have died."""
         session = self.store.connect()
         try:
-            return [f"{stage.schema}.{stage.place}" for stage in orphans(session)]
+            return orphans(session)
         finally:
             session.close()
 
-    def remove_orphans(self) -> list[str]:
+    def remove_orphans(self) -> list[Orphan]:
         """Remove staging tables of drivers that have died."""
         session = self.store.connect(writing=True)
         try:
-            return [f"{stage.schema}.{stage.place}" for stage in remove_orphans(session)]
+            return remove_orphans(session)
         finally:
             session.close()

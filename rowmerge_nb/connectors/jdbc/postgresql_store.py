@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc import postgresql_types as types
 from rowmerge_nb.connectors.jdbc.dsn import redacted, shown
+from rowmerge_nb.connectors.jdbc.postgresql_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
 from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.predicates import Terms
 
 __all__ = ["PostgresStore"]
 
@@ -32,6 +34,11 @@ It is part of the row id and so of every condition that finds a staged row. A st
 changing waits for it, then looks at the condition again, and misses the row if the change was committed.
 """
 _CONSTRAINT: Final = "23"
+_NO_ROOM: Final = {"53100", "53400", "54000"}
+_LOST: Final = ("08", "57P")
+_CLOSED: Final = (
+    "server closed the connection|connection to server|no connection to the server|terminating connection|SSL SYSCALL"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +98,9 @@ class PostgresStore(Store):
             hint = "It is of the form 'postgresql://user:password@host:port/database' or 'host=... dbname=... user=... password=...'."
             return ConnectorError(msg, code="JDBC_ERROR", hint=hint)
         words = redacted(words, self.dsn)
+        if "too many" in words or "remaining connection slots" in words:
+            hint = "Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time."
+            return ConnectorError(f"{where} takes no more connections: {words}", code="JDBC_ERROR", hint=hint)
         if "authentication failed" in words or "no password supplied" in words or "role" in words:
             hint = "Correct user and password in the connection string."
             return ConnectorError(f"{where} refuses the connection: {words}", code="PERMISSION_DENIED", hint=hint)
@@ -126,6 +136,12 @@ class PostgresStore(Store):
         if state in {"42P01", "3F000"}:
             code = "TABLE_NOT_FOUND" if state == "42P01" else "SCHEMA_NOT_FOUND"
             return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint=again)
+        if state in _NO_ROOM:
+            hint = "Make room on the server's disk; the table is as it was."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
+        if state.startswith(_LOST) or re.search(_CLOSED, words):
+            msg = f"{doing} in {where} failed, the connection was lost: {words}"
+            return ConnectorError(msg, code="JDBC_ERROR", hint=f"See that the server runs. {again}")
         if state.startswith("22"):
             return ExecutionError(f"{doing} in {where} failed: {words}", code="INVALID_CAST_ARGUMENT", step="finish_merge")
         return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
@@ -155,8 +171,17 @@ class PostgresStore(Store):
         upper = "" if split.high is None else f" AND ctid < '({split.high},0)'::tid"
         return f"ctid >= '({split.low},0)'::tid{upper}"
 
+    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
+        """Say how a column is compared with values."""
+        return terms_of(column, unicode=unicode)
+
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """See what the driver sees."""
+        if split.predicate:
+            # An attempt must read the rows in the order of the one before, whatever the planner has learnt in between: bitmaps of an
+            # index give them in the order in which they lie, as a scan of the table does.
+            off = "SELECT set_config('enable_indexscan', 'off', false), set_config('enable_indexonlyscan', 'off', false)"
+            session.execute(off, "Beginning to read")
         if split.snapshot:
             session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "Beginning to read")
             session.execute(f"SET TRANSACTION SNAPSHOT {literal(split.snapshot)}", "Beginning to read")

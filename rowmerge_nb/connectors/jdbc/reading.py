@@ -85,10 +85,10 @@ class JdbcPageSource(ConnectorPageSource):
         found = " ".join(f"WHEN {misfit} THEN {number}" for number, misfit in enumerate(misfits, 1) if misfit)
         check = Reading(f"CASE {found} ELSE 0 END" if found else "0", pa.int64())
         source = self._store.table(self._handle)
-        condition = self._store.range_of(self._split)
-        source = f"{source} WHERE {condition}" if condition else source
+        conditions = [part for part in (self._store.range_of(self._split), self._split.predicate) if part]
+        filtered = f"{source} WHERE {' AND '.join(conditions)}" if conditions else source
         names = [f"v{number}" for number in range(len(readings))]
-        sql = self._store.select([*readings, check], [*names, "misfit"], source)
+        sql = self._store.select([*readings, check], [*names, "misfit"], filtered)
         self._session = self._store.connect()
         self._store.begin_reading(self._session, self._split)
         leading = self._store.leading_rows
@@ -99,7 +99,7 @@ class JdbcPageSource(ConnectorPageSource):
                 continue
             strange = pc.max(batch.column(batch.num_columns - 1)).as_py()
             if strange:
-                self._refuse(parts, readings, int(strange) - 1, source)
+                self._refuse(parts, readings, int(strange) - 1, source, conditions)
             yield self._page(batch)
 
     def _page(self, batch: pa.RecordBatch) -> Page:
@@ -124,17 +124,19 @@ class JdbcPageSource(ConnectorPageSource):
             place += 1
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
 
-    def _refuse(self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], which: int, source: str) -> None:
+    def _refuse(
+        self, parts: list[tuple[str, list[Reading]]], readings: list[Reading], which: int, source: str, conditions: list[str]
+    ) -> None:
         """Say which value of which column its declared type does not have."""
         names = [name for name, group in parts for _ in group]
         name, misfit = names[which], readings[which].misfit
         declared = next((column for column in self._handle.columns if column.name == name), None)
         shown = self._store.shown_value(readings[which])
-        joined = "AND" if " WHERE " in source else "WHERE"
+        where = " AND ".join([*conditions, f"({misfit})"])
         with_session = self._store.connect()
         try:
             self._store.begin_reading(with_session, self._split)
-            value = with_session.value(f"SELECT {shown} AS v FROM {source} {joined} ({misfit}) LIMIT 1")
+            value = with_session.value(f"SELECT {shown} AS v FROM {source} WHERE {where} LIMIT 1")
         finally:
             with_session.close()
         kind = f"is declared {declared.declared} and" if declared is not None else "of this kind"

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
-from uuid import uuid4
 
 import pyarrow as pa
 
 from rowmerge_nb.connectors.jdbc import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector, JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.predicates import predicate_of
+from rowmerge_nb.connectors.jdbc.spool import Spool, orphans, remove_orphans
+from rowmerge_nb.connectors.jdbc.sqlite_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter, file_of
 from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote, unsupported
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
@@ -27,8 +27,11 @@ from rowmerge_nb.spi.types import Type, row_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.connectors.jdbc.predicates import Terms
+    from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.spi.page_source import ColumnDomain
 
 __all__ = ["SqliteConnector", "SqliteStore"]
 
@@ -123,6 +126,9 @@ class SqliteStore(Store):
         if "not a database" in words or "malformed" in words:
             hint = "Check the path; a damaged file may be rescued by the sqlite3 shell's .recover."
             return ConnectorError(f"{where} cannot be read: {words}", code="JDBC_ERROR", hint=hint)
+        if "disk is full" in words or "disk I/O error" in words:
+            hint = "Make room on its disk, or see what is wrong with it; the table is as it was."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
         if "no such table" in words:
             return ConnectorError(f"{doing} in {where} failed: {words}", code="TABLE_NOT_FOUND", hint="Run the statement again.")
         return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
@@ -147,8 +153,13 @@ class SqliteStore(Store):
         return [types.key_reading(column) for column in handle.key_columns]
 
     def range_of(self, split: JdbcSplit) -> str:
-        """Give a range of rowids."""
-        return "" if split.low is None else f"rowid >= {split.low} AND rowid < {split.high}"
+        """Give a range of rowids, or of a key."""
+        bounds = ((">=", split.low), ("<", split.high))
+        return " AND ".join(f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None)
+
+    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
+        """Say how a column is compared with values."""
+        return terms_of(column, unicode=unicode)
 
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:
         """Nothing is to be done: a change between two splits is found out before anything is applied."""
@@ -225,7 +236,7 @@ class SqliteTransaction(JdbcTransaction):
         self._session: Session | None = None
         self._writing = False
         self._version = 0
-        self._spool: _Spool | None = None
+        self._spool: Spool | None = None
 
     def reader(self) -> Session:
         """Give the connection."""
@@ -307,19 +318,36 @@ class SqliteTransaction(JdbcTransaction):
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)}"))
 
-    def splits(self, handle: JdbcTableHandle) -> list[JdbcSplit]:
-        """Cut a large table into ranges of rowids."""
-        rows = self.row_count(handle)
+    def splits(self, handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain]) -> list[JdbcSplit]:
+        """Cut a large table into ranges of rowids, or of its key where it has none."""
+        unicode = bool(domains) and self.reader().value("PRAGMA encoding") == "UTF-8"
+        predicate, _ = predicate_of(handle, domains, lambda column: self._store.terms(column, unicode=unicode))
+        rows = self._rows(handle, predicate)
         if rows is not None and rows <= SMALL_ROWS:
-            return [JdbcSplit(small=True)]
-        if not handle.ranges or (rows is not None and rows <= SPLIT_ROWS):
-            return [JdbcSplit()]
-        table = self._store.table(handle)
-        (ends,) = self.reader().query(f"SELECT min(rowid) AS low, max(rowid) AS high FROM {table}")
+            return [JdbcSplit(small=True, predicate=predicate)]
+        address = _address(handle)
+        if not address or (rows is not None and rows <= SPLIT_ROWS):
+            return [JdbcSplit(predicate=predicate)]
+        # What is no number comes behind all numbers, or is refused when it is read: the outer ranges are open.
+        conditions = [*([] if handle.ranges else [f"typeof({address}) = 'integer'"]), *([predicate] if predicate else [])]
+        source = f"{self._store.table(handle)}{' WHERE ' if conditions else ''}{' AND '.join(conditions)}"
+        # Asked for one by one, both ends are found without a scan.
+        query = f"SELECT (SELECT min({address}) FROM {source}) AS low, (SELECT max({address}) FROM {source}) AS high"
+        (ends,) = self.reader().query(query)
+        if ends["low"] is None:
+            return [JdbcSplit(predicate=predicate)]
         count = -(-(rows or ends["high"] - ends["low"] + 1) // SPLIT_ROWS)
         width = -(-(ends["high"] - ends["low"] + 1) // count)
-        bounds = [ends["low"] + width * number for number in range(count)] + [ends["high"] + 1]
-        return [JdbcSplit(low, high) for low, high in pairwise(bounds) if low < high]
+        inner = [ends["low"] + width * number for number in range(1, count) if width * number <= ends["high"] - ends["low"]]
+        return [JdbcSplit(low, high, address=address, predicate=predicate) for low, high in pairwise([None, *inner, None])]
+
+    def _rows(self, handle: JdbcTableHandle, predicate: str) -> int | None:
+        """Count the rows that matter."""
+        if not predicate:
+            return self.row_count(handle)
+        if handle.kind == "view" or Path(self._store.path).stat().st_size > COUNTED_BYTES:
+            return None
+        return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"))
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table; the key's columns are NOT NULL."""
@@ -346,10 +374,9 @@ class SqliteTransaction(JdbcTransaction):
         self.reader()
         if not os.access(self._store.path, os.W_OK):
             raise self._store.read_only()
-        for left in _Spool.orphans(self._store.path):
-            shutil.rmtree(left, ignore_errors=True)
+        remove_orphans(self._store.path)
         if self._spool is None:
-            self._spool = _Spool(self._store, session.query_id)
+            self._spool = Spool(self._store.path, session.query_id)
         return Stage(str(self._spool.directory))
 
     def collect(self, handle: JdbcTableHandle, stage: Stage, attempts: Mapping[int, int]) -> str:
@@ -358,8 +385,15 @@ class SqliteTransaction(JdbcTransaction):
         declared = ", ".join(f"{name} {kind}" for name, _, kind in columns)
         session.execute(f"CREATE TEMP TABLE rowmerge_nb_stage ({declared})", "Staging rows")
         for attempt in attempts:
-            with pa.OSFile(str(file_of(stage.place, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
-                session.bind(f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})", reader, "Staging rows")
+            try:
+                with pa.OSFile(str(file_of(stage.place, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
+                    session.bind(f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})", reader, "Staging rows")
+            except OSError as error:
+                msg = (
+                    f"Staged rows of SQLite table '{handle.name}' cannot be read from '{file_of(stage.place, attempt)}': {error}"
+                )
+                hint = "Driver and tasks must see the same directory beside the database."
+                raise ConnectorError(msg, code="JDBC_ERROR", hint=hint) from error
         staged = session.value(f"SELECT count(*) AS n FROM {STAGE}")
         if staged != sum(attempts.values()):
             msg = f"{sum(attempts.values())} rows were staged, and {staged} of them are there"
@@ -399,45 +433,14 @@ class SqliteTransaction(JdbcTransaction):
             self._spool = None
 
 
-class _Spool:
-    """A directory beside the database, held by a lock as long as its driver lives."""
-
-    def __init__(self, store: SqliteStore, query_id: str) -> None:
-        path = Path(store.path).resolve()
-        unique = f"{''.join(c for c in query_id if c.isalnum() or c in '-_')}-{uuid4().hex}"
-        making = path.parent / f".{path.name}-making-{unique}"
-        try:
-            making.mkdir(mode=0o700)
-        except OSError as error:
-            msg = f"No directory can be made beside SQLite database {store.shown}: {error.strerror}"
-            hint = "Give yourself write permission to the directory; SQLite itself needs it too."
-            raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint) from error
-        self._lock = os.open(making / "owner", os.O_CREAT | os.O_RDWR, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        # Whoever looks for leftovers sees it only once it is locked.
-        self.directory = making.rename(path.parent / f".{path.name}-rowmerge_nb-{unique}")
-
-    def remove(self) -> None:
-        """Remove the directory."""
-        shutil.rmtree(self.directory, ignore_errors=True)
-        os.close(self._lock)
-
-    @staticmethod
-    def orphans(database: str) -> list[Path]:
-        """List the directories that nobody holds."""
-        path = Path(database).resolve()
-        found = []
-        for directory in sorted(path.parent.iterdir()):
-            if not directory.name.startswith(f".{path.name}-rowmerge_nb-"):
-                continue
-            with suppress(OSError):
-                lock = os.open(directory / "owner", os.O_RDWR)
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    found.append(directory)
-                finally:
-                    os.close(lock)
-        return found
+def _address(handle: JdbcTableHandle) -> str:
+    """Give what tells a table's rows apart by number: the rowid, under a name that no column has, or the first part of the key."""
+    if handle.ranges:
+        taken = {column.name.lower() for column in handle.columns}
+        return next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), "")
+    first = next(iter(handle.key_columns), None)
+    whole = first is not None and first.type.base in {"tinyint", "smallint", "integer", "bigint"}
+    return quote(first.name) if first is not None and whole and handle.kind == "table" else ""
 
 
 class SqliteConnector(JdbcConnector):
@@ -474,13 +477,10 @@ class SqliteConnector(JdbcConnector):
         """Make a transaction."""
         return SqliteTransaction(self.store, create=self._create)
 
-    def orphans(self) -> list[str]:
+    def orphans(self) -> list[Orphan]:
         """List directories of drivers that have died."""
-        return [str(path) for path in _Spool.orphans(self.store.path)]
+        return orphans(self.store.path)
 
-    def remove_orphans(self) -> list[str]:
+    def remove_orphans(self) -> list[Orphan]:
         """Remove directories of drivers that have died."""
-        found = self.orphans()
-        for directory in found:
-            shutil.rmtree(directory, ignore_errors=True)
-        return found
+        return remove_orphans(self.store.path)

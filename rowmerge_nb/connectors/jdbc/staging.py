@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.connectors.jdbc.handles import JdbcInsertTableHandle, JdbcMergeTableHandle, JdbcTableHandle, Stage
+from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, rows_with
@@ -69,28 +72,47 @@ class FileWriter(StageWriter):
         self._writer: Any = None
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Append rows to the file."""
-        if self._writer is None:
-            self._file = pa.OSFile(str(self._path), "wb")
-            self._writer = pa.ipc.new_stream(self._file, rows.schema)
-        self._writer.write_batch(rows)
+        """Append rows to the file.
+
+        Raises:
+            ConnectorError: the disk is full, or the file cannot be written otherwise.
+        """
+        with self._told():
+            if self._writer is None:
+                self._file = pa.OSFile(str(self._path), "wb")
+                self._writer = pa.ipc.new_stream(self._file, rows.schema)
+            self._writer.write_batch(rows)
         self.rows += rows.num_rows
 
     def finish(self) -> list[bytes]:
         """Close the file."""
-        self._close()
+        with self._told():
+            self._close()
         return super().finish()
 
     def abort(self) -> None:
         """Remove the file."""
-        self._close()
+        with suppress(OSError):
+            self._close()
         self._path.unlink(missing_ok=True)
 
     def _close(self) -> None:
         if self._writer is not None:
-            self._writer.close()
-            self._file.close()
-            self._writer = None
+            writer, self._writer = self._writer, None
+            try:
+                writer.close()
+            finally:
+                self._file.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell what the file system refuses."""
+        try:
+            yield
+        except OSError as error:
+            msg = f"Rows for the SQLite database beside it cannot be staged in '{self._path}': {error.strerror or error}"
+            hint = "See that the directory is there, and that its disk has room; the table is as it was."
+            raise ConnectorError(msg, code="JDBC_ERROR", hint=hint) from error
 
 
 class CopyWriter(StageWriter):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.predicates import Terms
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
     from rowmerge_nb.errors import ExecutionError
     from rowmerge_nb.spi.types import Type
@@ -113,6 +114,10 @@ class Store(ABC):
     @abstractmethod
     def range_of(self, split: JdbcSplit) -> str:
         """Give the condition of a split; ``""`` for the whole table."""
+
+    @abstractmethod
+    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
+        """Say how a column is compared with values, where the database does so as the engine does; ``unicode``: texts are UTF-8."""
 
     @abstractmethod
     def begin_reading(self, session: Session, split: JdbcSplit) -> None:

@@ -1,0 +1,235 @@
+"""The process that is killed in trials: a driver that obeys its parent line by line, and another one that looks at what is left.
+
+A line of JSON is an order, a line of JSON the answer; what else a library prints goes elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.connector import Connector
+
+__all__ = ["Digest", "Place", "digest", "initial_rows", "merged_rows", "news"]
+
+MERGE = (
+    "MERGE INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.v % 10 = 0 THEN DELETE "
+    "WHEN MATCHED THEN UPDATE SET v = t.v + s.v, name = s.name WHEN NOT MATCHED THEN INSERT (id, v, name) VALUES (s.id, s.v, s.name)"
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A store, as every process of the trials opens it.
+
+    Args:
+        store: ``sqlite``, ``postgresql``, ``hive`` or ``iceberg``.
+        where: a directory; for PostgreSQL a connection string.
+    """
+
+    store: str
+    where: str
+
+    @property
+    def schema(self) -> str:
+        """The schema of the table."""
+        return {"sqlite": "main", "postgresql": "public"}.get(self.store, "default")
+
+    @property
+    def properties(self) -> str:
+        """What CREATE TABLE has to say so that rows can be changed."""
+        return " WITH (primary_key = ARRAY['id'])" if self.store in {"sqlite", "postgresql"} else ""
+
+    def connector(self) -> Connector:
+        """Open the store."""
+        import rowmerge_nb as rm
+
+        made: Connector
+        if self.store == "sqlite":
+            made = rm.SqliteConnector(f"{self.where}/shop.db", create=True)
+        elif self.store == "postgresql":
+            made = rm.PostgresConnector(self.where)
+        else:
+            made = getattr(rm, {"hive": "HiveAcidConnector"}.get(self.store, f"{self.store.title()}Connector"))(self.where)
+        return made
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What a table holds: equal tables have equal ones, in whatever order their rows are.
+
+    Args:
+        rows: how many rows there are.
+        ids: how many different ids; as many as rows, or something is there twice.
+        sums: per column the sum of its values, of texts that of numbers that they hash to.
+        pairs: the sum of what whole rows hash to.
+    """
+
+    rows: int
+    ids: int
+    sums: tuple[int, ...]
+    pairs: int
+
+
+def digest(table: pa.Table) -> Digest:
+    """Give the digest of a table of ``id``, ``v`` and ``name``.
+
+    >>> digest(initial_rows(3)) == digest(initial_rows(3).take([2, 0, 1])), digest(initial_rows(3)) == digest(initial_rows(2))
+    (True, False)
+    """
+    table = table.combine_chunks()
+    ids, values = (table.column(name).to_numpy().astype(np.uint64) for name in ("id", "v"))
+    # Every text is hashed once; rows that share one share the hash.
+    coded = pc.dictionary_encode(table.column("name").combine_chunks())
+    hashed = [
+        int.from_bytes(hashlib.blake2b(str(text).encode(), digest_size=8).digest()) for text in coded.dictionary.to_pylist()
+    ]
+    names = np.array(hashed, np.uint64)[coded.indices.to_numpy()] if len(coded) else np.array([], np.uint64)
+    mixed = ids * np.uint64(0x9E3779B97F4A7C15) ^ values * np.uint64(0xC2B2AE3D27D4EB4F) ^ names
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    sums = tuple(int(column.sum(dtype=np.uint64)) for column in (ids, values, names))
+    return Digest(table.num_rows, len(np.unique(ids)), sums, int(mixed.sum(dtype=np.uint64)))
+
+
+def initial_rows(count: int) -> pa.Table:
+    """Give the table's first rows."""
+    ids = np.arange(count)
+    names = pa.array([f"name {number}" for number in range(1000)])
+    return pa.table({"id": ids, "v": ids * 7 % 1000, "name": pc.take(names, pa.array(ids % 1000))})
+
+
+def news(ids: np.ndarray[Any, Any], changes: int, number: int) -> pa.Table:
+    """Give the source of a MERGE: changes of nine rows in ten that are there, and of a tenth that is new."""
+    random = np.random.default_rng(number)
+    known = random.choice(ids, size=min(len(ids), changes * 9 // 10), replace=False)
+    added = int(ids.max(initial=0)) + 1 + np.arange(changes - len(known))
+    keys = np.concatenate([known, added])
+    values = random.integers(0, 1000, len(keys))
+    return pa.table({"id": keys, "v": values, "name": pa.array([f"changed {number}"] * len(keys))})
+
+
+def merged_rows(table: pa.Table, source: pa.Table) -> pa.Table:
+    """Say what the table holds after the MERGE, computed without an engine.
+
+    >>> merged_rows(initial_rows(2), pa.table({"id": [1, 5], "v": [1, 30], "name": ["x", "y"]})).to_pylist()[1]
+    {'id': 1, 'v': 8, 'name': 'x'}
+    """
+    ids, keys = table.column("id").to_numpy(), source.column("id").to_numpy()
+    order = np.argsort(keys)
+    place = np.searchsorted(keys[order], ids).clip(max=len(keys) - 1)
+    matched = keys[order][place] == ids
+    partner = source.take(order[place])
+    gone = matched & (partner.column("v").to_numpy() % 10 == 0)
+    values = np.where(matched, table.column("v").to_numpy() + partner.column("v").to_numpy(), table.column("v").to_numpy())
+    names = pc.if_else(pa.array(matched), partner.column("name"), table.column("name"))
+    kept = pa.table({"id": ids, "v": values, "name": names}).filter(pa.array(~gone))
+    added = source.filter(pa.array(~np.isin(keys, ids)))
+    return pa.concat_tables([kept, added]).combine_chunks()
+
+
+def read(connector: Connector, schema: str) -> pa.Table:
+    """Read the table by the connector's contract, without an engine."""
+    from rowmerge_nb.spi import ConnectorSession, Constraint, SchemaTableName
+
+    session, transaction = ConnectorSession("look"), connector.begin_transaction()
+    try:
+        metadata = connector.get_metadata(transaction)
+        handle = metadata.get_table_handle(session, SchemaTableName(schema, "t"))
+        if handle is None:
+            msg = "The table is gone"
+            raise RuntimeError(msg)
+        columns = list(metadata.get_column_handles(session, handle))
+        provider, pages = connector.get_page_source_provider(), []
+        for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):
+            source = provider.create_page_source(transaction, session, split, handle, columns)
+            while (page := source.get_next_page()) is not None:
+                pages.append(page)
+            source.close()
+    finally:
+        connector.rollback(transaction)
+    return pa.Table.from_batches(pages, pa.schema([(column.name, column.type.arrow) for column in columns]))
+
+
+class Driver:
+    """Obeys orders."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._engine: Any = None
+
+    def start(self) -> dict[str, Any]:
+        """Start Spark."""
+        import rowmerge_nb as rm
+
+        self._engine = rm.Engine(catalog="store", schema=self._place.schema, cores=2, trace="off")
+        self._engine.add_catalog("store", self._place.connector())
+        self._engine.spark.range(1000).repartition(2).mapInArrow(_same, "id long").count()
+        return {"ready": True}
+
+    def create(self, rows: int) -> dict[str, Any]:
+        """Make the table."""
+        self._engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){self._place.properties}")
+        return self.run("INSERT INTO t SELECT * FROM news", initial_rows(rows))
+
+    def merge(self, source: str) -> dict[str, Any]:
+        """Run the MERGE whose source is in a file."""
+        with pa.memory_map(source) as file:
+            return self.run(MERGE, pa.ipc.open_file(file).read_all())
+
+    def update(self, key: int) -> dict[str, Any]:
+        """Change one row."""
+        return self.run(f"UPDATE t SET v = v + 1 WHERE id = {key}")
+
+    def run(self, sql: str, source: pa.Table | None = None) -> dict[str, Any]:
+        """Run a statement; gives its count, or its error."""
+        from rowmerge_nb.errors import RowMergeError
+
+        try:
+            return {"count": self._engine.run(sql, namespace={} if source is None else {"news": source}).count}
+        except RowMergeError as error:
+            return {"error": str(error)}
+
+    def look(self, *, remove: bool) -> dict[str, Any]:
+        """Tell what the table holds, and what is left behind."""
+        connector = self._place.connector()
+        try:
+            orphans = [orphan.name for orphan in (connector.remove_orphans() if remove else connector.orphans())]
+            return {"digest": asdict(digest(read(connector, self._place.schema))), "orphans": orphans}
+        finally:
+            connector.close()
+
+    def ids(self, target: str) -> dict[str, Any]:
+        """Write the table into a file."""
+        connector = self._place.connector()
+        table = read(connector, self._place.schema)
+        connector.close()
+        with pa.ipc.new_file(target, table.schema) as file:
+            file.write_table(table)
+        return {"rows": table.num_rows}
+
+
+def _same(pages: Any) -> Any:
+    return pages
+
+
+def main() -> None:
+    """Obey until the orders end."""
+    answers: TextIO = sys.stdout
+    sys.stdout = sys.stderr
+    driver = Driver(Place(*sys.argv[1:3]))
+    for line in sys.stdin:
+        order = json.loads(line)
+        answers.write(json.dumps(getattr(driver, order.pop("order"))(**order)) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
