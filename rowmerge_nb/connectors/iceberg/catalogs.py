@@ -44,9 +44,7 @@ def embedded_catalog(directory: Path) -> Catalog:
     except ImportError as error:
         raise _missing() from error
     with _told(f"catalog '{directory / 'catalog.sqlite'}'"):
-        catalog = SqlCatalog(
-            "rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}", warehouse=location_of(directory), **{"type": "sql"}
-        )
+        catalog = SqlCatalog("rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}", warehouse=location_of(directory))
         catalog.create_namespace_if_not_exists("default")
     return catalog
 
@@ -89,7 +87,9 @@ def _told(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         msg = f"Iceberg {what} does not answer: {type(error).__name__}: {error}"
-        raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint="See that its configuration is right and its service runs.") from error
+        raise ConnectorError(
+            msg, code="ICEBERG_CATALOG_ERROR", hint="See that its configuration is right and its service runs."
+        ) from error
 
 
 class Tables:

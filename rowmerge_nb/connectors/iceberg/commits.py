@@ -96,9 +96,7 @@ class RowDelta(_MergeAppendFiles):
             groups[file.spec_id].append(file)
         for spec_id, files in groups.items():
             output = self.new_manifest_output()
-            with _DeleteManifestWriter(
-                self.spec(spec_id), self.schema(), output, self.snapshot_id, self._compression
-            ) as writer:
+            with _DeleteManifestWriter(self.spec(spec_id), self.schema(), output, self.snapshot_id, self._compression) as writer:
                 for file in files:
                     writer.add(
                         ManifestEntry.from_args(

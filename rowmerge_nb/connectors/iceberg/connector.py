@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, named_catalog
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
@@ -69,12 +69,13 @@ class IcebergConnector(Connector):
             hint = "Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name')."
             raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
         directory = Path(warehouse).absolute() if warehouse is not None else None
+        self.catalog: Catalog
         if directory is not None:
             self.catalog = embedded_catalog(directory)
-        elif isinstance(catalog, str):
-            self.catalog = named_catalog(catalog, properties or {})
-        else:
+        elif catalog is not None and not isinstance(catalog, str):
             self.catalog = catalog
+        else:
+            self.catalog = named_catalog(str(catalog), properties or {})
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -246,5 +247,3 @@ def _number(handle: ConnectorTransactionHandle) -> int:
         msg = f"{handle!r} is not a transaction of this connector"
         raise TypeError(msg)
     return handle.number
-
-

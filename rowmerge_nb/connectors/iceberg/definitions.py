@@ -86,13 +86,15 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
     from pyiceberg.transforms import parse_transform
 
     names = {field.name for field in schema.fields}
-    fields = []
+    fields: list[PartitionField] = []
     for number, transform in enumerate(transforms):
         source = schema.find_field(transform.column)
         written = transform.name if transform.width is None else f"{transform.name}[{transform.width}]"
         name = transform.column if transform.name == "identity" else f"{transform.column}_{_word(transform.name)}"
         if transform.name != "identity" and name in names:
-            msg = f"Table property 'partitioning': {transform} makes a partition field '{name}', and there is a column of that name"
+            msg = (
+                f"Table property 'partitioning': {transform} makes a partition field '{name}', and there is a column of that name"
+            )
             raise AnalysisError(msg, code=_INVALID, hint="Give the column another name.")
         if any(field.name == name for field in fields):
             msg = f"Table property 'partitioning': two transforms make a partition field '{name}'"

@@ -123,13 +123,9 @@ def equality_deletes(split: IcebergSplit, table: IcebergTableHandle) -> list[Equ
 def _equality(delete: DeleteFile, table: IcebergTableHandle) -> EqualityDeletes:
     with reading(table.name, delete.path), open_file(table.io, delete.path) as opened:
         file = pq.ParquetFile(opened)
-        found = find_fields(
-            delete.fields, file.schema_arrow, table.properties.get("schema.name-mapping.default"), delete.path
-        )
+        found = find_fields(delete.fields, file.schema_arrow, table.properties.get("schema.name-mapping.default"), delete.path)
         rows = file.read(columns=[f.name for f in found if f.name is not None])
-        arrays = [
-            f.values(_whole(rows.column(f.name)) if f.name is not None else None, file.metadata.num_rows) for f in found
-        ]
+        arrays = [f.values(_whole(rows.column(f.name)) if f.name is not None else None, file.metadata.num_rows) for f in found]
     return EqualityDeletes(delete.fields, arrays)
 
 

@@ -76,7 +76,9 @@ def reading(table: object, location: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         msg = f"File '{location}' of Iceberg table '{table}' does not exist"
-        hint = "Run the statement again if files were being removed; else roll the table back to a snapshot whose files are there."
+        hint = (
+            "Run the statement again if files were being removed; else roll the table back to a snapshot whose files are there."
+        )
         raise ConnectorError(msg, code="ICEBERG_MISSING_DATA", hint=hint) from error
     except pa.ArrowInvalid as error:
         msg = f"File '{location}' of Iceberg table '{table}' cannot be read: {error}"

@@ -10,7 +10,7 @@ from rowmerge_nb.connectors.iceberg.handles import PATH_ID, POSITION_ID
 from rowmerge_nb.connectors.iceberg.writer import footer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pyiceberg.manifest import DataFile
     from pyiceberg.schema import Schema
@@ -101,5 +101,3 @@ def _value(value: Any, kind: Any) -> Any:
     if isinstance(kind, t.BinaryType | t.FixedType):
         return bytes.fromhex(value)
     return value
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +60,8 @@ def remove_attempts(io: Any, folders: Collection[str], queries: Collection[str],
 
 def remove_location(io: Any, location: str) -> None:
     """Remove a file if it is there."""
-    try:
+    with suppress(FileNotFoundError):
         io.delete(location)
-    except FileNotFoundError:
-        pass
 
 
 def orphans_of(table: Table, running: Collection[str], ended: Collection[str], age: timedelta) -> Iterator[str]:

@@ -231,9 +231,7 @@ class IcebergMetadata(ConnectorMetadata):
             raise ConnectorError(msg, hint="Leave the option paradigm out.")
         return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
 
-    def get_merge_row_id_column_handle(
-        self, session: ConnectorSession, table_handle: ConnectorTableHandle
-    ) -> IcebergRowIdColumn:
+    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:
         """Give the row id: the file's number, and the position in it.
 
         Raises:

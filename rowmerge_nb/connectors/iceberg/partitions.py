@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IcebergPartitioningProvider", "folder_of", "groups", "layout_of", "partitioning_of"]
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _PERIODS: Final = {"year", "month", "day", "hour"}
 
 
@@ -141,7 +141,7 @@ def _shown(part: PartitionField, value: Any) -> str:
     if name == "identity" and base.startswith("timestamp"):
         return str(np.datetime64(int(value), "us"))
     if name == "identity" and base == "time":
-        return str((_EPOCH + datetime.timedelta(microseconds=value)).time())
+        return str((_EPOCH + dt.timedelta(microseconds=value)).time())
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -47,23 +47,25 @@ def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
 
 
 def _parts(name: str, domain: ColumnDomain) -> list[BooleanExpression]:
-    from pyiceberg.expressions import AlwaysFalse, GreaterThanOrEqual, In, LessThanOrEqual, NotNull
+    from pyiceberg import expressions
 
+    # Its classes take a name for a term, which their annotations do not say.
+    e: Any = expressions
     parts: list[BooleanExpression] = []
     with suppress(TypeError, ValueError):
         low, high = domain.low, domain.high
         if domain.values is not None:
             if not domain.values:
-                return [AlwaysFalse()]
+                return [e.AlwaysFalse()]
             if len(domain.values) <= _LISTED:
-                parts.append(In(name, tuple(domain.values)))
+                parts.append(e.In(name, tuple(domain.values)))
             low = max([min(domain.values)] + ([low] if low is not None else []))
             high = min([max(domain.values)] + ([high] if high is not None else []))
-        parts.append(NotNull(name))
+        parts.append(e.NotNull(name))
         if low is not None:
-            parts.append(GreaterThanOrEqual(name, low))
+            parts.append(e.GreaterThanOrEqual(name, low))
         if high is not None:
-            parts.append(LessThanOrEqual(name, high))
+            parts.append(e.LessThanOrEqual(name, high))
     return parts
 
 

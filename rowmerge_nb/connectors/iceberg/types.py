@@ -147,7 +147,9 @@ def _written(kind: Type, path: str) -> IcebergType:
             msg = f"Row type field does not have a name: {kind}, of column '{path}'"
             raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Cast it to a row with names: CAST(c AS row(a integer, ...)).")
         named = list(zip(kind.fields, kind.parameters, strict=True))
-        parts = [t.NestedField(-1 - i, str(n), _written(part, f"{path}.{n}"), required=False) for i, (n, part) in enumerate(named)]
+        parts = [
+            t.NestedField(-1 - i, str(n), _written(part, f"{path}.{n}"), required=False) for i, (n, part) in enumerate(named)
+        ]
         return t.StructType(*parts)
     msg = f"Type not supported for Iceberg: {kind}, of column '{path}'"
     raise AnalysisError(msg, code="NOT_SUPPORTED", hint="CAST it to a type that Iceberg has, for instance varchar.")

@@ -44,9 +44,7 @@ def _arrow_type(field: Field) -> pa.DataType:
 
 def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table:
     """Bring a page into the schema of data files."""
-    arrays = [
-        _stored(page.column(i), field, schema.field(i).type) for i, field in enumerate(fields)
-    ]
+    arrays = [_stored(page.column(i), field, schema.field(i).type) for i, field in enumerate(fields)]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
