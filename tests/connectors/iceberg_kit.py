@@ -126,8 +126,8 @@ def rows(*ids: int, v: str = "a", p: str = "x") -> dict[str, list[Any]]:
 def delete(store: IcebergConnector, *keys: Any) -> None:
     """Delete rows by their first column."""
     statement = Statement(store)
-    known = statement.ids()
     statement.begin_merge()
+    known = statement.ids()
     nothing = [None] * len(statement.handle.fields)
     statement.stage([(2, known[key], *nothing) for key in keys])
     statement.finish()

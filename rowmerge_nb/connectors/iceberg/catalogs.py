@@ -107,29 +107,37 @@ class Tables:
     # -- names ----------------------------------------------------------------------------------------------------
 
     def load(self, name: SchemaTableName) -> Table | None:
-        """Give a table as it is now, None if there is none of that name."""
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+        """Give a table as it is now, None if there is none of that name.
 
-        identifier = self._identifier(name)
+        Raises:
+            ConnectorError: ICEBERG_MISSING_METADATA or ICEBERG_INVALID_METADATA if its metadata file is not there or not understood.
+        """
+        found = self._load((name.schema, name.table), name)
+        if found is not None:
+            return found
+        identifier = self._spelling(name)
+        return self._load(identifier, name) if identifier is not None else None
+
+    def _load(self, identifier: tuple[str, str], name: SchemaTableName) -> Table | None:
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
+
         with _told(f"table '{name}'"):
             try:
-                return self.catalog.load_table(identifier) if identifier is not None else None
+                return self.catalog.load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
             except FileNotFoundError as error:
                 msg = f"The metadata file of Iceberg table '{name}' does not exist: {error}"
                 hint = "Restore it, or register the table with a metadata file that is there."
                 raise ConnectorError(msg, code="ICEBERG_MISSING_METADATA", hint=hint) from error
-            except (ValueError, KeyError) as error:
+            except (ValueError, KeyError, ValidationError) as error:
                 msg = f"The metadata of Iceberg table '{name}' cannot be understood: {error}"
                 hint = "See that its format version is 1, 2 or 3, and that the metadata file is whole."
                 raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
 
-    def _identifier(self, name: SchemaTableName) -> tuple[str, str] | None:
+    def _spelling(self, name: SchemaTableName) -> tuple[str, str] | None:
         """Find a table's own spelling; names here are in lower case."""
         with _told(f"schema '{name.schema}'"):
-            if self.catalog.table_exists((name.schema, name.table)):
-                return (name.schema, name.table)
             schema = self._namespaces().get(name.schema)
             if schema is None:
                 return None
@@ -214,12 +222,11 @@ class Tables:
 
     def drop(self, handle: IcebergTableHandle) -> None:
         """Drop a table. Its files go with it where they are below the embedded catalog's warehouse; all others stay."""
-        identifier = self._identifier(handle.name)
         table = self.load(handle.name)
-        if identifier is None or table is None or str(table.metadata.table_uuid) != handle.identity:
+        if table is None or str(table.metadata.table_uuid) != handle.identity:
             return
         with _told(f"table '{handle.name}'"):
-            self.catalog.drop_table(identifier)
+            self.catalog.drop_table(table.name())
         path = local_path(handle.location)
         mine = self._warehouse is not None and path is not None and self._warehouse in Path(path).parents
         if mine and path is not None and handle.properties.get("gc.enabled", "true").lower() != "false":

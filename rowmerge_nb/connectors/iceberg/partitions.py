@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -139,7 +140,10 @@ def _shown(part: PartitionField, value: Any) -> str:
     if name == "hour":
         return str(np.datetime64(int(value), "h")).replace("T", "-")
     if name == "identity" and base.startswith("timestamp"):
-        return str(np.datetime64(int(value), "us"))
+        moment = _EPOCH + dt.timedelta(microseconds=value)
+        return (moment if base.endswith("zone") else moment.replace(tzinfo=None)).isoformat()
+    if base == "varbinary" and name != "bucket":
+        return base64.b64encode(bytes.fromhex(value)).decode("ascii")
     if name == "identity" and base == "time":
         return str((_EPOCH + dt.timedelta(microseconds=value)).time())
     return str(value).lower() if isinstance(value, bool) else str(value)
