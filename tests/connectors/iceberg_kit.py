@@ -71,9 +71,7 @@ class Statement:
             fields = self.handle.fields
             arrays = [pa.array([row[2 + i] for row in rows], field.type.arrow) for i, field in enumerate(fields)]
             arrays += [pa.array([row[0] for row in rows], pa.int8()), pa.array([row[1] for row in rows], ROW_ID_TYPE.arrow)]
-            sink.store_merged_rows(
-                pa.RecordBatch.from_arrays(arrays, names=[*(f.name for f in fields), "operation", "row_id"])
-            )
+            sink.store_merged_rows(pa.RecordBatch.from_arrays(arrays, names=[*(f.name for f in fields), "operation", "row_id"]))
         return sink
 
     def finish(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb import Engine, IcebergConnector, RowMergeError
+from rowmerge_nb import Engine, IcebergConnector
 from rowmerge_nb.demo import SETUP, STATEMENT
 from tests.goldens_on_spark.departures import DEPARTURES
 from tests.goldens_on_spark.support import SCHEMA, Server, columns_of, expected_answer, recorded_cases

@@ -47,7 +47,10 @@ TYPES = {
     "tz": ("timestamp(6) with time zone", [MOMENT.replace(tzinfo=dt.UTC), dt.datetime(1960, 1, 1, tzinfo=dt.UTC), None]),
     "a": ("array(integer)", [[1, None], [], None]),
     "m": ("map(varchar, bigint)", [[("k", 1), ("j", None)], [], None]),
-    "row": ("row(a integer, b row(c uuid, d array(row(e varchar))))", [{"a": 1, "b": {"c": None, "d": [{"e": "z"}]}}, {"a": None, "b": None}, None]),
+    "row": (
+        "row(a integer, b row(c uuid, d array(row(e varchar))))",
+        [{"a": 1, "b": {"c": None, "d": [{"e": "z"}]}}, {"a": None, "b": None}, None],
+    ),
 }
 
 
@@ -132,7 +135,10 @@ def test_a_table_whose_partitioning_was_altered_is_read_and_changed(tmp_path: Pa
     insert(store, rows(5, p="y"))
     delete(store, 1, 3, 5)
     assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (4, "a", "x")]
-    deletes = [entry.data_file.spec_id for entry in planning.content_of(table(store), table(store).current_snapshot().snapshot_id).deletes]
+    deletes = [
+        entry.data_file.spec_id
+        for entry in planning.content_of(table(store), table(store).current_snapshot().snapshot_id).deletes
+    ]
     assert sorted(deletes) == [0, 1, 2], "a delete file belongs to the partitioning of the file whose rows it deletes"
     found = Statement(store).splits(Constraint({"p": ColumnDomain(values=("y",))}))
     assert [split.path.count("p=x") for split in found].count(1) == 0
@@ -145,7 +151,9 @@ def test_a_table_whose_partitioning_was_altered_is_read_and_changed(tmp_path: Pa
 def test_files_without_field_ids_are_read_by_the_name_mapping_and_partition_columns_by_the_partition(tmp_path: Path) -> None:
     from pyiceberg.typedef import Record
 
-    store = make_table(tmp_path, [("id", "bigint"), ("r", "row(a bigint)"), ("day", "date"), ("k", "bigint")], partitioning=("day", "k"))
+    store = make_table(
+        tmp_path, [("id", "bigint"), ("r", "row(a bigint)"), ("day", "date"), ("k", "bigint")], partitioning=("day", "k")
+    )
     plain = tmp_path / "hive.parquet"
     pq.write_table(pa.table({"number": [1, 2], "r": [{"A": 1}, {"A": 2}]}), plain)
     found = table(store)
@@ -230,7 +238,10 @@ def test_deletion_vectors_are_read_as_pyiceberg_reads_them() -> None:
     assert vector_positions(written, "file:///a", "f").tolist() == positions
     assert vector_positions(written, "file:///b", "f").tolist() == [1]
     assert vector_positions(written, "file:///c", "f").tolist() == []
-    own = {vector.referenced_data_file: vector.to_vector().to_pylist() for vector in deletion_vectors_from_puffin_file(PuffinFile(written))}
+    own = {
+        vector.referenced_data_file: vector.to_vector().to_pylist()
+        for vector in deletion_vectors_from_puffin_file(PuffinFile(written))
+    }
     assert own == {"file:///a": positions, "file:///b": [1]}
     with pytest.raises(ConnectorError, match="is not a Puffin file"):
         vector_positions(b"PAR1" + bytes(20), "file:///a", "f")
@@ -310,10 +321,14 @@ def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(tmp
     (file,) = files(store)
     content = file.read_bytes()
     file.write_bytes(content[:50] + b"junk")
-    with pytest.raises(ConnectorError, match=rf"ICEBERG_BAD_DATA: File 'file://{file}' of Iceberg table 'default.t' cannot be read"):
+    with pytest.raises(
+        ConnectorError, match=rf"ICEBERG_BAD_DATA: File 'file://{file}' of Iceberg table 'default.t' cannot be read"
+    ):
         contents(store)
     file.unlink()
-    with pytest.raises(ConnectorError, match=rf"ICEBERG_MISSING_DATA: File 'file://{file}' of Iceberg table 'default.t' does not exist"):
+    with pytest.raises(
+        ConnectorError, match=rf"ICEBERG_MISSING_DATA: File 'file://{file}' of Iceberg table 'default.t' does not exist"
+    ):
         contents(store)
     for manifest in files(store, "metadata"):
         if manifest.suffix == ".avro":
@@ -321,7 +336,9 @@ def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(tmp
     from pyiceberg.manifest import clear_manifest_cache
 
     clear_manifest_cache()
-    with pytest.raises(ConnectorError, match=r"ICEBERG_INVALID_METADATA: The manifests of snapshot \d+ of Iceberg table 'default.t'"):
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_INVALID_METADATA: The manifests of snapshot \d+ of Iceberg table 'default.t'"
+    ):
         contents(store)
     for metadata in files(store, "metadata"):
         metadata.unlink()
@@ -343,7 +360,9 @@ def test_data_files_of_other_formats_are_refused(tmp_path: Path, form: str, monk
     )  # fmt: skip
     file.spec_id = 0
     commit_files(store, data=[file])
-    with pytest.raises(ConnectorError, match=f"NOT_SUPPORTED: File 'file:///elsewhere/a' of Iceberg table 'default.t' is of format {form}"):
+    with pytest.raises(
+        ConnectorError, match=f"NOT_SUPPORTED: File 'file:///elsewhere/a' of Iceberg table 'default.t' is of format {form}"
+    ):
         contents(store)
 
 

@@ -198,7 +198,9 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
     assert len(contents(store, many)) == 12
     writer = IcebergPageSink(Statement(store, many).handle, "q")
     for page in ({"id": [key], "v": ["v"], "p": ["p"]} for key in (1, 2, 3, 4, 1)):
-        writer.append_page(pa.RecordBatch.from_pydict(page, schema=pa.schema([("id", pa.int64()), ("v", pa.string()), ("p", pa.string())])))
+        writer.append_page(
+            pa.RecordBatch.from_pydict(page, schema=pa.schema([("id", pa.int64()), ("v", pa.string()), ("p", pa.string())]))
+        )
     assert len(writer.finish()) == 5, "the partition that waited longest was closed, and begun anew"
 
 
@@ -206,7 +208,9 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
 
 
 def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_path: Path) -> None:
-    store = make_table(tmp_path, [("v", "varchar"), ("day", "date"), ("id", "bigint")], partitioning=("bucket(id, 4)", "month(day)"))
+    store = make_table(
+        tmp_path, [("v", "varchar"), ("day", "date"), ("id", "bigint")], partitioning=("bucket(id, 4)", "month(day)")
+    )
     statement = Statement(store)
     layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
     assert layout is not None
@@ -236,7 +240,16 @@ def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_pa
 
 
 def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_refused(tmp_path: Path) -> None:
-    kinds = ["tinyint", "smallint", "varchar(3)", "char(3)", "timestamp(0)", "time(0)", "timestamp(3) with time zone", "array(tinyint)"]
+    kinds = [
+        "tinyint",
+        "smallint",
+        "varchar(3)",
+        "char(3)",
+        "timestamp(0)",
+        "time(0)",
+        "timestamp(3) with time zone",
+        "array(tinyint)",
+    ]
     store = make_table(tmp_path, [(f"c{i}", kind) for i, kind in enumerate(kinds)] + [("k", "bigint NOT NULL")])
     statement = Statement(store)
     known = statement.metadata.get_table_metadata(statement.session, statement.handle)
@@ -253,7 +266,10 @@ def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_re
 @pytest.mark.parametrize(
     ("properties", "message"),
     [
-        ({"sorted_by": ("id",)}, "Catalog 'iceberg' table property 'sorted_by' does not exist. There are: format, format_version"),
+        (
+            {"sorted_by": ("id",)},
+            "Catalog 'iceberg' table property 'sorted_by' does not exist. There are: format, format_version",
+        ),
         ({"format": "ORC"}, "format can be 'PARQUET', not 'ORC'"),
         ({"format_version": 3}, "format_version must be 1 or 2, not 3: pyiceberg cannot write"),
         ({"isolation_level": "none"}, "isolation_level can be 'serializable' or 'snapshot', not 'none'"),
@@ -327,7 +343,9 @@ def test_names_are_found_whatever_their_case_and_two_alike_are_refused(tmp_path:
     assert statement.metadata.list_tables(statement.session) == [name]
     assert list(statement.metadata.list_schemas(statement.session)) == ["default", "shop"]
     store.catalog.create_table(("Shop", "ORDERS"), table_schema())
-    with pytest.raises(ConnectorError, match="AMBIGUOUS_NAME: Iceberg tables ORDERS, Orders of schema 'Shop' differ in case only"):
+    with pytest.raises(
+        ConnectorError, match="AMBIGUOUS_NAME: Iceberg tables ORDERS, Orders of schema 'Shop' differ in case only"
+    ):
         Statement(store, name)
 
 
@@ -354,7 +372,9 @@ def test_a_catalog_of_pyiceberg_s_may_be_given_or_named(tmp_path: Path) -> None:
     assert Statement(store).handle is None
     assert all(path.exists() for path in kept)
     named.close()
-    with pytest.raises(ConnectorError, match="INVALID_ARGUMENTS: An Iceberg connector has either a warehouse directory or a catalog"):
+    with pytest.raises(
+        ConnectorError, match="INVALID_ARGUMENTS: An Iceberg connector has either a warehouse directory or a catalog"
+    ):
         IcebergConnector()
     with pytest.raises(ConnectorError, match="ICEBERG_CATALOG_ERROR: Iceberg catalog 'nix' does not answer"):
         IcebergConnector(catalog="nix", properties={"type": "nix"})

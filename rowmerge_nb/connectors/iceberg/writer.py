@@ -8,6 +8,7 @@ import json
 import uuid
 import zlib
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -124,10 +125,10 @@ class FileWriter:
     def abort(self) -> None:
         """Drop the file."""
         self._waiting.clear()
-        try:
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
             self._stream.close()
-        finally:
-            remove(self._table.io, self.location)
+        remove(self._table.io, self.location)
 
 
 def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
