@@ -30,7 +30,7 @@ from tests.connectors.iceberg_kit import (
     table,
 )
 
-MOMENT = dt.datetime(2024, 2, 29, 12, 30, 15, 123456)
+MOMENT = dt.datetime(2024, 2, 29, 12, 30, 15, 123456)  # noqa: DTZ001 - a timestamp without a zone is meant
 TYPES = {
     "b": ("boolean", [True, False, None]),
     "i": ("integer", [1, -(2**31), None]),
@@ -43,7 +43,7 @@ TYPES = {
     "u": ("uuid", ["00010203-0405-0607-0809-0a0b0c0d0e0f", "ffffffff-ffff-ffff-ffff-ffffffffffff", None]),
     "day": ("date", [dt.date(1969, 12, 31), dt.date(2024, 2, 29), None]),
     "t": ("time(6)", [dt.time(23, 59, 59, 999999), dt.time(0), None]),
-    "ts": ("timestamp(6)", [MOMENT, dt.datetime(1, 1, 1), None]),
+    "ts": ("timestamp(6)", [MOMENT, MOMENT.replace(1, 1, 1), None]),
     "tz": ("timestamp(6) with time zone", [MOMENT.replace(tzinfo=dt.UTC), dt.datetime(1960, 1, 1, tzinfo=dt.UTC), None]),
     "a": ("array(integer)", [[1, None], [], None]),
     "m": ("map(varchar, bigint)", [[("k", 1), ("j", None)], [], None]),
@@ -342,7 +342,7 @@ def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(tmp
         contents(store)
     for metadata in files(store, "metadata"):
         metadata.unlink()
-    with pytest.raises(ConnectorError, match="ICEBERG_MISSING_METADATA: The metadata file of Iceberg table 'default.t'"):
+    with pytest.raises(ConnectorError, match=r"ICEBERG_MISSING_METADATA: The metadata file of Iceberg table 'default.t'"):
         contents(store)
 
 
@@ -389,7 +389,7 @@ def test_a_constant_is_the_same_as_a_column_of_it() -> None:
     from rowmerge_nb.spi import parse_type
 
     for number, (kind, stored, shown) in enumerate([
-        ("date", 19782, dt.date(2024, 2, 29)), ("time(6)", 1_000_000, dt.time(0, 0, 1)), ("timestamp(6)", 1, dt.datetime(1970, 1, 1, 0, 0, 0, 1)),
+        ("date", 19782, dt.date(2024, 2, 29)), ("time(6)", 1_000_000, dt.time(0, 0, 1)), ("timestamp(6)", 1, MOMENT.replace(1970, 1, 1, 0, 0, 0, 1)),
         ("integer", 3, 3), ("varchar", "s", "s"), ("decimal(4,1)", Decimal("1.5"), Decimal("1.5")), ("varbinary", b"x", b"x"), ("boolean", True, True),
     ]):  # fmt: skip
         field = Field(number, "c", parse_type(kind), kind)

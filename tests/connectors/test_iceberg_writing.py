@@ -34,11 +34,12 @@ KINDS = [
     ("i", "integer"), ("l", "bigint"), ("f", "real"), ("n", "decimal(9,2)"), ("s", "varchar"), ("x", "varbinary"), ("u", "uuid"),
     ("d", "date"), ("t", "time(6)"), ("ts", "timestamp(6)"), ("tz", "timestamp(6) with time zone"), ("b", "boolean"),
 ]  # fmt: skip
+NOON = dt.datetime(2017, 11, 16, 22, 31, 8)  # noqa: DTZ001 - a timestamp without a zone is meant
 VALUES: dict[str, list[Any]] = {
     "i": [-7, 34], "l": [34, -(2**40)], "f": [1.5, -0.5], "n": [Decimal("14.20"), Decimal("-0.01")], "s": ["iceberg", "ä/b=c"],
     "x": [b"\x00\x01\x02\x03", b"abc"], "u": ["f79c3e09-677c-4bbd-a479-3f349cb785e7", "00000000-0000-0000-0000-000000000000"],
     "d": [dt.date(2017, 11, 16), dt.date(1969, 1, 1)], "t": [dt.time(22, 31, 8), dt.time(0)],
-    "ts": [dt.datetime(2017, 11, 16, 22, 31, 8), dt.datetime(1969, 12, 31, 23, 59, 59, 5)],
+    "ts": [NOON, NOON - dt.timedelta(days=365 * 48, microseconds=5)],
     "tz": [dt.datetime(2017, 11, 16, 22, 31, 8, tzinfo=dt.UTC), dt.datetime(1960, 1, 1, tzinfo=dt.UTC)], "b": [True, False],
 }  # fmt: skip
 MOMENTS = ("d", "ts", "tz")
@@ -389,11 +390,11 @@ def test_a_table_is_adopted_by_its_metadata_file(tmp_path: Path) -> None:
     assert contents(other) == [(1, "a", "x"), (2, "a", "x")]
     delete(other, 1)
     assert contents(other) == [(2, "a", "x")]
-    with pytest.raises(ConnectorError, match="TABLE_ALREADY_EXISTS: Table 'default.t' already exists"):
+    with pytest.raises(ConnectorError, match=r"TABLE_ALREADY_EXISTS: Table 'default.t' already exists"):
         other.register_table("default", "t", place)
     with pytest.raises(ConnectorError, match="SCHEMA_NOT_FOUND: Schema 'nix' does not exist"):
         other.register_table("nix", "t", place)
-    with pytest.raises(ConnectorError, match="ICEBERG_INVALID_METADATA: '/nix.metadata.json' is no metadata file"):
+    with pytest.raises(ConnectorError, match=r"ICEBERG_INVALID_METADATA: '/nix.metadata.json' is no metadata file"):
         other.register_table("default", "u", "/nix.metadata.json")
     statement = Statement(other)
     statement.metadata.drop_table(statement.session, statement.handle)
@@ -407,6 +408,6 @@ def test_without_pyiceberg_a_sentence_names_the_install_command(tmp_path: Path, 
     from rowmerge_nb import SetupError
 
     monkeypatch.setitem(sys.modules, "pyiceberg.catalog.sql", None)
-    with pytest.raises(SetupError, match="pyiceberg, .* is not installed") as caught:
+    with pytest.raises(SetupError, match=r"pyiceberg, .* is not installed") as caught:
         IcebergConnector(tmp_path)
     assert caught.value.hint == "Run: pip install 'rowmerge-nb[iceberg]'"
