@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
+from rowmerge_nb.connectors.iceberg.deletes import ascending
 from rowmerge_nb.connectors.iceberg.files import create, remove
 from rowmerge_nb.connectors.iceberg.handles import (
     PATH_ID,
@@ -236,7 +237,7 @@ class IcebergMergeSink(ConnectorMergeSink):
     def finish(self) -> list[bytes]:
         """Write the delete files, close all files and name them."""
         for number in sorted(self._deletes):
-            self._write_deletes(number, np.unique(np.concatenate(self._deletes[number])))
+            self._write_deletes(number, ascending(np.concatenate(self._deletes[number])))
         self._deletes.clear()
         return [*self._inserts.finish(), *(json.dumps(entry).encode() for entry in self._written)]
 
