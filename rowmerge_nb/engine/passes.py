@@ -47,6 +47,8 @@ OUTCOME: Final = pa.schema([("kind", pa.int8()), ("writer", pa.int32()), ("paylo
 """What the last pass of a statement gives the driver: records (kind 0) and fragments (kind 1)."""
 
 WITNESSED_ROWS = 100
+EVEN_ROWS: Final = 4096
+"""So many rows go to one writer before the next one gets some, where rows are spread evenly."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Place:
     Args:
         function: the connector's bucket function; None for the engine's hash, which Spark computes.
         arguments: positions of the function's arguments among the channels of a transformed page.
-        even: the rows are spread evenly.
+        even: the rows are spread evenly, run by run, so that few of them have one writer.
     """
 
     function: BucketFunction | None = None
@@ -72,7 +74,7 @@ class Place:
             start: where even spreading goes on counting.
         """
         if self.even:
-            return pa.array(rows.astype(np.int32) + start)
+            return pa.array(((rows + start) // EVEN_ROWS).astype(np.int32))
         if self.function is None or not rows.size:
             return pa.nulls(rows.size, pa.int32())
         return self.function.get_buckets(page.select(list(self.arguments)).take(pa.array(rows))).cast(pa.int32())
@@ -144,7 +146,7 @@ class MergePass:
             for record in recorder.returned:
                 yield outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
             return
-        spread = recorder.record.partition
+        spread = recorder.record.partition * EVEN_ROWS
         try:
             for page in self._transformed(pages, recorder):
                 yield self._exchange_batch(page, spread)
