@@ -106,7 +106,7 @@ class DefinitionRun(StatementRun):
         if not others:
             return plain
         texts = [f"{value.spark} AS `{place}`" for place, value in enumerate(others.values())]
-        columns = self.collect(self.spark(), self.spark().sql(f"SELECT {', '.join(texts)}")).columns
+        columns = self.collect(self.spark(), self.spark().sql(f"SELECT {', '.join(texts)}"), 1).columns
         found = [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, others.values(), strict=True)]
         return plain | dict(zip(others, found, strict=True))
 

@@ -8,27 +8,25 @@ import uuid
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
-from rowmerge_nb.engine.definitions import DefinitionRun
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
 from rowmerge_nb.engine.inputs import interruptible, names_of, statement_text, user_name
 from rowmerge_nb.engine.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.listing import TableInfo, list_tables
-from rowmerge_nb.engine.merge import MergeRun, RowChangeRun
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.places import placed_in
 from rowmerge_nb.engine.rehearsal import compare
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.row_changes import DeleteRun, UpdateRun
+from rowmerge_nb.engine.row_change_run import RowChangeRun
+from rowmerge_nb.engine.runs import check_flow, run_of, target_name
 from rowmerge_nb.engine.statement_run import error_record
 from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
-from rowmerge_nb.engine.updatable import UpdatableDeleteRun, UpdatableUpdateRun
 from rowmerge_nb.engine.verification import begin_verification
 from rowmerge_nb.engine.views import Views
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ParseError, RowMergeError
@@ -39,16 +37,9 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.sql.analysis import (
     Analysis,
     CallAnalysis,
-    CreateTableAnalysis,
     DefinitionAnalysis,
-    DeleteAnalysis,
-    DropTableAnalysis,
     ExplainAnalysis,
-    InsertAnalysis,
     ListingAnalysis,
-    MergeAnalysis,
-    RowChangeAnalysis,
-    UpdateAnalysis,
 )
 from rowmerge_nb.sql.statements import Explain, Span
 
@@ -65,17 +56,6 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "TableInfo"]
 
 TableName = tuple[str, str, str]
-
-_RUNS: Final[Mapping[type[Analysis], Any]] = {
-    MergeAnalysis: MergeRun,
-    UpdateAnalysis: UpdateRun,
-    DeleteAnalysis: DeleteRun,
-    DefinitionAnalysis: DefinitionRun,
-    ListingAnalysis: DefinitionRun,
-    CallAnalysis: DefinitionRun,
-}
-_UPDATABLE: Final[Mapping[type[Analysis], Any]] = {UpdateAnalysis: UpdatableUpdateRun, DeleteAnalysis: UpdatableDeleteRun}
-"""The runs of the older flow."""
 
 
 class Engine:
@@ -418,7 +398,7 @@ class Engine:
                 try:
                     with interruptible("analyze"):
                         analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
-                    _check_flow(analysis, options)
+                    check_flow(analysis, options)
                 except BaseException:
                     with suppress(Exception):
                         transaction.rollback()
@@ -443,7 +423,7 @@ class Engine:
     def _dispatch(
         self, analysis: Analysis, transaction: StatementTransaction, tables: StatementTables, options: Options
     ) -> Result:
-        name = _target_name(analysis)
+        name = target_name(analysis)
         common: Mapping[str, Any] = {
             "transaction": transaction,
             "options": options,
@@ -455,8 +435,7 @@ class Engine:
         if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis):
             common = {**common, "views": self._views}
         settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
-        runs = {**_RUNS, **_UPDATABLE} if options.flow == "updatable" else _RUNS
-        kind = runs.get(type(analysis), TableRun)
+        kind = run_of(analysis, options)
         if kind is TableRun:
             common = {**common, "settings": settings}
         run: Any = kind(analysis=analysis, **common)
@@ -493,23 +472,3 @@ class Engine:
         planned = replace(options, dry_run=True, rules_off=rules_off)
         trace = replace(self._dispatch(analysis.inner, transaction, tables, planned).trace, state="explained")
         return Result(trace, explained="true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan))
-
-
-def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
-    if isinstance(analysis, CreateTableAnalysis):
-        return analysis.name
-    if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
-        catalog, _, rest = analysis.target.qualified.partition(".")
-        schema, _, table = rest.partition(".")
-        return catalog, schema, table
-    if isinstance(analysis, CallAnalysis):
-        return analysis.name
-    return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]
-
-
-def _check_flow(analysis: Analysis, options: Options) -> None:
-    """Refuse what a flow does not have."""
-    inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
-    if options.flow == "updatable" and isinstance(inner, MergeAnalysis):
-        msg = "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that replaced it"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave the option flow out.")

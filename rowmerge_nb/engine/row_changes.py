@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.engine.blame import blame
-from rowmerge_nb.engine.merge import RowChangeRun
+from rowmerge_nb.engine.row_change_run import RowChangeRun
 from rowmerge_nb.plan.nodes import Project, TableScan
 from rowmerge_nb.plan.planner import told_apart
 from rowmerge_nb.plan.row_changes import WHERE, plan_delete, plan_update

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.recorder import Account
     from rowmerge_nb.engine.transaction import StatementTransaction
     from rowmerge_nb.plan.nodes import Output
-    from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.sql.analysis import Notice
 
-__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "layout_text"]
+__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
@@ -135,14 +134,6 @@ class StatementRun:
             NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
             for notice in (*of, *self.notices)
         )
-
-
-def layout_text(layout: ConnectorTableLayout | None) -> str:
-    """Put a layout into words, for the log of calls."""
-    if layout is None:
-        return "none"
-    columns = ", ".join(layout.partition_columns) or "row_id"
-    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"
 
 
 def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:

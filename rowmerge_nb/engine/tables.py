@@ -10,8 +10,9 @@ from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.edge import conform, shown_zones
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import sum_up
-from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record, layout_text
+from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
 from rowmerge_nb.engine.trace import Trace
+from rowmerge_nb.engine.transaction import layout_text
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.planner import plan_insert, plan_query

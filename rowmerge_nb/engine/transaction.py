@@ -292,7 +292,7 @@ class StatementTransaction:
             return None
         columns = list(opened.metadata.get_column_handles(self.session, handle))
         channels = [(f"c{place}", for_spark(column.type.arrow)) for place, column in enumerate(columns)]
-        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self.session, handle)
+        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self.session, handle, Constraint())
         schema_read = pa.schema([*channels, (POSITION, pa.int64())])
         rows = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema_read).rows()
         return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
