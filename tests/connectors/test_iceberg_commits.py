@@ -267,6 +267,29 @@ def test_a_statement_that_fails_leaves_nothing(tmp_path: Path) -> None:
     statement.rollback()
 
 
+def test_where_nobody_knows_whether_the_commit_went_through_files_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyiceberg.exceptions import CommitStateUnknownException
+
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    statement = deleting(store, 1, insert=3)
+    commit_table = type(store.catalog).commit_table
+
+    def lost(*arguments: Any) -> Any:
+        commit_table(store.catalog, *arguments)
+        raise CommitStateUnknownException("the answer did not arrive")
+
+    monkeypatch.setattr(store.catalog, "commit_table", lost)
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_COMMIT_ERROR: It is not known whether the commit to Iceberg table 'default.t' went"
+    ):
+        statement.commit()
+    statement.rollback()
+    assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (3, "new", "x")]
+
+
 def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_commit(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))

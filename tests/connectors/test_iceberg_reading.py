@@ -15,7 +15,7 @@ from pyroaring import BitMap64
 from rowmerge_nb import ConnectorError
 from rowmerge_nb.connectors.iceberg import planning
 from rowmerge_nb.connectors.iceberg.deletes import vector_positions
-from rowmerge_nb.spi import ColumnDomain, Constraint
+from rowmerge_nb.spi import ColumnDomain, Constraint, parse_type
 from tests.connectors.iceberg_kit import (
     Statement,
     add_deletes,
@@ -383,10 +383,46 @@ def test_unknown_format_versions_and_types_are_refused_with_the_name(tmp_path: P
         contents(store)
 
 
+def test_tables_that_pyiceberg_wrote_are_read_nested_and_large_types_too(tmp_path: Path) -> None:
+    store = make_table(tmp_path, [(name, kind) for name, (kind, _) in TYPES.items()])
+    arrays = [pa.array(values, parse_type(kind).arrow) for kind, values in TYPES.values()]
+    page = pa.Table.from_arrays(arrays, names=list(TYPES))
+    insert(store, page.to_batches()[0])
+    read = table(store).scan().to_arrow()
+    table(store).append(read)
+    table(store).append(read.slice(1))
+    found = contents(store)
+    expected = list(zip(*(values for _, values in TYPES.values()), strict=True))
+    assert found == sorted([*expected, *expected, *expected[1:]], key=repr)
+
+
+def test_columns_of_version_3_have_their_defaults_in_older_files(tmp_path: Path) -> None:
+    import json
+
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    path = Path(table(store).metadata_location.removeprefix("file://"))
+    content = json.loads(path.read_text())
+    content["format-version"], content["next-row-id"], content["last-column-id"] = 3, 10, 12
+    values = {"d": ("date", "2024-02-29"), "n": ("decimal(5, 2)", "1.50"), "u": ("uuid", "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+              "ts": ("timestamp", "2024-02-29T12:30:15.123456"), "b": ("binary", "00ff"), "s": ("string", "s"), "i": ("int", 7)}  # fmt: skip
+    content["schemas"][0]["fields"] += [
+        {"id": 4 + number, "name": name, "required": False, "type": kind, "initial-default": default, "write-default": default}
+        for number, (name, (kind, default)) in enumerate(values.items())
+    ]
+    path.write_text(json.dumps(content))
+    row = (dt.date(2024, 2, 29), Decimal("1.50"), "00010203-0405-0607-0809-0a0b0c0d0e0f", MOMENT, b"\x00\xff", "s", 7)
+    assert contents(store) == [(1, "a", "x", *row), (2, "a", "x", *row)]
+    statement = Statement(store)
+    with pytest.raises(
+        ConnectorError, match=r"NOT_SUPPORTED: Iceberg table 'default.t' is of format version 3, which pyiceberg cannot write"
+    ):
+        statement.metadata.begin_insert(statement.session, statement.handle, ())
+
+
 def test_a_constant_is_the_same_as_a_column_of_it() -> None:
     from rowmerge_nb.connectors.iceberg.handles import Field
     from rowmerge_nb.connectors.iceberg.projection import constant
-    from rowmerge_nb.spi import parse_type
 
     for number, (kind, stored, shown) in enumerate([
         ("date", 19782, dt.date(2024, 2, 29)), ("time(6)", 1_000_000, dt.time(0, 0, 1)), ("timestamp(6)", 1, MOMENT.replace(1970, 1, 1, 0, 0, 0, 1)),

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -307,7 +307,9 @@ def _commit(
             raise
         what = "another table of this name was made" if is_new else "other commits were faster, time and again"
         conflict(handle.name, what)
-    except CommitStateUnknownException as error:
+    except ValidationException as error:
+        conflict(handle.name, str(error))
+    except Exception as error:
         msg = f"It is not known whether the commit to Iceberg table '{handle.name}' went through: {error}"
         hint = "Look at the table before you run the statement again; its files are left where they are."
         raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint) from error

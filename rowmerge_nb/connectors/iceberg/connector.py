@@ -98,8 +98,14 @@ class IcebergConnector(Connector):
             ConnectorError: TRANSACTION_CONFLICT if another commit is in the way.
         """
         transaction = self._transaction(transaction_handle)
-        for action in transaction.actions:
-            action()
+        try:
+            for action in transaction.actions:
+                action()
+        except ConnectorError as error:
+            if error.code == "ICEBERG_COMMIT_ERROR":
+                # The table may have the files by now.
+                transaction.written.clear()
+            raise
         self._end(transaction_handle)
         # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
         with suppress(Exception):

@@ -134,7 +134,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     identity: str
     location: str
     data_location: str
-    io: Mapping[str, str]
+    io: Mapping[str, str] = field(repr=False)
     snapshot: int | None
     format_version: int
     schema_id: int

@@ -133,7 +133,7 @@ def constant(field: Field, value: Any, rows: int) -> pa.Array:
 
     Args:
         field: the field.
-        value: the value, as pyiceberg has it: dates and times are numbers.
+        value: the value, as pyiceberg has it: a date or time may be a number, a UUID is no text.
         rows: how many rows.
     """
     kind = field.type.arrow

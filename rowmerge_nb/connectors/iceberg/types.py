@@ -70,6 +70,7 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
         table: the table that it belongs to.
     """
     from pyiceberg import types as t
+    from pyiceberg.conversions import from_json
 
     kind, parts = field.field_type, tuple[Field, ...]()
     if isinstance(kind, t.StructType):
@@ -90,7 +91,10 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
     else:
         msg = f"Column '{path}' of Iceberg table '{table}' is of type {kind}, which is not supported"
         raise ConnectorError(msg, hint="Read the table through a view of another engine that casts the column.")
-    return Field(field.field_id, field.name, sql, word, field.required, field.initial_default, parts)
+    default = field.initial_default
+    if default is not None and isinstance(kind, t.PrimitiveType):
+        default = from_json(kind, default)
+    return Field(field.field_id, field.name, sql, word, field.required, default, parts)
 
 
 def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
