@@ -35,6 +35,7 @@ __all__ = ["Report", "Trials", "main", "places"]
 STORES: Final = ("hive", "sqlite", "postgresql", "iceberg")
 KINDS: Final = ("worker", "driver")
 PATIENCE_SECONDS: Final = 60
+_DAEMON: Final = "rowmerge_nb.engine.daemon"
 
 
 @dataclass
@@ -109,20 +110,23 @@ class Child:
         return bool(select.select([stdout], [], [], seconds)[0])
 
     def workers(self) -> list[int]:
-        """Give the Python workers of its Spark: what the daemon has forked."""
-        parents = _processes()
-        offspring = _offspring(self._process.pid, parents)
-        daemons = {pid for pid in offspring if "daemon" in parents[pid][1]}
-        return [pid for pid in daemons if parents[pid][0] in daemons]
+        """Give the Python workers of its Spark: what the daemon, which Java has started, has forked."""
+        session = _session(self._process.pid)
+        daemons = {
+            pid for pid, (parent, command) in session.items() if _DAEMON in command and "java" in session.get(parent, (0, ""))[1]
+        }
+        return [
+            pid for pid, (_, command) in session.items() if _DAEMON in command and "java" not in command and pid not in daemons
+        ]
 
     def kill(self) -> None:
         """Kill it with all that it has started, and wait until nothing of it lives."""
-        started = [self._process.pid, *_offspring(self._process.pid, _processes())]
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         end = time.monotonic() + PATIENCE_SECONDS
-        while set(started) & set(_processes()) and time.monotonic() < end:
+        # Workers notice by themselves that their Spark is gone.
+        while _session(self._process.pid) and time.monotonic() < end:
             time.sleep(0.05)
 
     def close(self) -> None:
@@ -137,16 +141,13 @@ class Child:
         self._log.close()
 
 
-def _processes() -> dict[int, tuple[int, str]]:
-    """Give the parent and the command of every process that lives."""
-    told = subprocess.run(["ps", "-eo", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True).stdout
-    rows = (line.split(None, 3) for line in told.splitlines())
-    return {int(row[0]): (int(row[1]), row[3] if len(row) > 3 else "") for row in rows if not row[2].startswith("Z")}
-
-
-def _offspring(pid: int, parents: dict[int, tuple[int, str]]) -> list[int]:
-    found = [child for child, (parent, _) in parents.items() if parent == pid]
-    return found + [grandchild for child in found for grandchild in _offspring(child, parents)]
+def _session(leader: int) -> dict[int, tuple[int, str]]:
+    """Give the parent and the command of every process that lives in the session of a child."""
+    command = ["ps", "-ww", "-eo", "pid=,ppid=,sid=,stat=,args="]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 4) for line in told.splitlines()]
+    alive = [row for row in rows if row[2] == str(leader) and not row[3].startswith("Z")]
+    return {int(row[0]): (int(row[1]), row[4] if len(row) > 4 else "") for row in alive}
 
 
 class Trials:
