@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks import data
-from benchmarks.engines import Contestant, DeltaRs, DuckDB, RowMerge
 from benchmarks.measure import Times, timed
+from benchmarks.races import race
 from rowmerge_nb.demo import SETUP, STATEMENT
 
 if TYPE_CHECKING:
@@ -87,6 +86,8 @@ def analysis(runs: int) -> None:
     )
 
 
+QUICK = ("analysis", "cell", "first", "pages", "race")
+
 FIRST_CELL = """
 import time; started = time.perf_counter()
 from IPython.core.interactiveshell import InteractiveShell
@@ -135,47 +136,17 @@ def transform_page(rows: int) -> None:
         print(f"transform_page {paradigm.name:28} {speed}   ({rows} rows, 6 channels)")
 
 
-def race(target_rows: int, source_rows: int, runs: int) -> None:
-    """Merge the same tables with all engines, one after the other in every round."""
-    target, source = data.target(target_rows), data.source(source_rows, target_rows)
-    contestants: list[Contestant] = [
-        DeltaRs(),
-        DuckDB(),
-        RowMerge(),
-        RowMerge(trace="off"),
-        RowMerge(paradigm="CHANGE_ONLY_UPDATED_COLUMNS"),
-    ]
-    seconds: dict[str, list[float]] = {c.name: [] for c in contestants}
-    fingerprints = {}
-    for _ in range(runs + 1):
-        for contestant in contestants:
-            contestant.prepare(target, source)
-            started = time.perf_counter()
-            contestant.merge()
-            seconds[contestant.name].append(time.perf_counter() - started)
-            fingerprints[contestant.name] = data.fingerprint(contestant.content())
-    if len(set(fingerprints.values())) != 1:
-        sys.exit(f"The engines disagree: {fingerprints}")
-    base = Times(tuple(seconds[DeltaRs.name][1:])).median
-    print(
-        f"\n{target_rows:,} target rows, {source_rows:,} source rows; {runs} warm rounds; all engines give {fingerprints[DeltaRs.name]}"
-    )
-    print(f"{'engine':58} {'first':>7}  {'warm median [min .. max]':28} x delta-rs")
-    for contestant in contestants:
-        first, *warm = seconds[contestant.name]
-        times = Times(tuple(warm))
-        print(f"{contestant.name:58} {first:7.3f}  {times!s:28} {times.median / base:5.2f}")
-
-
 def main() -> None:
-    """Run what is asked for; everything by default."""
+    """Run what is asked for; everything but the races of stores by default."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", choices=["analysis", "cell", "first", "pages", "race"], action="append")
-    parser.add_argument("--runs", type=int, default=5, help="warm rounds of the race (default 5)")
+    parser.add_argument("--only", choices=[*QUICK, "stores", "delete"], action="append")
+    parser.add_argument("--runs", type=int, default=5, help="warm rounds of a race (default 5)")
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=100_000)
+    parser.add_argument("--among", help="the stores and engines that race, by words of their names, separated by commas")
     chosen = parser.parse_args()
-    wanted = set(chosen.only or ["analysis", "cell", "first", "pages", "race"])
+    wanted = set(chosen.only or QUICK)
+    words = [word.strip().lower() for word in chosen.among.split(",")] if chosen.among else []
     if "analysis" in wanted:
         analysis(50)
     if "first" in wanted:
@@ -184,8 +155,9 @@ def main() -> None:
         small_cell(30)
     if "pages" in wanted:
         transform_page(1_000_000)
-    if "race" in wanted:
-        race(chosen.target, chosen.source, chosen.runs)
+    for name in ("race", "stores", "delete"):
+        if name in wanted:
+            race(name, chosen.target, chosen.source, chosen.runs, words)
 
 
 if __name__ == "__main__":

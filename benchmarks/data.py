@@ -14,6 +14,8 @@ WHEN MATCHED THEN UPDATE SET amount = t.amount + s.amount, name = s.name, update
 WHEN NOT MATCHED THEN INSERT (id, region, name, amount, updated_at)
   VALUES (s.id, s.region, s.name, s.amount, s.updated_at)"""
 
+DELETE = "DELETE FROM target WHERE id % 10 = 3"
+
 SCHEMA = pa.schema(
     [
         ("id", pa.int64()),

@@ -1,4 +1,4 @@
-"""The engines in the race: each makes its tables afresh before every merge, and gives the content afterwards."""
+"""The other engines in the race, and this project's memory tables: each makes its tables afresh before every statement."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from benchmarks.data import MERGE
+from benchmarks.data import DELETE, MERGE
 
 if TYPE_CHECKING:
     import duckdb
 
 
 class Contestant(ABC):
-    """An engine that merges the source into the target."""
+    """An engine that merges the source into the target, or deletes a tenth of the target.
+
+    Attributes:
+        name: the engine, and how it is run.
+        folder: where its files are, if it has files of its own.
+    """
 
     name: str
+    folder: Path | None = None
 
     @abstractmethod
     def prepare(self, target: pa.Table, source: pa.Table) -> None:
@@ -30,19 +36,33 @@ class Contestant(ABC):
         """Merge; timed, with everything that makes the change last."""
 
     @abstractmethod
+    def delete(self) -> None:
+        """Delete; timed likewise."""
+
+    @abstractmethod
     def content(self) -> pa.Table:
         """Give the target's rows."""
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+
+    def files(self) -> dict[Path, int]:
+        """Give the files and their sizes in bytes."""
+        if self.folder is None:
+            return {}
+        return {path: path.stat().st_size for path in self.folder.rglob("*") if path.is_file()}
 
 
 class RowMerge(Contestant):
     """This project, memory connector."""
 
-    def __init__(self, trace: str = "auto", paradigm: str = "DELETE_ROW_AND_INSERT_ROW") -> None:
+    def __init__(self, trace: str = "auto", paradigm: str = "DELETE_ROW_AND_INSERT_ROW", flow: str = "merge") -> None:
         from rowmerge_nb import Engine
 
-        self.name = f"rowmerge_nb memory, {paradigm.split('_', maxsplit=1)[0].lower()}, trace {trace}"
+        kind = f"{paradigm.split('_', maxsplit=1)[0].lower()}, trace {trace}"
+        self.name = f"rowmerge_nb memory, {kind if flow == 'merge' else 'flow updatable'}"
         self.engine = Engine(trace=trace)
-        self.paradigm = paradigm
+        self.paradigm, self.flow = paradigm, flow
 
     def prepare(self, target: pa.Table, source: pa.Table) -> None:
         """Register both tables."""
@@ -52,6 +72,10 @@ class RowMerge(Contestant):
     def merge(self) -> None:
         """Run the statement."""
         self.engine.run(MERGE)
+
+    def delete(self) -> None:
+        """Run the statement by one of the two flows."""
+        self.engine.run(DELETE, flow=self.flow)
 
     def content(self) -> pa.Table:
         """Read the table."""
@@ -86,6 +110,11 @@ class DuckDB(Contestant):
         self.connection.execute(MERGE)
         self.connection.execute("CHECKPOINT")
 
+    def delete(self) -> None:
+        """Run the statement and make it last."""
+        self.connection.execute(DELETE)
+        self.connection.execute("CHECKPOINT")
+
     def content(self) -> pa.Table:
         """Read the table."""
         return self.connection.sql("SELECT * FROM target").to_arrow_table()
@@ -114,6 +143,10 @@ class DeltaRs(Contestant):
         updates = {"amount": "t.amount + s.amount", "name": "s.name", "updated_at": "s.updated_at"}
         merger = self.table.merge(self.source, "t.id = s.id", source_alias="s", target_alias="t")
         merger.when_matched_delete("s.region = 'DEL'").when_matched_update(updates).when_not_matched_insert(columns).execute()
+
+    def delete(self) -> None:
+        """Delete by delta-rs' own interface."""
+        self.table.delete("id % 10 = 3")
 
     def content(self) -> pa.Table:
         """Read the table."""

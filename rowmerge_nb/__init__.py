@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from rowmerge_nb.connectors.hive_acid import HiveAcidConnector as HiveAcidConnector
+    from rowmerge_nb.connectors.iceberg import IcebergConnector as IcebergConnector
     from rowmerge_nb.connectors.jdbc.postgresql import PostgresConnector as PostgresConnector
     from rowmerge_nb.connectors.jdbc.sqlite import SqliteConnector as SqliteConnector
     from rowmerge_nb.connectors.memory import MemoryConnector as MemoryConnector
@@ -56,6 +57,7 @@ _HOMES = {
     "Era": "spi.operations",
     "ExecutionError": "errors",
     "HiveAcidConnector": "connectors.hive_acid",
+    "IcebergConnector": "connectors.iceberg",
     "MemoryConnector": "connectors.memory",
     "Operation": "spi.operations",
     "ParseError": "errors",

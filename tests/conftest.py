@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,8 +37,26 @@ def postgresql() -> Iterator[str]:
         yield uri
 
 
+@pytest.fixture(scope="session")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Hive Metastore: the one that ROWMERGE_METASTORE names, or a private one where it says ``private``."""
+    named = os.environ.get("ROWMERGE_METASTORE")
+    if not named:
+        pytest.skip("ROWMERGE_METASTORE is not set: 'private' starts a Hive Metastore, thrift://host:port names one")
+    if named != "private":
+        yield named
+        return
+    from tests.connectors.metastore_server import private_metastore
+
+    with private_metastore(tmp_path_factory.mktemp("metastore")) as uri:
+        yield uri
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones."""
+    """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones; likewise those that need a Hive Metastore."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        names = getattr(item, "fixturenames", ())
+        if "spark" in names:
             item.add_marker(pytest.mark.spark)
+        if "metastore" in names:
+            item.add_marker(pytest.mark.metastore)

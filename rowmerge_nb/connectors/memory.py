@@ -33,11 +33,12 @@ from rowmerge_nb.connectors.memory_io import (
     SplitStore,
 )
 from rowmerge_nb.connectors.memory_tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
+from rowmerge_nb.connectors.memory_updatable import UpdatableMemoryMetadata
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
@@ -285,7 +286,7 @@ class MemoryConnector(Connector):
         raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
 
 
-class MemoryMetadata(ConnectorMetadata):
+class MemoryMetadata(UpdatableMemoryMetadata):
     """Tables as one transaction sees them."""
 
     def __init__(self, connector: MemoryConnector, transaction: _Transaction) -> None:
@@ -349,6 +350,7 @@ class MemoryMetadata(ConnectorMetadata):
         self._transaction.schemas[schema] = False
 
     stores_views = True
+    shows_own_changes = True
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
         """Give a view."""

@@ -61,7 +61,8 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
 
     Args:
         data: the version that the statement has read.
-        fragments: what the sinks gave: positions to delete, rows with positions to put in place of others, rows to append.
+        fragments: what the sinks gave: positions to delete, rows with positions to put in place of others, rows to append; of
+            updatable page sources also values of some columns with positions.
 
     Returns:
         Kept and updated rows in their order, then the new rows in the order of the fragments.
@@ -70,11 +71,12 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
     >>> apply_changes(pa.table({"a": [1, 2]}), list(encode("insert", [page]))).to_pydict()
     {'a': [1, 2, 9]}
     """
-    parts: dict[str, list[pa.Table]] = {"insert": [], "delete": [], "update": []}
+    parts: dict[str, list[pa.Table]] = {"insert": [], "delete": [], "update": [], "values": []}
     for fragment in fragments:
         header, stream = fragment.split(b"\n", 1)
         with pa.ipc.open_stream(pa.py_buffer(stream)) as reader:
             parts[json.loads(header)["kind"]].append(reader.read_all())
+    parts["update"] += [_with_kept(data, table) for table in parts["values"]]
     result = data
     place = np.arange(data.num_rows)
     if parts["update"]:
@@ -94,8 +96,16 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
     return pa.concat_tables([result, *new]).combine_chunks()
 
 
+def _with_kept(data: pa.Table, values: pa.Table) -> pa.Table:
+    """Complete updated columns, which come under their numbers, with the values of the columns that stay; positions come last."""
+    rows = data.take(values.column(values.num_columns - 1))
+    for number, column in zip(values.column_names[:-1], values.columns, strict=False):
+        rows = rows.set_column(int(number), data.schema.field(int(number)), column)
+    return rows.append_column("position", values.column(values.num_columns - 1))
+
+
 def _positions(table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    positions: np.ndarray[tuple[int], np.dtype[np.int64]] = table.column("position").to_numpy()
+    positions: np.ndarray[tuple[int], np.dtype[np.int64]] = table.column(table.num_columns - 1).to_numpy()
     return positions
 
 

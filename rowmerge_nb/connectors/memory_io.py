@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.hashing import hash_columns
 from rowmerge_nb.connectors.memory_changes import encode, positions_of
+from rowmerge_nb.connectors.memory_updatable import MemoryUpdatablePageSource, MemoryUpdatableTableHandle
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         SchemaTableName,
     )
     from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page_source import ConnectorPageSource
 
 PAGE_ROWS = 65_536
 INLINE_BYTES = 1_048_576
@@ -175,7 +177,7 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         split: ConnectorSplit,
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
-    ) -> PagesSource:
+    ) -> ConnectorPageSource:
         """Give a source of the wanted columns; the row id is made from the position while reading."""
         handle: Any = table_handle
         if not isinstance(split, MemorySplit):
@@ -194,7 +196,8 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, names=names)
 
-        return PagesSource(pages())
+        source = PagesSource(pages())
+        return MemoryUpdatablePageSource(source, handle) if isinstance(handle, MemoryUpdatableTableHandle) else source
 
 
 def _row_ids(page: Page, first: int, bucket_count: int | None, bucketed_by: Sequence[str]) -> pa.Array:

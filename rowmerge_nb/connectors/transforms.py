@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Transform", "parse_transforms"]
+__all__ = ["Transform", "parse_transforms", "uuid_bytes"]
 
 _INTEGERS: Final = {"tinyint", "smallint", "integer", "bigint"}
 _MOMENTS: Final = {"timestamp", "timestamp with time zone"}
@@ -85,7 +85,7 @@ class Transform:
         return self._period(values)
 
     def _bucket(self, values: pa.Array) -> pa.Array:
-        hashed = murmur3(_uuid_bytes(values) if self.base == "uuid" else values)
+        hashed = murmur3(uuid_bytes(values) if self.base == "uuid" else values)
         numbers = (hashed & np.int32(_MOST)) % np.int32(self.width or 1)
         return pa.array(numbers, pa.int32(), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
 
@@ -119,12 +119,15 @@ class Transform:
         return pa.array(numbers, pa.int64(), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
 
 
-def parse_transforms(texts: Iterable[str], columns: Mapping[str, tuple[str, Type]]) -> tuple[Transform, ...]:
-    """Read the entries of ``partitioned_by``.
+def parse_transforms(
+    texts: Iterable[str], columns: Mapping[str, tuple[str, Type]], table_property: str = "partitioned_by"
+) -> tuple[Transform, ...]:
+    """Read the entries of ``partitioned_by``, or of what a connector calls it.
 
     Args:
         texts: what was written: names of columns, and calls of transforms.
         columns: the table's columns by lower-case name: the name as written, and the type.
+        table_property: what the property is called.
 
     Raises:
         AnalysisError: INVALID_TABLE_PROPERTY: unknown form or column, a type that the transform does not take, the same twice.
@@ -139,11 +142,15 @@ def parse_transforms(texts: Iterable[str], columns: Mapping[str, tuple[str, Type
 column of type date. hour takes: timestamp, timestamp with time zone.
     """
     found: list[Transform] = []
-    for text in texts:
-        transform = _parsed(str(text), columns)
-        if transform in found:
-            _refuse(f"{transform} is named twice", "Name each of them once.")
-        found.append(transform)
+    try:
+        for text in texts:
+            transform = _parsed(str(text), columns)
+            if transform in found:
+                _refuse(f"{transform} is named twice", "Name each of them once.")
+            found.append(transform)
+    except AnalysisError as error:
+        message = error.message.replace("'partitioned_by'", f"'{table_property}'", 1)
+        raise AnalysisError(message, code=error.code, hint=error.hint) from None
     return tuple(found)
 
 
@@ -177,7 +184,7 @@ def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
     return transform
 
 
-def _uuid_bytes(values: pa.Array) -> pa.Array:
+def uuid_bytes(values: pa.Array) -> pa.Array:
     """Give UUIDs, which pages carry as text, as their sixteen bytes."""
     zero = "0" * 32
     digits = pc.fill_null(pc.replace_substring(pc.utf8_lower(values), "-", ""), zero).cast(pa.binary(32))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.transaction import StatementTransaction
     from rowmerge_nb.engine.views import Views
     from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["StatementTables"]
@@ -38,6 +39,7 @@ class StatementTables:
         spark: gives the Spark session.
         registered: per table the identity of the DataFrame that it was made from: of that one no notice is needed.
         views: the views of all catalogs.
+        copies: tables that are read and changed in place of others, full names to full names.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class StatementTables:
         spark: Callable[[], Any],
         registered: Mapping[str, int],
         views: Views,
+        copies: Mapping[tuple[str, str, str], tuple[str, str, str]] | None = None,
     ) -> None:
+        self._copies = copies or {}
         self._registered = registered
         self._views = views
         self.notices: list[Notice] = []
@@ -68,7 +72,8 @@ class StatementTables:
         return self._found[key]
 
     def _resolve(self, written: tuple[str, ...], key: tuple[str, ...]) -> TableBinding | None:
-        catalog, schema, table = self._completed(key)
+        named = self._completed(key)
+        catalog, schema, table = self._copies.get(named, named)
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
         frame_name = self._frame_name(written[0]) if len(written) == 1 else None
@@ -146,6 +151,10 @@ class StatementTables:
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""
         return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
+
+    def procedures(self, catalog: str) -> Sequence[Procedure]:
+        """Give the procedures of a catalog."""
+        return self._connectors[catalog].get_procedures()
 
     def _listed(self, catalog: str) -> Sequence[SchemaTableName]:
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)

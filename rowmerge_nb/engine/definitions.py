@@ -1,4 +1,7 @@
-"""Running what makes or removes views and schemas, TRUNCATE, and SHOW: calls of metadata alone, Spark is not needed."""
+"""Running what makes or removes views and schemas, TRUNCATE, SHOW, and CALL: calls of connectors alone.
+
+Spark is needed for arguments of CALL only, and of them for those that are not plain constants.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.statement_run import StatementRun, error_record
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.sql.analysis import DefinitionAnalysis, ListingAnalysis, TableBinding
+from rowmerge_nb.sql.analysis import CallAnalysis, DefinitionAnalysis, ListingAnalysis, TableBinding, TypedExpression
+from rowmerge_nb.sql.expressions import Apply, Constant, Typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
@@ -31,7 +36,7 @@ class DefinitionRun(StatementRun):
         views: where views are kept.
     """
 
-    analysis: DefinitionAnalysis | ListingAnalysis
+    analysis: DefinitionAnalysis | ListingAnalysis | CallAnalysis
     views: Views
 
     def run(self) -> tuple[Trace, pa.Table | None, str | None]:
@@ -59,9 +64,14 @@ class DefinitionRun(StatementRun):
 
     def _run(self) -> None:
         analysis = self.analysis
-        if isinstance(analysis, ListingAnalysis) or analysis.skipped or self.options.dry_run:
+        if isinstance(analysis, ListingAnalysis) or self.options.dry_run:
+            return
+        if isinstance(analysis, CallAnalysis):
+            self._call_procedure(analysis)
             return
         catalog, *rest = analysis.name
+        if analysis.skipped:
+            return
         self.transaction.target = TableBinding(rest[-1], catalog, ".".join(analysis.name), (), "")
         method, call = self._call(analysis, catalog, rest)
         self.transaction.log.call(method, call, lambda _: ".".join(rest))
@@ -83,6 +93,23 @@ class DefinitionRun(StatementRun):
             return "create_schema", partial(metadata.create_schema, session, rest[0])
         return "drop_schema", partial(metadata.drop_schema, session, rest[0])
 
+    def _call_procedure(self, analysis: CallAnalysis) -> None:
+        procedure = analysis.procedure
+        values = {argument.name: argument.default for argument in procedure.arguments} | self._constants(analysis.given)
+        call = partial(procedure.call, self.transaction.session, **values)
+        self.transaction.log.call(f"{procedure.schema}.{procedure.name}", call, lambda _: ", ".join(map(repr, values.values())))
+
+    def _constants(self, given: Mapping[str, TypedExpression]) -> dict[str, Any]:
+        """Give the values of expressions that read no rows; Spark computes them all at once."""
+        plain = {name: text.value for name, value in given.items() if (text := _plain(value.tree)) is not None}
+        others = {name: value for name, value in given.items() if name not in plain}
+        if not others:
+            return plain
+        texts = [f"{value.spark} AS `{place}`" for place, value in enumerate(others.values())]
+        columns = self.collect(self.spark(), self.spark().sql(f"SELECT {', '.join(texts)}"), 1).columns
+        found = [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, others.values(), strict=True)]
+        return plain | dict(zip(others, found, strict=True))
+
     def _listed(self) -> pa.Table | None:
         if not isinstance(self.analysis, ListingAnalysis):
             return None
@@ -93,7 +120,7 @@ class DefinitionRun(StatementRun):
 
     def _trace(self, state: str) -> Trace:
         analysis = self.analysis
-        name = analysis.name if isinstance(analysis, DefinitionAnalysis) else ()
+        name = analysis.name if isinstance(analysis, DefinitionAnalysis | CallAnalysis) else ()
         return Trace(
             statement=analysis.text,
             kind=analysis.kind,
@@ -110,3 +137,10 @@ class DefinitionRun(StatementRun):
             notices=self.notice_records(*analysis.notices, *self.transaction.notices),
             seconds=dict(self.seconds),
         )
+
+
+def _plain(value: Typed) -> Constant | None:
+    """Give a value that is a text, or NULL, as it was written; None for all others."""
+    if isinstance(value, Apply) and value.name == "cast" and str(value.type) == "varchar":
+        return _plain(value.arguments[0])
+    return value if isinstance(value, Constant) and (value.value is None or value.type.base == "varchar") else None

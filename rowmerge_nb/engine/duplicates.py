@@ -64,6 +64,12 @@ def _sizes(*keys: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> tuple[npt.ND
     return sizes, first
 
 
+def _repeats(unique_id: npt.NDArray[np.int64]) -> bool:
+    """Tell whether a target row was matched twice; finding out that none was is much faster than counting."""
+    ordered = np.sort(unique_id[unique_id != NO_TARGET])
+    return bool((ordered[1:] == ordered[:-1]).any())
+
+
 def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era) -> pa.Array:
     """Make the byte channel ``is_distinct`` (int8, 0 or 1).
 
@@ -75,6 +81,8 @@ def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era) -> pa.Ar
     ([0, 0, 1, 1], [1, 0, 1, 0])
     """
     keys = Keys.of(unique_id, case_number)
+    if era is Era.DOCUMENTS and not _repeats(keys.unique_id):
+        return pa.array(np.ones(len(unique_id), np.int8))
     sizes, first = _sizes(keys.unique_id, keys.case_number)
     distinct = first if era is Era.CURRENT else (sizes == 1) | (keys.unique_id == NO_TARGET)
     return pa.array(distinct.astype(np.int8))
@@ -153,10 +161,10 @@ def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collecti
     {(2, 1, 1, 0, False): 1, (2, 2, 2, 0, True): 1}
     """
     keys = Keys.of(unique_id, case_number)
+    if not _repeats(keys.unique_id):
+        return {}
     sizes, _ = _sizes(keys.unique_id)
     several = (sizes > 1) & (keys.unique_id != NO_TARGET)
-    if not several.any():
-        return {}
     ids, cases = keys.unique_id[several], keys.case_number[several]
     order = np.lexsort((cases, ids))
     ids, cases = ids[order], cases[order]

@@ -2,71 +2,60 @@
 
 from __future__ import annotations
 
-import getpass
-import os
+import copy
 import threading
 import uuid
 from collections.abc import Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
-from rowmerge_nb.engine.definitions import DefinitionRun
 from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
+from rowmerge_nb.engine.inputs import interruptible, names_of, statement_text, user_name
 from rowmerge_nb.engine.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.listing import TableInfo, list_tables
-from rowmerge_nb.engine.merge import MergeRun, RowChangeRun
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.places import placed_in
+from rowmerge_nb.engine.rehearsal import compare
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.row_changes import DeleteRun, UpdateRun
+from rowmerge_nb.engine.row_change_run import RowChangeRun
+from rowmerge_nb.engine.runs import check_flow, run_of, target_name
 from rowmerge_nb.engine.statement_run import error_record
 from rowmerge_nb.engine.tables import TableRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
 from rowmerge_nb.engine.verification import begin_verification
 from rowmerge_nb.engine.views import Views
-from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError, ParseError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import AnalysisError, ConnectorError, ParseError, RowMergeError
 from rowmerge_nb.plan.explain import explain_text
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.sql.analysis import (
     Analysis,
-    CreateTableAnalysis,
+    CallAnalysis,
     DefinitionAnalysis,
-    DeleteAnalysis,
-    DropTableAnalysis,
     ExplainAnalysis,
-    InsertAnalysis,
     ListingAnalysis,
-    MergeAnalysis,
-    RowChangeAnalysis,
-    UpdateAnalysis,
 )
 from rowmerge_nb.sql.statements import Explain, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from concurrent.futures import Future
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.comparison import Comparison
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.sql.statements import Statement
 
 __all__ = ["Engine", "TableInfo"]
 
-_RUNS: Final[Mapping[type[Analysis], Any]] = {
-    MergeAnalysis: MergeRun,
-    UpdateAnalysis: UpdateRun,
-    DeleteAnalysis: DeleteRun,
-    DefinitionAnalysis: DefinitionRun,
-    ListingAnalysis: DefinitionRun,
-}
+TableName = tuple[str, str, str]
 
 
 class Engine:
@@ -77,7 +66,7 @@ class Engine:
             statement and is never stopped.
         catalog: the default catalog; ``memory`` is always there.
         schema: the default schema.
-        era, duplicates, dialect, trace: defaults of the options of every statement, see `Options`.
+        era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
         cores: how many tasks a session of our own runs at the same time; None for all cores.
     """
 
@@ -91,10 +80,11 @@ class Engine:
         duplicates: str = "trino",
         dialect: str = "trino",
         trace: str = "auto",
+        flow: str = "merge",
         cores: int | None = None,
         rule_settings: RuleSettings | None = None,
     ) -> None:
-        self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace)
+        self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
         self.rule_settings = rule_settings or RuleSettings()
         self._default = (catalog.lower(), schema.lower())
         self._memory = MemoryConnector(schemas=("default", self._default[1]) if catalog.lower() == "memory" else ("default",))
@@ -107,6 +97,7 @@ class Engine:
         self._lock = threading.Lock()
         self._running: dict[str, threading.Event] = {}
         self._registered: dict[str, int] = {}
+        self._copies: Mapping[TableName, TableName] = {}
         self._closed = False
 
     # -- Spark ----------------------------------------------------------------------------------------------------
@@ -201,16 +192,16 @@ class Engine:
             frame = frame.toArrow()
         data = as_arrow(name, frame)
         known = [column.lower() for column in data.column_names]
-        required = {column.lower() for column in (*_names(not_null), *_names(primary_key))}
+        required = {column.lower() for column in (*names_of(not_null), *names_of(primary_key))}
         if missing := sorted(required - set(known)):
             msg = f"'{missing[0]}' is to be NOT NULL, and the table has no such column"
             raise AnalysisError(msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(data.column_names)}.")
         properties = {
             "paradigm": getattr(paradigm, "name", paradigm),
-            "partitioned_by": _names(partitioned_by),
-            "bucketed_by": _names(bucketed_by),
+            "partitioned_by": names_of(partitioned_by),
+            "bucketed_by": names_of(bucketed_by),
             "bucket_count": bucket_count,
-            "primary_key": _names(primary_key),
+            "primary_key": names_of(primary_key),
         }
         metadata = ConnectorTableMetadata(
             SchemaTableName(schema, table),
@@ -239,6 +230,16 @@ class Engine:
             msg = f"A query of {name} gave no rows"
             raise RuntimeError(msg)
         return result.table
+
+    def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
+        """Give a table's columns and properties; None if there is no such table. Names are in lower case."""
+        transaction = self._transaction(self.options)
+        try:
+            metadata = transaction.metadata(catalog)
+            handle = metadata.get_table_handle(transaction.session, SchemaTableName(schema, table))
+            return None if handle is None else metadata.get_table_metadata(transaction.session, handle)
+        finally:
+            transaction.rollback()
 
     def tables(self) -> list[TableInfo]:
         """Give all tables and views of all catalogs."""
@@ -273,7 +274,7 @@ class Engine:
         """
         from rowmerge_nb.sql.parser import split_statements
 
-        statements = split_statements(_text(sql))
+        statements = split_statements(statement_text(sql))
         if len(statements) != 1:
             msg = f"run takes one statement; this text has {len(statements)}"
             span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
@@ -295,7 +296,7 @@ class Engine:
         from rowmerge_nb.sql.parser import split_statements
 
         chosen = self.options.changed(**options)
-        statements = split_statements(_text(sql))
+        statements = split_statements(statement_text(sql))
         results: list[Result] = []
         for number, (text, offset) in enumerate(statements, 1):
             try:
@@ -307,6 +308,28 @@ class Engine:
                     error.hint = f"{error.hint or ''} {done} done; statement {number} of {len(statements)} failed.".strip()
                 raise
         return results
+
+    def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
+        """Run a MERGE, UPDATE or DELETE in two ways on the same rows, side by side; nothing is committed.
+
+        Args:
+            sql: the statement.
+            by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE), ``paradigms`` (both row change paradigms; of a
+                store that has one only, on a copy of the target in memory), or ``duplicates`` (both rules for repeated matches).
+            options: see `Options`.
+
+        Raises:
+            RowMergeError: the statement is wrong, or this cannot be compared. What fails in one way only is part of the comparison.
+        """
+        return compare(self, sql, by, options)
+
+    def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Engine:
+        """Give an engine over the same session and tables, which has further catalogs, and takes copies in place of tables."""
+        self.start()
+        self._adopt()
+        twin = copy.copy(self)
+        twin._connectors, twin._copies = {**self._connectors, **connectors}, copies  # noqa: SLF001 - it is one of us
+        return twin
 
     def explain(self, sql: str, *, kind: str = "DISTRIBUTED", **options: Any) -> Result:
         """Plan a statement without running it.
@@ -332,7 +355,7 @@ class Engine:
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
             properties["row_change_paradigm"] = options.paradigm.name
-        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", _user(), "UTC", properties)
+        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
         return StatementTransaction(self._connectors, session, lambda: self.spark)
 
     def _run(self, text: str, options: Options) -> Result:
@@ -340,7 +363,7 @@ class Engine:
 
         try:
             options.step("parse")
-            with _interruptible("parse"):
+            with interruptible("parse"):
                 statement = parse(text, dialect=options.dialect)
             if not options.dry_run and not isinstance(statement, Explain):
                 # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
@@ -358,7 +381,14 @@ class Engine:
 
         transaction = self._transaction(options)
         tables = StatementTables(
-            transaction, self._connectors, self._default, options.namespace, lambda: self.spark, self._registered, self._views
+            transaction,
+            self._connectors,
+            self._default,
+            options.namespace,
+            lambda: self.spark,
+            self._registered,
+            self._views,
+            self._copies,
         )
         tag = transaction.session.query_id
         self._running[tag] = transaction.cancelled
@@ -366,8 +396,9 @@ class Engine:
             with self._adopt():
                 options.step("analyze")
                 try:
-                    with _interruptible("analyze"):
+                    with interruptible("analyze"):
                         analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
+                    check_flow(analysis, options)
                 except BaseException:
                     with suppress(Exception):
                         transaction.rollback()
@@ -392,7 +423,7 @@ class Engine:
     def _dispatch(
         self, analysis: Analysis, transaction: StatementTransaction, tables: StatementTables, options: Options
     ) -> Result:
-        name = _target_name(analysis)
+        name = target_name(analysis)
         common: Mapping[str, Any] = {
             "transaction": transaction,
             "options": options,
@@ -401,14 +432,17 @@ class Engine:
             "row_count": lambda: self._row_count(name),
             "notices": tuple(tables.notices),
         }
-        if isinstance(analysis, DefinitionAnalysis | ListingAnalysis):
+        if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis):
             common = {**common, "views": self._views}
-        run: Any = _RUNS.get(type(analysis), TableRun)(analysis=analysis, **common)
+        settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
+        kind = run_of(analysis, options)
+        if kind is TableRun:
+            common = {**common, "settings": settings}
+        run: Any = kind(analysis=analysis, **common)
         try:
             if isinstance(run, RowChangeRun):
-                settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
                 trace = run.run(settings)
-                return Result(trace, run.returned)
+                return Result(trace, run.returned, rehearsed=run.rehearsed)
             return Result(*run.run())
         except RowMergeError as error:
             error.result = Result(run.failure) if run.failure is not None else None
@@ -438,47 +472,3 @@ class Engine:
         planned = replace(options, dry_run=True, rules_off=rules_off)
         trace = replace(self._dispatch(analysis.inner, transaction, tables, planned).trace, state="explained")
         return Result(trace, explained="true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan))
-
-
-@contextmanager
-def _interruptible(step: str) -> Iterator[None]:
-    """Turn an interrupt, and what a connector raises while a statement is analyzed, into errors of ours."""
-    try:
-        yield
-    except RowMergeError:
-        raise
-    except KeyboardInterrupt as interrupt:
-        msg = "The statement was interrupted"
-        raise StatementInterrupted(msg, step=step) from interrupt
-    except Exception as error:
-        msg = f"The statement could not be looked at ({step}): {type(error).__name__}: {error}"
-        raise ExecutionError(msg, step=step) from error
-
-
-def _text(sql: object) -> str:
-    if not isinstance(sql, str):
-        msg = f"A statement is a text; this is of type {type(sql).__name__}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS")
-    return sql
-
-
-def _names(value: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Take one name or several."""
-    return (value,) if isinstance(value, str) else tuple(value or ())
-
-
-def _target_name(analysis: Analysis) -> tuple[str, str, str] | None:
-    if isinstance(analysis, CreateTableAnalysis):
-        return analysis.name
-    if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
-        catalog, _, rest = analysis.target.qualified.partition(".")
-        schema, _, table = rest.partition(".")
-        return catalog, schema, table
-    return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return os.environ.get("USER", "user")

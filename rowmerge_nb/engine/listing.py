@@ -29,7 +29,12 @@ def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: 
     for catalog, connector in sorted(connectors.items()):
         metadata = transaction.metadata(catalog)
         for name in metadata.list_tables(session):
-            handle = metadata.get_table_handle(session, name)
+            try:
+                handle = metadata.get_table_handle(session, name)
+            except RowMergeError:
+                # Other tables of the catalog are listed all the same; a statement on this one tells what is wrong with it.
+                found.append(TableInfo((f"{catalog}.{name}", connector.name, (), None, "")))
+                continue
             if handle is None:
                 continue
             known = metadata.get_table_metadata(session, handle)

@@ -14,15 +14,16 @@ from rowmerge_nb.engine.edge import spark_schema, spark_type
 from rowmerge_nb.engine.frames import is_spark_frame
 from rowmerge_nb.engine.passes import (
     BUCKET,
-    POSITION,
     RECORD,
     InsertPass,
     MergePass,
     Place,
+    PlacePass,
     Placing,
     WriterPass,
 )
 from rowmerge_nb.engine.processors import MergeLayout
+from rowmerge_nb.engine.scan_pass import POSITION
 from rowmerge_nb.engine.sinks import SinkFactory
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
-__all__ = ["Context", "Tables", "lower"]
+__all__ = ["OUTCOME_DDL", "Context", "Tables", "lower"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -67,6 +68,9 @@ class Tables(Protocol):
 
     def scan(self, node: TableScan) -> Any:
         """Give the table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+
+    def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
+        """Scan as ``scan`` does, without the rows whose keys no row of another table has; None where its keys are not at hand."""
 
     def sinks(self) -> SinkFactory:
         """Give what makes the merge sinks of the statement."""
@@ -170,6 +174,10 @@ def _(node: DeleteProject, context: Context) -> Any:
 def _(node: SemiJoin, context: Context) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
+    if node.key_columns and isinstance(node.source, TableScan) and isinstance(node.filtering_source, TableScan):
+        matching = context.tables.scan_matching(node.source, node.filtering_source, node.key_columns)
+        if matching is not None:
+            return matching
     names = [f"$key{i}" for i in range(len(node.keys))]
     sides = zip(node.keys, names, strict=True)
     keys = lower(node.filtering_source, context).select(*(F.expr(source).alias(name) for (_, source), name in sides))
@@ -310,25 +318,47 @@ def _(node: MergeWriter, context: Context) -> Any:
         msg = f"A MergeWriter cannot stand on {type(processor).__name__}"
         raise TypeError(msg)
     if node.fused:
-        return _input(processor, context).mapInArrow(_merge_pass(processor, context, placing=None, sinks=sinks), _OUTCOME_DDL)
+        return _input(processor, context).mapInArrow(_merge_pass(processor, context, placing=None, sinks=sinks), OUTCOME_DDL)
     placing = _placing(exchange, processor, context) if exchange is not None else None
     task = _merge_pass(processor, context, placing=placing, sinks=None)
     rows = _input(processor, context).mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
     if exchange is not None:
         rows = _exchanged(rows, exchange, processor, context)
-    return rows.mapInArrow(WriterPass(merge_layout(processor), sinks, context.per_clause), _OUTCOME_DDL)
+    return rows.mapInArrow(WriterPass(merge_layout(processor), sinks, context.per_clause), OUTCOME_DDL)
 
 
 @lower.register
 def _(node: TableWriter, context: Context) -> Any:
     required, make_sink = context.tables.page_sinks()
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
-    rows = lower(node.source, context)
-    if (estimated_rows(node.source) or SMALL_ROWS + 1) <= SMALL_ROWS:
+    exchange = node.source if isinstance(node.source, Exchange) else None
+    source = exchange.source if exchange is not None else node.source
+    rows = lower(source, context)
+    if (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS:
         rows = rows.coalesce(1)
-    # The pass takes columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
+    # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
     numbered = rows.toDF(*(f"c{place}" for place in range(len(node.columns))))
-    return numbered.mapInArrow(InsertPass(schema, required, make_sink), _OUTCOME_DDL)
+    if exchange is not None and exchange.insert_layout is not None:
+        numbered = _placed(numbered, exchange.insert_layout, node, context)
+    return numbered.mapInArrow(InsertPass(schema, required, make_sink), OUTCOME_DDL)
+
+
+def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: Context) -> Any:
+    """Send the rows of an INSERT to the writers of their partitions or buckets."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = [column.name for column in node.columns]
+    places = sorted(names.index(name) for name in layout.partition_columns)
+    if layout.partitioning is None:
+        return rows.repartitionById(
+            context.writers, F.expr(f"CAST(pmod(xxhash64({', '.join(f'c{i}' for i in places)}), {context.writers}) AS INT)")
+        )
+    arguments = tuple(names.index(name) for name in layout.partition_columns)
+    function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
+    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
+    task = PlacePass(schema, Place(function, arguments))
+    placed = rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
+    return placed.repartitionById(context.writers, F.expr(f"CAST(pmod({quote(BUCKET)}, {context.writers}) AS INT)"))
 
 
 def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:
@@ -444,4 +474,4 @@ def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProj
     return rows.repartitionById(context.writers, writer)
 
 
-_OUTCOME_DDL = "kind tinyint, writer int, payload binary"
+OUTCOME_DDL = "kind tinyint, writer int, payload binary"

@@ -1,380 +1,44 @@
-"""Running a statement that changes rows: plan, begin, one Spark action, finish, commit; or roll back and say what had happened."""
+"""Running a MERGE: what it has beside other statements that change rows, the join and the duplicates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.action import fragments_and_records
-from rowmerge_nb.engine.blame import blame, place_of_message
+from rowmerge_nb.engine.blame import blame
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import Account, sum_up
+from rowmerge_nb.engine.recorder import Account
 from rowmerge_nb.engine.returned import returned_table
-from rowmerge_nb.engine.statement_run import StatementRun, error_record
-from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
-from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
-from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.engine.row_change_run import RowChangeRun
+from rowmerge_nb.engine.trace import NoticeRecord
 from rowmerge_nb.plan.extended import returned_row
 from rowmerge_nb.plan.nodes import (
-    DeleteProject,
     DuplicateCheck,
-    Exchange,
     Join,
     MarkDistinct,
-    MergeProcessor,
     PlanNode,
     Project,
     SemiJoin,
+    Symbol,
+    TableScan,
 )
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules, chain, estimated_rows, joined_rows, spark_text
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
-from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
+from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.engine.trace import DuplicateGroup
-    from rowmerge_nb.plan.nodes import Output, Symbol
-    from rowmerge_nb.spi.handles import ConnectorTableHandle
-    from rowmerge_nb.spi.layout import ConnectorTableLayout
-    from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analysis import MergeAnalysis, RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.sql.analysis import MergeAnalysis, TypedExpression
     from rowmerge_nb.sql.statements import Span
 
-__all__ = ["MergeRun", "RowChangeRun"]
-
-SMALL_ROWS = 10_000
-SAMPLED = {"auto": 10, "full": 1 << 30, "off": 0}
-SAMPLED_SMALL = 1_000
-
-
-@dataclass(kw_only=True)
-class RowChangeRun(StatementRun):
-    """One MERGE, UPDATE or DELETE on its way.
-
-    Args:
-        analysis: the statement, resolved.
-
-    Attributes:
-        returned: the rows of RETURNING, once the statement is committed.
-    """
-
-    kind: ClassVar[str]
-    analysis: RowChangeAnalysis
-    returned: pa.Table | None = None
-
-    def run(self, settings: RuleSettings) -> Trace:
-        """Run the statement and give its trace.
-
-        Raises:
-            RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
-        """
-        self.transaction.target = self.analysis.target
-        step = "plan"
-        try:
-            facts = self._facts()
-            if self.options.trace == "full":
-                # Old rows are shown whole.
-                settings = replace(settings, off=settings.off | {"prune_deleted_columns"})
-            self.begin_step("plan")
-            with self.timed("plan"):
-                self.plan = apply_rules(self._planned(facts), settings)
-            if self.options.dry_run:
-                self.transaction.rollback()
-                return self._trace("planned")
-            step = "begin_merge"
-            self._begin(facts)
-            step = "run"
-            with self.timed("run"):
-                context = self._context(settings)
-                table = self.collect(context.spark, self._lowered(context))
-                fragments, records = fragments_and_records(table)
-            self.account = sum_up(records)
-            self._check(self.account, context)
-            step = "finish_merge"
-            self._finish(fragments)
-            returned = self._returned(self.account)
-            step = "commit"
-            self.begin_step("commit")
-            with self.timed("commit"):
-                self.transaction.commit()
-        except BaseException as failure:
-            error = self.error_of(failure, step)
-            self._place(error, failure)
-            self.failure = self._failed(error)
-            raise error from failure
-        # From here on the change is there, whatever happens while it is told.
-        self.returned = returned
-        return self._trace("finished")
-
-    # -- steps ----------------------------------------------------------------------------------------------------
-
-    def _metadata(self) -> ConnectorMetadata:
-        return self.transaction.metadata(self.analysis.target.catalog)
-
-    def _target_handle(self) -> ConnectorTableHandle:
-        handle = self.analysis.target.handle
-        if handle is None:
-            msg = f"The analyzer has let '{self.analysis.target.display}' through, which is not a table"
-            raise ValueError(msg)
-        return handle
-
-    def _facts(self) -> TargetFacts:
-        """Ask the connector what the planner must know, in the document's order."""
-        session, log, metadata = self.transaction.session, self.transaction.log, self._metadata()
-        handle = self._target_handle()
-        row_id = log.call(
-            "get_merge_row_id_column_handle",
-            lambda: metadata.get_merge_row_id_column_handle(session, handle),
-            lambda column: f"{column.name} {column.type}",
-        )
-        paradigm = log.call(
-            "get_row_change_paradigm", lambda: metadata.get_row_change_paradigm(session, handle), lambda p: p.name
-        )
-        if self.options.paradigm is not None and paradigm is not self.options.paradigm:
-            msg = f"Connector '{self.connector}' works by {paradigm.name}; it does not support {self.options.paradigm.name}"
-            raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
-        insert = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), _layout_text)
-        update = log.call("get_update_layout", lambda: metadata.get_update_layout(session, handle), _layout_text)
-        return TargetFacts(row_id, paradigm, insert, update, self.analysis.target.row_count)
-
-    def _planned(self, facts: TargetFacts) -> Output:
-        """Plan the statement; no rewriting yet."""
-        raise NotImplementedError
-
-    def _driving(self) -> PlanNode:
-        """Give the node whose rows say how large the statement is."""
-        raise NotImplementedError
-
-    def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
-        """Give the symbols of target and source that are shown of every row, by the names that people know them by."""
-        raise NotImplementedError
-
-    def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
-        """Give, of the nodes below the processor, the rows that went in and came out."""
-        raise NotImplementedError
-
-    def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
-        """Find the expression that an error of Spark comes from, and say in words where it stands."""
-        raise NotImplementedError
-
-    def _begin(self, facts: TargetFacts) -> None:
-        """Begin the merge: from here on the target is scanned by the handle that the connector gives."""
-        self.begin_step("begin_merge")
-        session, metadata, handle = self.transaction.session, self._metadata(), self._target_handle()
-        more: dict[str, Any] = {"updated_columns": self._updated_columns()} if self.options.era is Era.CURRENT else {}
-        with self.timed("begin_merge"):
-            given: Any = self.transaction.log.call("begin_merge", lambda: metadata.begin_merge(session, handle, **more))
-        if not isinstance(given, ConnectorMergeTableHandle):
-            msg = f"{type(metadata).__name__}.begin_merge gave {type(given).__name__}; it gives a ConnectorMergeTableHandle"
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
-        self.transaction.merge_handle = given
-
-    def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
-        columns = [ColumnHandle(column.name, column.type) for column in self.analysis.target.columns]
-        return {
-            clause.number: tuple(column for column, value in zip(columns, clause.values, strict=True) if value is not None)
-            for clause in self.analysis.clauses
-            if clause.operation is Operation.UPDATE
-        }
-
-    def _context(self, settings: RuleSettings) -> Context:
-        self.begin_step("start Spark")
-        spark = self.spark()
-        partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
-        rows = self._flowing()
-        small = rows is not None and rows <= settings.small_rows
-        target, source = self._sides()
-        return Context(
-            spark=spark,
-            tables=self.transaction,
-            partitions=partitions,
-            writers=_writers(partitions, rows),
-            per_clause=SAMPLED_SMALL if small and self.options.trace == "auto" else SAMPLED[self.options.trace],
-            witness=self.options.trace == "full" or (small and self.options.trace == "auto"),
-            target=target,
-            source=source,
-        )
-
-    def _lowered(self, context: Context) -> Any:
-        self.begin_step("run")
-        plan = self._plan()
-        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
-        return lower(plan, context)
-
-    def _check(self, account: Account, context: Context) -> None:
-        """Raise what ended a task, or the duplicate error; nothing that a sink did counts then."""
-        if account.errors:
-            raise account.errors[0]
-
-    def _finish(self, fragments: list[bytes]) -> None:
-        self.begin_step("finish_merge")
-        session, metadata, handle = self.transaction.session, self._metadata(), self.transaction.merge_handle
-        if handle is None:
-            return
-        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
-        with self.timed("finish_merge"):
-            self.transaction.log.call("finish_merge", lambda: metadata.finish_merge(session, handle, fragments), lambda _: text)
-
-    # -- account --------------------------------------------------------------------------------------------------
-
-    def _plan(self) -> Output:
-        if self.plan is None:
-            msg = "The statement has not been planned"
-            raise ValueError(msg)
-        return self.plan
-
-    def _place(self, error: RowMergeError, failure: BaseException) -> None:
-        """Say which expression a run-time error comes from, or which clause was matched twice."""
-        if self.plan is None or error.line is not None:
-            return
-        span = None
-        if isinstance(error, DuplicateMatchError) and error.groups:
-            numbers = {source.case_number for source in error.groups[0].sources}
-            clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
-            span = clauses[-1].span if clauses else self._span(-1)
-        elif isinstance(error, ExecutionError) and error.clause is not None:
-            span = self._span(error.clause)
-        else:
-            found = self._blamed(failure)
-            if found is not None:
-                expression, words = found
-                span = expression.span
-                error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
-            else:
-                span = place_of_message(error.code, error.message, self._placed())
-        if span is not None:
-            error.line, error.column, error.length = span.line, span.column, span.end - span.start
-
-    def _span(self, number: int) -> Span:
-        """Give the place of a clause; -1 stands for no clause."""
-        return next(clause.span for clause in self.analysis.clauses if clause.number == number)
-
-    def _written(self) -> list[TypedExpression]:
-        """Give the expressions of the statement itself; those of its queries are in ``analysis.placed``."""
-        clauses = self.analysis.clauses
-        return [part for clause in clauses for part in (clause.condition, *clause.values) if part is not None]
-
-    def _placed(self) -> list[tuple[str, Span]]:
-        """Give the statement's expressions in Spark SQL, and where they were written."""
-        return [(part.spark, part.span) for part in self._written()] + list(self.analysis.placed)
-
-    def _failed(self, error: RowMergeError) -> Trace:
-        """Roll back, and tell what had happened."""
-        begun = self.transaction.merge_handle is not None
-        facts = [f"begin_merge was {'' if begun else 'not '}called"]
-        if begun:
-            created = self.account.writers if self.account is not None else ()
-            aborted = sum(1 for writer in created if writer.state == "aborted")
-            sinks = f"{len(created)} sink{'s' if len(created) != 1 else ''} had been created, {aborted} of them aborted"
-            facts.append(sinks if created else "no sink was created")
-            outcomes = {call.method: call.error for call in self.transaction.log.calls}
-            for method in ("finish_merge", "commit"):
-                if method not in outcomes:
-                    facts.append(f"{method} was not called")
-                    break
-                facts.append(f"{method} {'was called' if outcomes[method] is None else 'failed'}")
-        facts.append(self.roll_back())
-        return replace(self._trace("failed"), error=error_record(error, tuple(facts)))
-
-    def _groups(self, account: Account, *, failing: bool) -> tuple[DuplicateGroup, ...]:
-        """Give the target rows that were matched more than once."""
-        return ()
-
-    def _source_rows(self) -> int | None:
-        """Give the rows of the source where it is known."""
-        return None
-
-    def _trace(self, state: str) -> Trace:
-        analysis, target, account = self.analysis, self.analysis.target, self.account
-        done = state == "finished"
-        groups = self._groups(account, failing=not done) if account is not None else ()
-        told = account is not None and (done or bool(account.clause_rows))
-        paradigms = [call.carries for call in self.transaction.log.calls if call.method == "get_row_change_paradigm"]
-        return Trace(
-            statement=analysis.text,
-            kind=self.kind,
-            state=state,
-            target=target.display,
-            qualified=target.qualified,
-            connector=self.connector,
-            catalog=target.catalog,
-            paradigm=paradigms[0] if paradigms else "",
-            era=str(self.options.era),
-            duplicates=self.options.duplicates,
-            level=self.options.trace,
-            plan=describe(self.plan) if self.plan is not None else (),
-            rows=self._rows(account) if account is not None and done else {},
-            clauses=self._clauses(account if told else None),
-            joined=account.joined if account and told else None,
-            matched=account.matched if account and told else None,
-            unmatched=account.joined - account.matched - account.alone if account and told else None,
-            alone=account.alone if account and told and self._is_full() else None,
-            returned=None if self.returned is None else self.returned.num_rows,
-            source_rows=self._source_rows(),
-            count=account.counted if account and done else None,
-            rows_before=target.row_count,
-            rows_after=self.row_count() if done else target.row_count if state == "failed" else None,
-            pages=account.pages if account else None,
-            stored=account.stored if account else (),
-            writers=account.writers if account else (),
-            calls=self.calls(),
-            duplicate_groups=groups,
-            multiple_matches=account.patterns if account and told else None,
-            notices=self.notice_records(*analysis.notices, *self.transaction.notices) + self._warning(groups, done=done),
-            seconds=dict(self.seconds),
-        )
-
-    def _returned(self, account: Account) -> pa.Table | None:
-        """Give the rows that the statement returns; None where it returns none."""
-        return None
-
-    def _is_full(self) -> bool:
-        """Tell whether target rows without a source row take part."""
-        return False
-
-    def _flowing(self) -> int | None:
-        """Give a measure of the rows that go through the plan, where it is known."""
-        return estimated_rows(self._driving())
-
-    def _warning(self, groups: tuple[DuplicateGroup, ...], *, done: bool) -> tuple[NoticeRecord, ...]:
-        """Warn of rows that two clauses changed, where that was let through."""
-        return ()
-
-    def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
-        conditional = {clause.number for clause in self.analysis.clauses if clause.condition is not None}
-        counted = {} if account is None else account.clause_rows
-        return tuple(
-            ClauseRecord(*c, rows=None if account is None else counted.get(c[0], 0), conditional=c[0] in conditional)
-            for c in self._clause_heads()
-        )
-
-    def _clause_heads(self) -> list[tuple[int, Operation, bool | None, str, int]]:
-        return [(c.number, c.operation, c.matched, c.text, c.span.line) for c in self.analysis.clauses]
-
-    def _rows(self, account: Account) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
-        """Give the rows on the edges of the plan, as far as the pages and the connector tell them."""
-        plan = self._plan()
-        output, finish = plan, plan.source
-        writer = finish.sources[0]
-        stored = sum(sum(record.rows.values()) for record in account.writers)
-        fragments = sum(record.fragments for record in account.writers)
-        rows: dict[str, tuple[tuple[int | None, ...], int | None]] = {
-            output.id: ((account.counted,), account.counted),
-            finish.id: ((fragments,), account.counted),
-            writer.id: ((stored,), fragments),
-        }
-        node = writer.sources[0]
-        while type(node) in {Exchange, MergeProcessor, DeleteProject}:
-            rows[node.id] = ((stored if isinstance(node, Exchange) else account.joined,), stored)
-            node = node.sources[0]
-        rows.update({node.id: (going_in, going_out) for node, going_in, going_out in self._sizes(account)})
-        return rows
+__all__ = ["MergeRun"]
 
 
 @dataclass(kw_only=True)
@@ -400,31 +64,30 @@ class MergeRun(RowChangeRun):
         return self._join().full
 
     def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
-        join = self._join()
-        names = [column.name for column in self.analysis.target.columns]
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
-        source = _named([symbol for symbol in join.right.outputs if symbol.name in fields], fields)
-        return tuple(zip(names, join.left.outputs[: len(names)], strict=True)), source
+        return self._target_symbols(), _named([s for s in self._join().right.outputs if s.name in fields], fields)
 
-    def _check(self, account: Account, context: Context) -> None:
-        super()._check(account, context)
+    def _target_symbols(self) -> tuple[tuple[str, Symbol], ...]:
+        pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
+        return tuple((column.name, Symbol(field.symbol, field.type)) for column, field in pairs)
+
+    def _check(self, account: Account, context: Context, whole: PlanNode) -> None:
+        super()._check(account, context, whole)
         if account.failing:
             if not context.witness:
-                account.witnesses = self._diagnose(account, context)
+                account.witnesses = self._diagnose(account, context, whole)
             raise duplicate_error(account, self.analysis, self.options.duplicates)
 
-    def _diagnose(self, account: Account, context: Context) -> list[pa.RecordBatch]:
+    def _diagnose(self, account: Account, context: Context, whole: PlanNode) -> list[pa.RecordBatch]:
         """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
         self.begin_step("fetch the rows matched more than once")
         from pyspark.sql import functions as F  # noqa: N812
 
-        node: PlanNode = self._plan()
-        while not isinstance(node, MarkDistinct):
-            node = node.sources[0]
-        witnessed = replace(context, witness=True)
+        node = next(node for node in chain(whole) if isinstance(node, MarkDistinct))
+        witnessed = replace(context, witness=True, target=self._target_symbols())
         wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
         rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
-        pages = self.collect(context.spark, rows).combine_chunks().to_batches()
+        pages = self.collect(context.spark, rows, context.partitions).combine_chunks().to_batches()
         names = ["unique_id", "case_number", "row_id", "witness"]
         return [
             pa.RecordBatch.from_arrays([*page.columns[:3], conform(page.column(3), witnessed.witness_type)], names=names)
@@ -465,7 +128,11 @@ class MergeRun(RowChangeRun):
             if isinstance(node, MarkDistinct | DuplicateCheck) or (isinstance(node, Project) and node not in chain(join)):
                 yield node, (account.joined,), account.joined
         left = estimated_rows(join.left)
-        pruned = any(isinstance(inner, SemiJoin) for inner in chain(join.left))
+        # How much of the table a connector leaves out by a constraint is not told.
+        pruned = any(
+            isinstance(inner, SemiJoin) or (isinstance(inner, TableScan) and inner.constraint.domains)
+            for inner in chain(join.left)
+        )
         yield join, (None if pruned else left, source_rows), account.joined
         for inner in chain(join.right):
             yield inner, (source_rows,) if inner.sources else (), source_rows
@@ -481,15 +148,3 @@ def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> tuple[
     """Give symbols under the names that people know them by; where a name is missing or not unique, under the symbol itself."""
     known = [names.get(symbol.name) or symbol.name for symbol in symbols]
     return tuple((name if known.count(name) == 1 else s.name, s) for name, s in zip(known, symbols, strict=True))
-
-
-def _writers(partitions: int, rows: int | None) -> int:
-    """Give the number of writers behind an exchange: no more than the work is worth, two at least so that rows part."""
-    return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))
-
-
-def _layout_text(layout: ConnectorTableLayout | None) -> str:
-    if layout is None:
-        return "none"
-    columns = ", ".join(layout.partition_columns) or "row_id"
-    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

@@ -18,6 +18,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "duplicates": ("trino", "standard"),
     "dialect": ("trino", "extended"),
     "trace": ("auto", "full", "off"),
+    "flow": ("merge", "updatable"),
 }
 
 VERIFIERS = ("duckdb", "postgresql")
@@ -34,9 +35,12 @@ class Options:
         era: whose page layout: ``documents`` or ``current``.
         duplicates: which repeated matches end a MERGE: ``trino`` or ``standard``.
         dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
+        flow: how UPDATE and DELETE are executed: ``merge``, by the machinery of MERGE, or ``updatable``, by the older flow in which the
+            page source of a split changes the rows that it has read.
         trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
         verify: which other engine runs the statement as well, over the same input, and is compared: ``duckdb``, ``postgresql``
             (the server that the variable ROWMERGE_POSTGRES names) or ``postgresql://...``; None for none.
+        rehearse: run the statement up to its finish call, then roll it back: everything is done, and nothing is committed.
         rules_off: names of plan rules that are not applied.
         namespace: DataFrames that the statement may name.
         progress: is told each step as it begins.
@@ -53,8 +57,10 @@ class Options:
     era: Era = Era.DOCUMENTS
     duplicates: str = "trino"
     dialect: str = "trino"
+    flow: str = "merge"
     trace: str = "auto"
     verify: str | None = None
+    rehearse: bool = False
     rules_off: frozenset[str] = frozenset()
     namespace: Mapping[str, Any] = field(default_factory=dict)
     progress: Callable[[str], None] | None = None

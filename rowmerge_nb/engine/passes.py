@@ -1,4 +1,4 @@
-"""What runs in the tasks: reading splits, checking and transforming merge rows, feeding sinks.
+"""What runs in the tasks above a scan: checking and transforming merge rows, feeding sinks.
 
 Each pass is a picklable callable from Arrow batches to Arrow batches, as Spark's ``mapInArrow`` wants it. A pass may be run more than
 once for one partition, and its input may simply end when something fails on Spark's side; so nothing it does is visible before
@@ -24,27 +24,22 @@ from rowmerge_nb.engine.edge import conform, for_spark
 from rowmerge_nb.engine.processors import MergeLayout, create_processor
 from rowmerge_nb.engine.recorder import Recorder, TaskRecord, operation_text
 from rowmerge_nb.engine.sinks import SinkFactory, task_partition
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
     from rowmerge_nb.spi.layout import BucketFunction
     from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_sink import ConnectorPageSink
-    from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider
 
-__all__ = ["OUTCOME", "InsertPass", "MergePass", "ScanPass", "WriterPass"]
+__all__ = ["OUTCOME", "InsertPass", "MergePass", "PlacePass", "WriterPass", "fragments_of", "outcome"]
 
 Batches = Iterable[pa.RecordBatch]
 
-POSITION: Final = "$position"
 BUCKET: Final = "$bucket"
 RECORD: Final = "$record"
 RECORD_ROW, FRAGMENT_ROW = 0, 1
@@ -52,65 +47,8 @@ OUTCOME: Final = pa.schema([("kind", pa.int8()), ("writer", pa.int32()), ("paylo
 """What the last pass of a statement gives the driver: records (kind 0) and fragments (kind 1)."""
 
 WITNESSED_ROWS = 100
-
-
-@dataclass(frozen=True)
-class ScanPass:
-    """Reads the splits whose numbers arrive.
-
-    Args:
-        splits: all splits of the table.
-        columns: the columns to read.
-        schema: the channels to give, in Spark's types; the last one is the position, unique over all splits.
-    """
-
-    provider: ConnectorPageSourceProvider
-    transaction: ConnectorTransactionHandle
-    session: ConnectorSession
-    table: ConnectorTableHandle
-    splits: Sequence[Any]
-    columns: Sequence[ColumnHandle]
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Give the rows of the splits."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self._read(number)
-
-    def rows(self) -> pa.Table:
-        """Give the rows of all splits, read where this is called."""
-        pages = [page for number in range(len(self.splits)) for page in self._read(number)]
-        # One page at least: Spark cannot take a nested column, as a row id may be, that consists of no pieces at all.
-        return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
-
-    def _read(self, number: int) -> Iterator[pa.RecordBatch]:
-        step = "create_page_source"
-        source = None
-        position = number << 40
-        try:
-            source = self.provider.create_page_source(
-                self.transaction, self.session, self.splits[number], self.table, list(self.columns)
-            )
-            step = "get_next_page"
-            while (page := source.get_next_page()) is not None:
-                if page.num_columns != len(self.columns):
-                    msg = f"the page has {page.num_columns} channels; {len(self.columns)} columns were asked for"
-                    raise ValueError(msg)  # noqa: TRY301 - told like any other fault of the source
-                arrays = [conform(page.column(i), field.type) for i, field in enumerate(list(self.schema)[:-1])]
-                arrays.append(pa.array(np.arange(position, position + page.num_rows)))
-                position += page.num_rows
-                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        except Exception as error:
-            # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
-            code, text = "GENERIC_INTERNAL_ERROR", f"{type(error).__name__}: {error}"
-            if isinstance(error, RowMergeError):
-                code, text = error.code, error.message
-            msg = f"[[{code}]] {step} failed: {' '.join(text.split())}"
-            raise RuntimeError(msg) from error
-        finally:
-            if source is not None:
-                source.close()
+EVEN_ROWS: Final = 4096
+"""So many rows go to one writer before the next one gets some, where rows are spread evenly."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +58,7 @@ class Place:
     Args:
         function: the connector's bucket function; None for the engine's hash, which Spark computes.
         arguments: positions of the function's arguments among the channels of a transformed page.
-        even: the rows are spread evenly.
+        even: the rows are spread evenly, run by run, so that few of them have one writer.
     """
 
     function: BucketFunction | None = None
@@ -136,7 +74,7 @@ class Place:
             start: where even spreading goes on counting.
         """
         if self.even:
-            return pa.array(rows.astype(np.int32) + start)
+            return pa.array(((rows + start) // EVEN_ROWS).astype(np.int32))
         if self.function is None or not rows.size:
             return pa.nulls(rows.size, pa.int32())
         return self.function.get_buckets(page.select(list(self.arguments)).take(pa.array(rows))).cast(pa.int32())
@@ -206,9 +144,9 @@ class MergePass:
         if self.sinks is not None:
             yield from _Writer(self.layout, self.sinks, recorder).run(self._transformed(pages, recorder))
             for record in recorder.returned:
-                yield _outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
+                yield outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
             return
-        spread = recorder.record.partition
+        spread = recorder.record.partition * EVEN_ROWS
         try:
             for page in self._transformed(pages, recorder):
                 yield self._exchange_batch(page, spread)
@@ -322,7 +260,7 @@ class WriterPass:
         # A writer that failed has stopped taking pages; the records among the rest must still reach the driver.
         deque(pages, maxlen=0)
         for record in passed:
-            yield _outcome([(RECORD_ROW, -1, record)])
+            yield outcome([(RECORD_ROW, -1, record)])
 
     def _pages(self, batches: Batches, passed: list[bytes]) -> Iterator[Page]:
         schema = self.layout.output_schema
@@ -359,9 +297,9 @@ class _Writer:
             self._abort()
         writer = self.recorder.record.partition
         for fragment in fragments:
-            yield _outcome([(FRAGMENT_ROW, writer, fragment)])
+            yield outcome([(FRAGMENT_ROW, writer, fragment)])
         if self.recorder.record != TaskRecord(writer):
-            yield _outcome([(RECORD_ROW, writer, pickle.dumps(self.recorder.record))])
+            yield outcome([(RECORD_ROW, writer, pickle.dumps(self.recorder.record))])
 
     def _store(self, page: Page) -> None:
         recorder = self.recorder
@@ -382,7 +320,7 @@ class _Writer:
     def _finish(self, sink: ConnectorMergeSink) -> list[bytes]:
         self._step = "finish"
         with self.recorder.call("finish") as given:
-            fragments = _fragments(sink.finish(), type(sink).__name__)
+            fragments = fragments_of(sink.finish(), type(sink).__name__)
             given.extend(fragments)
         self.recorder.record.fragments = [len(fragment) for fragment in fragments]
         return fragments
@@ -396,6 +334,33 @@ class _Writer:
                 self.sink.abort()
         except Exception:  # noqa: BLE001, S110 - the error that led here is the one to tell; the failed call is in the log
             pass
+
+
+@dataclass(frozen=True)
+class PlacePass:
+    """Adds to the rows of an INSERT the bucket of each, by which they find their writer.
+
+    Args:
+        schema: the table's columns.
+        place: how the insert layout places rows.
+    """
+
+    schema: pa.Schema
+    place: Place
+
+    @property
+    def exchanged(self) -> pa.Schema:
+        """The channels that go into the exchange, in Spark's types: the columns and the bucket."""
+        data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.schema)]
+        return pa.schema([*data, pa.field(BUCKET, pa.int32())])
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on one partition."""
+        for batch in batches:
+            arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
+            page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            bucket = self.place.buckets(page, np.arange(page.num_rows), 0)
+            yield pa.RecordBatch.from_arrays([*batch.columns[: len(self.schema)], bucket], schema=self.exchanged)
 
 
 @dataclass(frozen=True)
@@ -435,7 +400,7 @@ class InsertPass:
             step = "finish"
             if sink is not None:
                 with recorder.call("finish") as given:
-                    fragments = _fragments(sink.finish(), type(sink).__name__)
+                    fragments = fragments_of(sink.finish(), type(sink).__name__)
                     given.extend(fragments)
                 recorder.record.fragments = [len(fragment) for fragment in fragments]
         except Exception as error:  # noqa: BLE001
@@ -448,7 +413,7 @@ class InsertPass:
         writer = recorder.record.partition
         rows = [(FRAGMENT_ROW, writer, fragment) for fragment in fragments]
         for row in [*rows, (RECORD_ROW, writer, pickle.dumps(recorder.record))]:
-            yield _outcome([row])
+            yield outcome([row])
 
     def _page(self, batch: pa.RecordBatch) -> Page:
         arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
@@ -459,7 +424,7 @@ class InsertPass:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _fragments(given: Collection[bytes] | Future[Collection[bytes]], sink: str) -> list[bytes]:
+def fragments_of(given: Collection[bytes] | Future[Collection[bytes]], sink: str) -> list[bytes]:
     """Wait for a sink's fragments and check that they are bytes."""
     collection: Any = given.result() if isinstance(given, Future) else given
     if not isinstance(collection, Collection):
@@ -473,7 +438,8 @@ def _fragments(given: Collection[bytes] | Future[Collection[bytes]], sink: str) 
     return fragments
 
 
-def _outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
+def outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    """Give records and fragments in the form of ``OUTCOME``: kind, writer, payload."""
     kinds, writers, payloads = zip(*rows, strict=True)
     arrays = [pa.array(kinds, pa.int8()), pa.array(writers, pa.int32()), pa.array(payloads, pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, schema=OUTCOME)

@@ -21,13 +21,13 @@ from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["Account", "Recorder", "TaskRecord", "operation_text", "sum_up"]
+__all__ = ["Account", "Recorder", "TaskRecord", "letters", "operation_text", "sum_up"]
 
 
 @dataclass
@@ -61,6 +61,7 @@ class TaskRecord:
         patterns: how target rows with more than one match were matched.
         error: what ended the task.
         returned: rows of RETURNING as an Arrow stream; such a record tells nothing else.
+        read: rows that an updatable page source gave.
     """
 
     partition: int
@@ -83,6 +84,18 @@ class TaskRecord:
     aborted: bool = False
     alone: int = 0
     returned: bytes = b""
+    read: int = 0
+
+
+class CallNote(list[bytes]):
+    """What is noted of a call while it is made: the fragments that it gave, or what it was about where that shows only afterwards."""
+
+    carries = ""
+    page: Page | None = None
+
+    def tell(self, carries: str, page: Page | None) -> None:
+        """Say what the call was about, and which page it gave."""
+        self.carries, self.page = carries, page
 
 
 class Recorder:
@@ -91,23 +104,25 @@ class Recorder:
     Args:
         partition: the task's partition.
         per_clause: how many rows per clause are sampled, 0 for none.
+        place: what the partition is called in the log of calls.
 
     Attributes:
         returned: the records that carry the rows of RETURNING, a page of them each.
     """
 
-    def __init__(self, partition: int, per_clause: int) -> None:
+    def __init__(self, partition: int, per_clause: int, place: str = "writer") -> None:
         self.record = TaskRecord(partition)
+        self._place = place
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._left: dict[int, int] = {}
         self._started = time.perf_counter()
 
     @contextmanager
-    def call(self, method: str, carries: str = "", page: Page | None = None) -> Iterator[list[bytes]]:
+    def call(self, method: str, carries: str = "", page: Page | None = None) -> Iterator[CallNote]:
         """Record one contract call; what the caller puts into the yielded list is counted as its fragments."""
         started = time.perf_counter()
-        given: list[bytes] = []
+        given = CallNote()
         error: str | None = None
         try:
             yield given
@@ -115,12 +130,13 @@ class Recorder:
             error = f"{type(failure).__name__}: {failure}"
             raise
         finally:
+            carries, page = carries or given.carries, given.page if page is None else page
             if given:
                 carries = f"{len(given)} fragment{'s' if len(given) != 1 else ''}"
             size = page.nbytes if page is not None else sum(map(len, given)) or None
             seconds = time.perf_counter() - started
             rows = page.num_rows if page is not None else None
-            where = f"writer {self.record.partition}"
+            where = f"{self._place} {self.record.partition}"
             self.record.calls.append(Call(0, where, method, carries, rows, size, seconds, started - self._started, error))
 
     def transformed(
@@ -160,6 +176,11 @@ class Recorder:
                 chosen.append(first)
         return np.sort(np.concatenate(chosen))
 
+    def counted(self, operations: pa.Array) -> None:
+        """Count the rows of a page that an updatable page source took back."""
+        self.stored(pa.RecordBatch.from_arrays([operations], names=["operation"]), operations, len(operations))
+        self.record.stored = None
+
     def stored(self, page: Page, operations: pa.Array, counted: int) -> None:
         """Count a page that a sink took, and keep the first rows."""
         record = self.record
@@ -187,11 +208,20 @@ def operation_text(operations: pa.Array) -> str:
     >>> operation_text(pa.array([2, 2, 1], pa.int8()))
     'D 2, I 1'
     """
+    return letters({entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()})
+
+
+def letters(rows: Mapping[int, int]) -> str:
+    """Write rows per operation number as letters: deletes first, as they are in pages.
+
+    >>> letters({1: 3, 4: 1, 5: 1})
+    'D 1, I 4'
+    """
     counts: dict[str, int] = {}
-    for entry in sorted(pc.value_counts(operations).to_pylist(), key=lambda e: -e["values"] if e["values"] < 3 else e["values"]):
-        letter = Operation(entry["values"]).letter
-        counts[letter] = counts.get(letter, 0) + entry["counts"]
-    return ", ".join(f"{letter} {counts[letter]}" for letter in ("D", "U", "I") if letter in counts)
+    for operation, count in rows.items():
+        letter = Operation(operation).letter
+        counts[letter] = counts.get(letter, 0) + count
+    return ", ".join(f"{letter} {counts[letter]:,}" for letter in ("D", "U", "I") if letter in counts)
 
 
 @dataclass
@@ -219,6 +249,7 @@ class Account:
     counted: int
     alone: int
     returned: list[bytes]
+    read: int = 0
 
 
 def sum_up(records: Sequence[TaskRecord]) -> Account:
@@ -245,7 +276,7 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
                 "aborted" if r.aborted else "finished",
             )
             for r in records
-            if r.pages or any(call.method == "create_merge_sink" for call in r.calls)
+            if r.pages or any(call.method in {"create_merge_sink", "create_page_source"} for call in r.calls)
         ),
         calls=tuple(call for record in records for call in record.calls),
         failing=sorted({i for record in records for i in record.failing}),
@@ -256,6 +287,7 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         counted=sum(record.counted for record in records),
         alone=sum(record.alone for record in records),
         returned=[record.returned for record in records if record.returned],
+        read=sum(record.read for record in records),
     )
 
 

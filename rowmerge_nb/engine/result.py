@@ -26,12 +26,20 @@ class Result:
         trace: what happened.
         table: the rows of a query, or those of RETURNING; None otherwise.
         explained: the text of an EXPLAIN or SHOW CREATE; None for other statements.
+        rehearsed: of a rehearsal the target's rows as they would have been, where the connector shows them; None otherwise.
     """
 
-    def __init__(self, trace: Trace, table: pa.Table | None = None, explained: str | None = None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        table: pa.Table | None = None,
+        explained: str | None = None,
+        rehearsed: pa.Table | None = None,
+    ) -> None:
         self.trace = trace
         self.table = table
         self.explained = explained
+        self.rehearsed = rehearsed
 
     @property
     def count(self) -> int | None:

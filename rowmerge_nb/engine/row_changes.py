@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.engine.blame import blame
-from rowmerge_nb.engine.merge import RowChangeRun
+from rowmerge_nb.engine.row_change_run import RowChangeRun
 from rowmerge_nb.plan.nodes import Project, TableScan
 from rowmerge_nb.plan.planner import told_apart
 from rowmerge_nb.plan.row_changes import WHERE, plan_delete, plan_update
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analysis import DeleteAnalysis, TypedExpression, UpdateAnalysis
     from rowmerge_nb.sql.statements import Span
 
-__all__ = ["DeleteRun", "UpdateRun"]
+__all__ = ["DeleteRun", "UpdateRun", "WhereRun"]
 
 
-class _WhereRun(RowChangeRun):
+class WhereRun(RowChangeRun):
+    """One statement that changes the rows that a condition chooses."""
+
     analysis: UpdateAnalysis | DeleteAnalysis
 
     def _driving(self) -> PlanNode:
@@ -64,7 +66,7 @@ class _WhereRun(RowChangeRun):
 
 
 @dataclass(kw_only=True)
-class UpdateRun(_WhereRun):
+class UpdateRun(WhereRun):
     """One UPDATE on its way."""
 
     kind: ClassVar[str] = "UPDATE"
@@ -75,7 +77,7 @@ class UpdateRun(_WhereRun):
 
 
 @dataclass(kw_only=True)
-class DeleteRun(_WhereRun):
+class DeleteRun(WhereRun):
     """One DELETE on its way."""
 
     kind: ClassVar[str] = "DELETE"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate
-from rowmerge_nb.engine.spark import SESSION_SETTINGS
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small
@@ -24,10 +23,23 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.sql.analysis import Notice
 
-__all__ = ["StatementRun", "error_record"]
+__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
-CONNECTOR_STEPS = {"begin_merge", "finish_merge", "commit"}
+GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+"""Spark takes what a Python task gives for small, whatever comes out of it. So of a large statement it must not send one side of a join to
+all tasks before it has seen how large that is."""
+SEEN_SIZES: Final = {
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "32MB",
+    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "256MB",
+}
+"""What Spark has seen to be small it sends to all tasks, or looks up instead of sorting it."""
+UNKNOWN_SIZE: Final = 4
+"""So many times the usual number of partitions where nobody knows how many rows there will be."""
+CONNECTOR_STEPS = {
+    *("begin_merge", "finish_merge", "commit"),
+    *("begin_delete", "finish_delete", "begin_update", "finish_update"),
+}
 
 
 @dataclass(kw_only=True)
@@ -66,19 +78,22 @@ class StatementRun:
             msg = "The statement was cancelled"
             raise StatementInterrupted(msg, step=name)
 
-    def collect(self, spark: Any, rows: Any) -> pa.Table:
+    def collect(self, spark: Any, rows: Any, partitions: int) -> pa.Table:
         """Run the statement's action.
 
         Of a small statement Spark makes one plan and keeps to it: planning again after every stage costs more than it finds out.
+
+        Args:
+            spark: the session.
+            rows: the DataFrame.
+            partitions: into how many partitions Spark sends rows where it decides to.
         """
         small = self.plan is not None and is_small(self.plan)
-        if small:
-            spark.conf.set(ADAPTIVE, "false")
-        try:
+        # What a user's session says of sizes that Spark has seen is respected.
+        seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
+        settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
+        with _settings(spark, {**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
-        finally:
-            if small:
-                spark.conf.set(ADAPTIVE, SESSION_SETTINGS[ADAPTIVE])
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -125,3 +140,19 @@ def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRe
     """Give an error as plain data."""
     step = getattr(error, "step", "")
     return ErrorRecord(error.code, error.message, error.line, error.column, error.length, error.hint, step, consequences)
+
+
+@contextmanager
+def _settings(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set options of the session for a while."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, known in before.items():
+            if known is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.action import fragments_and_records
@@ -10,12 +10,13 @@ from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.edge import conform, shown_zones
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import sum_up
-from rowmerge_nb.engine.statement_run import StatementRun, error_record
+from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
 from rowmerge_nb.engine.trace import Trace
+from rowmerge_nb.engine.transaction import layout_text
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.planner import plan_insert, plan_query
-from rowmerge_nb.plan.rules import spark_text
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules, is_small, spark_text
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.analysis import (
     Analysis,
@@ -43,12 +44,14 @@ class TableRun(StatementRun):
 
     Args:
         analysis: the statement, resolved.
+        settings: sizes that decide which form of a plan is taken.
 
     Attributes:
         skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
     """
 
     analysis: Analysis
+    settings: RuleSettings = field(default_factory=RuleSettings)
     skipped: bool = False
 
     def run(self) -> tuple[Trace, pa.Table | None]:
@@ -108,10 +111,10 @@ class TableRun(StatementRun):
         self.begin_step("start Spark")
         spark = self.spark()
         self.begin_step("run")
-        partitions = int(spark.conf.get("spark.sql.shuffle.partitions"))
+        usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
         self.transaction.make_views(self.analysis.bindings, spark_text(plan))
-        context = Context(spark=spark, tables=self.transaction, partitions=partitions, writers=partitions)
-        return self.collect(spark, lower(plan, context))
+        context = Context(spark=spark, tables=self.transaction, partitions=usual, writers=usual)
+        return self.collect(spark, lower(plan, context), usual if is_small(plan) else usual * UNKNOWN_SIZE)
 
     def _insert(self, target: TableBinding, spark: str) -> None:
         self.transaction.target = target
@@ -120,7 +123,9 @@ class TableRun(StatementRun):
         if handle is None:
             msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
             raise ConnectorError(msg, line=1, column=1)
-        self.plan = plan_insert(target, spark, self.analysis.text, self.analysis.bindings)
+        layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
+        plan = plan_insert(target, spark, self.analysis.text, self.analysis.bindings, layout)
+        self.plan = apply_rules(plan, self.settings)
         if self.options.dry_run:
             return
         columns = [ColumnHandle(column.name, column.type) for column in target.columns]

@@ -235,6 +235,8 @@ class Trace:
         connector: the kind of store, and ``catalog`` its name.
         paradigm: name of the row change paradigm; ``""`` for statements without one.
         era: ``documents`` or ``current``; ``duplicates`` is the rule, ``trino`` or ``standard``.
+        flow: of UPDATE and DELETE ``merge``, or ``updatable`` where the page sources that read the rows changed them.
+        committed: the change was made to last; False of a rehearsal, which was rolled back in the end, and of what did not finish.
         level: how much was recorded: ``auto``, ``full`` or ``off``.
         plan: the plan's nodes, the root first, depth first.
         rows: per node id the rows that went in from each source and the rows that came out; None where not known.
@@ -289,6 +291,8 @@ class Trace:
     alone: int | None = None
     returned: int | None = None
     verification: VerificationRecord | None = None
+    flow: str = "merge"
+    committed: bool = True
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +17,8 @@ from rowmerge_nb.connectors.memory import MemoryTableHandle
 from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.edge import for_spark, spark_schema
 from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
-from rowmerge_nb.engine.passes import POSITION, ScanPass
+from rowmerge_nb.engine.key_filter import KeyFilter, Keys
+from rowmerge_nb.engine.scan_pass import POSITION, ScanPass
 from rowmerge_nb.engine.sinks import PageSinkFactory, SinkFactory
 from rowmerge_nb.engine.trace import Call
 from rowmerge_nb.errors import ExecutionError, RowMergeError
@@ -26,6 +27,7 @@ from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, Sc
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.analysis import Notice
+from rowmerge_nb.sql.domains import intersect
 from rowmerge_nb.sql.types import parts_of, spark_type
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analysis import TableBinding
 
-__all__ = ["CallLog", "StatementTransaction"]
+__all__ = ["CallLog", "StatementTransaction", "layout_text"]
 
 T = TypeVar("T")
 
@@ -171,18 +173,58 @@ class StatementTransaction:
             if binding.view in text and binding.view not in self._views:
                 columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
                 names = [column.name for column in columns]
-                rows = self._rows(binding, self._column_handles(binding, columns), names, binding.handle)
+                rows = self._rows(binding, self._column_handles(binding, columns), names)
                 _fields_named(rows.select(*names_of(names)), columns).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
         """Give a table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
-        handle = node.table.handle
-        if node.row_id is not None and self.merge_handle is not None:
-            handle = self.merge_handle.get_table_handle()
-        data = node.columns[:-1] if node.row_id is not None else node.columns
-        columns = [*self._column_handles(node.table, data), *node.columns[len(data) :]]
-        return _fields_named(self._rows(node.table, columns, [symbol.name for symbol in node.outputs], handle), data)
+        if is_spark_frame(node.table.dataframe):
+            return self._spark_rows(node.table, node.columns, [symbol.name for symbol in node.outputs])
+        return self._scanned(self._scan_pass(node), node)
+
+    def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
+        """Scan as `scan` does, without the rows whose keys no row of another table has.
+
+        Args:
+            node: the table to scan.
+            source: the other table; its keys are read here, on the driver.
+            keys: symbols of columns that must be equal: of the table, of the other table.
+
+        Returns:
+            The rows; None where the other table is Spark's to read.
+        """
+        if is_spark_frame(source.table.dataframe):
+            return None
+        names = [symbol.name for symbol in source.outputs]
+        places = [names.index(symbol) for _, symbol in keys]
+        wanted = replace(
+            source, outputs=tuple(source.outputs[i] for i in places), columns=tuple(source.columns[i] for i in places)
+        )
+        read = self._scan_pass(wanted).rows()
+        found = tuple(Keys.of(read.column(i)) for i in range(len(places)))
+        channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
+        domains = dict(node.constraint.domains)
+        for channel, known in zip(channels, found, strict=True):
+            name, domain = node.columns[channel].name, known.domain
+            domains[name] = intersect(domains[name], domain) if name in domains else domain
+        narrowed = replace(node, constraint=Constraint(domains))
+        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
+
+    def opened_splits(
+        self, node: TableScan, handle: Any
+    ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
+        """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
+        opened = self._open[node.table.catalog]
+        columns = [*self._column_handles(node.table, node.columns[:-1]), node.columns[-1]]
+        splits = self.log.call(
+            "get_splits", lambda: _splits(opened, self.session, handle, node.constraint), lambda found: f"{len(found)} splits"
+        )
+        return opened.connector.get_page_source_provider(), opened.handle, splits, columns
+
+    def own_columns(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
+        """Give the connector's own handles for data columns."""
+        return self._column_handles(binding, columns)
 
     def _column_handles(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
         """Give the connector's own handles for data columns."""
@@ -191,25 +233,48 @@ class StatementTransaction:
         own = {h.name: h for h in self.metadata(binding.catalog).get_column_handles(self.session, binding.handle)}
         return [own.get(column.name, column) for column in columns]
 
-    def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str], handle: Any) -> Any:
-        """Read columns of a table under symbols."""
-        if binding.dataframe is not None and is_spark_frame(binding.dataframe):
-            from pyspark.sql import functions as F  # noqa: N812
+    def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
+        """Read columns of a table under symbols, for a view."""
+        if is_spark_frame(binding.dataframe):
+            return self._spark_rows(binding, columns, symbols)
+        return self._read(self._pass(binding, columns, symbols, binding.handle, Constraint()))
 
-            return binding.dataframe.select(*(F.col(quote(c.name)).alias(s) for c, s in zip(columns, symbols, strict=True)))
+    def _spark_rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        frame: Any = binding.dataframe
+        return frame.select(*(F.col(quote(c.name)).alias(s) for c, s in zip(columns, symbols, strict=True)))
+
+    def _scan_pass(self, node: TableScan) -> ScanPass:
+        handle = node.table.handle
+        if node.row_id is not None and self.merge_handle is not None:
+            handle = self.merge_handle.get_table_handle()
+        data = _data_columns(node)
+        columns = [*self._column_handles(node.table, data), *node.columns[len(data) :]]
+        return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
+
+    def _scanned(self, task: ScanPass, node: TableScan) -> Any:
+        return _fields_named(self._read(task), _data_columns(node))
+
+    def _pass(
+        self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str], handle: Any, constraint: Constraint
+    ) -> ScanPass:
         channels = [(s, for_spark(column.type.arrow)) for s, column in zip(symbols, columns, strict=True)]
         schema = pa.schema([*channels, (POSITION, pa.int64())])
-        task = self._frame_scan(binding, columns, schema) if binding.dataframe is not None else None
-        if task is None:
-            opened = self._open[binding.catalog]
-            provider = opened.connector.get_page_source_provider()
-            splits = _splits(opened, self.session, handle)
-            task = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema)
+        if binding.dataframe is not None:
+            return self._frame_scan(binding, columns, schema)
+        opened = self._open[binding.catalog]
+        provider = opened.connector.get_page_source_provider()
+        splits = _splits(opened, self.session, handle, constraint)
+        return ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema)
+
+    def _read(self, task: ScanPass) -> Any:
+        """Give what a pass reads: at once where the splits carry the rows, else in tasks."""
+        schema = spark_schema([(f.name, f.type) for f in task.schema])
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
-            return self._spark().createDataFrame(task.rows(), spark_schema([(f.name, f.type) for f in schema]))
-        count = max(len(task.splits), 1)
-        numbers = self._spark().range(0, len(task.splits), 1, count)
-        return numbers.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
+            return self._spark().createDataFrame(task.rows(), schema)
+        numbers = self._spark().range(0, len(task.splits), 1, max(len(task.splits), 1))
+        return numbers.mapInArrow(task, schema)
 
     def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
         """Read a pandas or Arrow frame the way a memory table is read."""
@@ -218,6 +283,19 @@ class StatementTransaction:
         handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
         splits = self._splits.splits(name, 1, data)
         return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self.session, handle, splits, columns, schema)
+
+    def rows_now(self, binding: TableBinding) -> pa.Table | None:
+        """Give a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
+        opened, (schema, table) = self._open[binding.catalog], binding.qualified.split(".", 1)[1].split(".", 1)
+        handle = opened.metadata.get_table_handle(self.session, SchemaTableName(schema, table))
+        if not opened.metadata.shows_own_changes or handle is None:
+            return None
+        columns = list(opened.metadata.get_column_handles(self.session, handle))
+        channels = [(f"c{place}", for_spark(column.type.arrow)) for place, column in enumerate(columns)]
+        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self.session, handle, Constraint())
+        schema_read = pa.schema([*channels, (POSITION, pa.int64())])
+        rows = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema_read).rows()
+        return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
 
     # -- writing --------------------------------------------------------------------------------------------------
 
@@ -265,10 +343,15 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     )
 
 
-def _splits(opened: _Open, session: ConnectorSession, handle: Any) -> Sequence[Any]:
+def _data_columns(node: TableScan) -> Sequence[ColumnHandle]:
+    """Give the columns that are not the row id, which comes last."""
+    return node.columns[:-1] if node.row_id is not None else node.columns
+
+
+def _splits(opened: _Open, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:
     """Ask for a table's splits; what a connector raises is told as its own."""
     try:
-        return opened.connector.get_split_manager().get_splits(opened.handle, session, handle, Constraint())
+        return opened.connector.get_split_manager().get_splits(opened.handle, session, handle, constraint)
     except RowMergeError:
         raise
     except Exception as error:
@@ -281,3 +364,11 @@ def names_of(columns: Sequence[str]) -> list[Any]:
     from pyspark.sql import functions as F  # noqa: N812
 
     return [F.col(quote(name)) for name in columns]
+
+
+def layout_text(layout: ConnectorTableLayout | None) -> str:
+    """Say in a few words what a layout is."""
+    if layout is None:
+        return "none"
+    columns = ", ".join(layout.partition_columns) or "row_id"
+    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

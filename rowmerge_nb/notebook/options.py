@@ -57,6 +57,11 @@ OPTIONS: Final = (
         "The row change paradigm, for stores that have both.",
         "CHANGE_ONLY_UPDATED_COLUMNS|DELETE_ROW_AND_INSERT_ROW",
     ),
+    MagicOption(
+        "flow",
+        "How UPDATE and DELETE are executed: by the machinery of MERGE, or by the older flow of updatable page sources.",
+        "merge|updatable",
+    ),
     MagicOption("duplicates", "Which repeated matches end a MERGE: Trino's rule, or that of standard SQL.", "trino|standard"),
     MagicOption("era", "Whose pages: those of the design documents, or today's Trino.", "documents|current"),
     MagicOption(

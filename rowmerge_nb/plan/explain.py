@@ -30,8 +30,10 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
+from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
+from rowmerge_nb.sql.domains import described
 
 __all__ = ["NodeRecord", "describe", "explain_text"]
 
@@ -168,9 +170,20 @@ def _(node: Exchange) -> str:
     return node.text
 
 
-@_arguments.register
-def _(node: MergeWriter) -> str:
+@_arguments.register(MergeWriter)
+@_arguments.register(DeleteRows)
+def _(node: MergeWriter | DeleteRows) -> str:
     return node.table.display
+
+
+@_arguments.register
+def _(node: UpdateRows) -> str:
+    return f"{node.table.display} ({', '.join(column.name for column in node.columns)})"
+
+
+@_arguments.register
+def _(node: QueryJoin) -> str:
+    return f"{node.symbol.name}: {_QUERY_WORDS[node.kind]}"
 
 
 @_arguments.register(TableWriter)
@@ -196,8 +209,10 @@ def _(node: TableFinish) -> str:
 
 
 @_trino_arguments.register(MergeWriter)
+@_trino_arguments.register(DeleteRows)
+@_trino_arguments.register(UpdateRows)
 @_trino_arguments.register(TableScan)
-def _(node: MergeWriter | TableScan) -> str:
+def _(node: MergeWriter | DeleteRows | UpdateRows | TableScan) -> str:
     return f"table = {node.table.qualified}"
 
 
@@ -238,6 +253,11 @@ def _(node: SemiJoin) -> str:
 
 
 @_trino_arguments.register
+def _(node: QueryJoin) -> str:
+    return _arguments(node)
+
+
+@_trino_arguments.register
 def _(node: Source) -> str:
     return f"query = {_arguments(node)}"
 
@@ -251,6 +271,9 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         data = [f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}" for c in node.columns]
         number = [f"{CASE_NUMBER} := 0"] if node.era is Era.CURRENT else []
         return (*data, f"{OPERATION} := {int(Operation.DELETE)}", *number, f"{INSERT_FROM_UPDATE} := 0")
+    if isinstance(node, UpdateRows):
+        columns = ", ".join(column.name for column in node.columns)
+        return (f"updated columns: [{columns}]", f"column value and row id channels: {list(node.channels)}")
     if isinstance(node, MergeProcessor):
         return (
             f"target: {node.table}",
@@ -260,6 +283,11 @@ def _details(node: PlanNode) -> tuple[str, ...]:
             f"data columns: [{', '.join(column.name for column in node.columns)}]",
             f"paradigm: {node.paradigm.name}",
         )
+    if isinstance(node, TableScan) and node.constraint.domains:
+        return (f"Constraint, which the connector may use: {described(node.constraint)}",)
+    if isinstance(node, SemiJoin):
+        where = "where the rows are read" if node.key_columns else "by Spark"
+        return (f"Rows are left out {where}",)
     if isinstance(node, Join):
         return (f"Distribution of the source: {node.distribution}",)
     if isinstance(node, MarkDistinct):
@@ -309,6 +337,7 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
+_QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query", "exists": "whether a query has rows"}
 _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
 )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from rowmerge_nb.spi.page_source import Constraint
+
 if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
@@ -79,6 +81,7 @@ class TableScan(PlanNode):
         row_id: the symbol of the row id, if it is read.
         row_count: rows of the table where the connector knows them.
         alias: the name that the table goes by in the statement, if it has one of its own.
+        constraint: what the statement wants of single columns; the connector may leave out rows that lie outside of it.
     """
 
     meaning: ClassVar[str] = "Reads the table, split by split; a merge target also gives the row id of every row."
@@ -87,6 +90,7 @@ class TableScan(PlanNode):
     row_id: Symbol | None = None
     row_count: int | None = None
     alias: str = ""
+    constraint: Constraint = field(default_factory=Constraint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,12 +122,16 @@ class AssignUniqueId(PlanNode):
 
 @dataclass(frozen=True)
 class Assignment:
-    """A computed column: its symbol, Spark text, the text a reader is shown, and whether a subquery is in it."""
+    """A computed column: its symbol, Spark text, the text a reader is shown, and whether a subquery is in it.
+
+    ``page`` is its DuckDB text where it is computed on pages within a task.
+    """
 
     symbol: Symbol
     spark: str
     text: str
     subquery: bool = False
+    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -202,6 +210,7 @@ class Filter(PlanNode):
         spark: the condition as Spark text.
         text: the condition as written.
         subquery: the condition has a subquery.
+        page: the condition as DuckDB text, where it is evaluated on pages within a task.
     """
 
     meaning: ClassVar[str] = "Keeps the rows for which the condition is true; false and NULL drop a row."
@@ -209,6 +218,7 @@ class Filter(PlanNode):
     spark: str
     text: str
     subquery: bool = False
+    page: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +259,8 @@ class SemiJoin(PlanNode):
         filtering_source: the source side, read for its keys alone.
         keys: pairs of Spark text (target side, source side).
         text: the keys for readers.
+        key_columns: the pairs among the keys that are columns whose values compare by themselves, as symbols (target side, source
+            side): by them rows are left out where they are read, before Spark sees them. Without any, Spark joins.
     """
 
     meaning: ClassVar[str] = "Drops the target rows that no source row can match before they are joined."
@@ -256,6 +268,7 @@ class SemiJoin(PlanNode):
     filtering_source: PlanNode
     keys: tuple[tuple[str, str], ...]
     text: str
+    key_columns: tuple[tuple[str, str], ...] = ()
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
@@ -273,6 +286,7 @@ class Join(PlanNode):
         spark: the ON condition as Spark text.
         text: the ON condition as written.
         equalities: pairs of Spark text (target, source) that must be equal wherever ON is true.
+        key_columns: the pairs among them that are columns whose values compare by themselves, as symbols.
         distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its equality keys, so all
             matches of one target row meet in one task), ``SINGLE`` (the source is one partition), ``REPLICATED`` (every task gets
             all of the source).
@@ -287,6 +301,7 @@ class Join(PlanNode):
     spark: str
     text: str
     equalities: tuple[tuple[str, str], ...] = ()
+    key_columns: tuple[tuple[str, str], ...] = ()
     distribution: str = "AUTOMATIC"
     replicate_target: bool = False
     subquery: bool = False

@@ -43,6 +43,7 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
+from rowmerge_nb.sql.domains import constraint_of
 from rowmerge_nb.sql.expressions import fail, text_literal
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         QueryAnalysis,
         RowChangeAnalysis,
         TableBinding,
+        TypedExpression,
     )
 
 __all__ = ["RowChangePlanner", "TargetFacts", "has_subquery", "plan_insert", "plan_merge", "plan_query", "quote", "told_apart"]
@@ -103,7 +105,13 @@ def plan_query(analysis: QueryAnalysis) -> Output:
     return Output(id=next(ids), outputs=symbols, source=source)
 
 
-def plan_insert(table: TableBinding, spark: str, text: str, tables: tuple[TableBinding, ...]) -> Output:
+def plan_insert(
+    table: TableBinding,
+    spark: str,
+    text: str,
+    tables: tuple[TableBinding, ...],
+    layout: ConnectorTableLayout | None = None,
+) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
     Args:
@@ -111,10 +119,21 @@ def plan_insert(table: TableBinding, spark: str, text: str, tables: tuple[TableB
         spark: Spark text whose output columns are the table's.
         text: the query as written.
         tables: the tables that it reads.
+        layout: the connector's layout of inserted rows.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
-    source = Source(id=next(ids), outputs=columns, spark=spark, text=text, tables=tables)
+    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=text, tables=tables)
+    if layout is not None:
+        source = Exchange(
+            id=next(ids),
+            outputs=columns,
+            source=source,
+            insert_layout=layout,
+            update_layout=None,
+            era=Era.DOCUMENTS,
+            text=f"insert = {_layout_text(layout)}",
+        )
     writer = TableWriter(id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns)
     return _finish(writer, table, ids)
 
@@ -166,8 +185,9 @@ class RowChangePlanner:
                 raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint)
         return tuple(i for i, name in enumerate(names) if name in named)
 
-    def scan(self) -> TableScan:
-        """Scan all columns of the target, and its row id."""
+    def scan(self, condition: TypedExpression | None) -> TableScan:
+        """Scan all columns of the target, and its row id; rows for which a condition is not true may be left out."""
+        names = {field.symbol: column.name for field, column in zip(self.fields, self.columns, strict=True)}
         return TableScan(
             id=next(self.ids),
             outputs=(*(Symbol(field.symbol, field.type) for field in self.fields), self.row_id),
@@ -176,6 +196,7 @@ class RowChangePlanner:
             row_id=self.row_id,
             row_count=self.facts.row_count,
             alias=self.analysis.target_alias,
+            constraint=constraint_of(condition.tree if condition is not None else None, names),
         )
 
     def place(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
@@ -278,12 +299,13 @@ class _MergePlanner(RowChangePlanner):
             source = mark_source(source, next(self.ids))
         join = Join(
             id=next(self.ids),
-            left=(target := self._target()),
+            left=(target := self._target(full=full)),
             right=source,
             outputs=target.outputs + source.outputs,
             spark=self.analysis.on.spark,
             text=self.analysis.on.text,
             equalities=self.analysis.equalities,
+            key_columns=self.analysis.key_columns,
             subquery=has_subquery(self.analysis.on),
             full=full,
         )
@@ -297,8 +319,9 @@ class _MergePlanner(RowChangePlanner):
         plan = self.finish(self.write(self.exchange(self.process(checked))))
         return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
-    def _target(self) -> Project:
-        scan = self.scan()
+    def _target(self, *, full: bool) -> Project:
+        # A FULL join keeps the target rows that nothing matches.
+        scan = self.scan(None if full else self.analysis.on)
         numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
         present = Symbol(PRESENT, BOOLEAN)
         assignment = Assignment(present, "true", "true")

@@ -52,7 +52,8 @@ class _WherePlanner(RowChangePlanner):
     analysis: UpdateAnalysis | DeleteAnalysis
 
     def _filtered(self) -> PlanNode:
-        scan, where = self.scan(), self.analysis.where
+        where = self.analysis.where
+        scan = self.scan(where)
         if where is None:
             return scan
         spark = told_apart(where.spark, WHERE)

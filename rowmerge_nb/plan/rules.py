@@ -23,8 +23,10 @@ from rowmerge_nb.plan.nodes import (
     SemiJoin,
     Source,
     TableScan,
+    TableWriter,
 )
 from rowmerge_nb.plan.planner import quote
+from rowmerge_nb.plan.updatable import QueryJoin, prune_updatable_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -104,26 +106,35 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     return _rewrite(plan, prune)
 
 
-def prune_deleted_columns(plan: Output, settings: RuleSettings) -> Output:
-    """Read of the rows to delete only what the condition and the writer need.
+def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
+    """Read of the target only what conditions, values and the writer need.
 
-    Not of a table so small that its old rows are shown.
+    Not of a statement so small that the old rows are shown.
     """
-    project = next((node for node in chain(plan) if isinstance(node, DeleteProject)), None)
-    rows = None if project is None else estimated_rows(project)
-    if project is None or (rows is not None and rows <= settings.small_rows):
+    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
+    below = chain(writer) if writer is not None else []
+    scan = next((node for node in below if isinstance(node, TableScan) and node.row_id is not None), None)
+    rows = _changing_rows(plan)
+    if scan is None or (rows is not None and rows <= settings.small_rows):
         return plan
     needed = spark_text(plan)
+    dropped = {symbol for symbol in scan.outputs if symbol != scan.row_id and quote(symbol.name) not in needed}
 
     def prune(node: PlanNode) -> PlanNode:
-        if isinstance(node, Filter):
-            return replace(node, outputs=node.source.outputs)
-        if not isinstance(node, TableScan):
-            return node
-        kept = [i for i, symbol in enumerate(node.outputs) if quote(symbol.name) in needed or symbol == node.row_id]
-        return replace(node, outputs=tuple(node.outputs[i] for i in kept), columns=tuple(node.columns[i] for i in kept))
+        if node is scan:
+            kept = [i for i, symbol in enumerate(scan.outputs) if symbol not in dropped]
+            return replace(scan, outputs=tuple(scan.outputs[i] for i in kept), columns=tuple(scan.columns[i] for i in kept))
+        if isinstance(node, Filter | AssignUniqueId | Join) or (isinstance(node, Project) and node.case is None):
+            return replace(node, outputs=tuple(symbol for symbol in node.outputs if symbol not in dropped))
+        return node
 
     return _rewrite(plan, prune)
+
+
+def _changing_rows(plan: PlanNode) -> int | None:
+    """Give the rows that flow to the writer: those of the join, or of the one table of a statement without."""
+    join = next((node for node in chain(plan) if isinstance(node, Join)), None)
+    return joined_rows(join) if join is not None else estimated_rows(plan)
 
 
 def prune_target(plan: Output, settings: RuleSettings) -> Output:
@@ -148,7 +159,13 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
                 return inner
             scan = inner.source
             semi = SemiJoin(
-                id=f"{scan.id}s", outputs=scan.outputs, source=scan, filtering_source=node.right, keys=node.equalities, text=text
+                id=f"{scan.id}s",
+                outputs=scan.outputs,
+                source=scan,
+                filtering_source=node.right,
+                keys=node.equalities,
+                text=text,
+                key_columns=node.key_columns if isinstance(node.right, TableScan) else (),
             )
             return replace(inner, source=semi)
 
@@ -206,6 +223,19 @@ def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
     return _rewrite(plan, fuse)
 
 
+def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
+    """Let one writer take all rows of a small INSERT: then they need not be sent anywhere."""
+
+    def gather(node: PlanNode) -> PlanNode:
+        if isinstance(node, TableWriter) and isinstance(node.source, Exchange):
+            rows = estimated_rows(node.source)
+            if rows is not None and rows <= settings.small_rows:
+                return replace(node, source=node.source.source)
+        return node
+
+    return _rewrite(plan, gather)
+
+
 _ROW_MAKERS: Final = ("explode", "inline(", "sequence(", "stack(", "range(", "generate")
 """What in Spark text makes several rows out of one."""
 
@@ -213,11 +243,13 @@ Node = TypeVar("Node", bound=PlanNode)
 
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "prune_source_columns": prune_source_columns,
-    "prune_deleted_columns": prune_deleted_columns,
+    "prune_target_columns": prune_target_columns,
+    "prune_updatable_scan": prune_updatable_scan,
     "replicate_small_target": replicate_small_target,
     "prune_target": prune_target,
     "co_locate_matches": co_locate_matches,
     "fuse_processor_and_writer": fuse_processor_and_writer,
+    "insert_few_rows_at_once": insert_few_rows_at_once,
 }
 """All rules by name, in the order in which they are applied."""
 
@@ -269,7 +301,7 @@ def has_subquery(node: PlanNode) -> bool:
 def spark_text(plan: PlanNode) -> str:
     """Collect all Spark text of a plan: what speaks of symbols and of views."""
     parts: list[str] = []
-    if isinstance(plan, Source | Filter):
+    if isinstance(plan, Source | Filter | QueryJoin):
         parts.append(plan.spark)
     if isinstance(plan, Join):
         parts += [plan.spark, *(side for pair in plan.equalities for side in pair)]

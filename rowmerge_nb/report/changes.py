@@ -104,7 +104,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     else:
         # By position: a column of the table may be called ``operation``.
         columns = stored_channels(sample.after.schema)[: len(sample.after.schema) - 3 - (trace.era == "current")]
-        changes = _deletes(sample, len(columns))
+        changes = _without_merge_rows(sample, len(columns))
     counts = operation_counts(trace)
     known = [counts.get(style) or 0 for style in "IUD"]
     total = sum(known) if counts and None not in counts.values() else len(changes)
@@ -137,13 +137,17 @@ def _changes(sample: PageSample, columns: int) -> list[Change]:
     return [entry[-1] for entry in sorted(changes, key=lambda entry: entry[:3])]
 
 
-def _deletes(sample: PageSample, columns: int) -> list[Change]:
-    """List the sampled rows of a DELETE statement, whose page holds no more than what tells the rows."""
+def _without_merge_rows(sample: PageSample, columns: int) -> list[Change]:
+    """List the sampled rows of a statement without a processor: a DELETE, or what page sources changed themselves.
+
+    What a DELETE hands over holds no more than what tells the rows; an update's row is whole.
+    """
     row_ids = sample.after.column(sample.after.num_columns - 2).to_pylist()
-    unknown: list[Any] = [None] * columns
+    operations = map(Operation, sample.after.column(columns).to_pylist())
+    values = zip(*(sample.after.column(place).to_pylist() for place in range(columns)), strict=True)
     return [
-        _change(Operation.DELETE, unknown, target, 0, None, row_id)
-        for (_, target), row_id in zip(_both_sides(sample), row_ids, strict=True)
+        _change(operation, list(new), target, 0, None, row_id)
+        for (_, target), operation, new, row_id in zip(_both_sides(sample), operations, values, row_ids, strict=True)
     ]
 
 

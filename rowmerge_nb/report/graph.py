@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.channel_map import channel_map_dot
 from rowmerge_nb.report.clauses import condition_text
 from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, new_graph, node, plain
+from rowmerge_nb.report.operators import WRITERS
 from rowmerge_nb.report.phrases import number, operation_word, plural, style_of
 from rowmerge_nb.report.sinks import Arrival, draw_writers
 from rowmerge_nb.report.values import cell
@@ -118,7 +119,7 @@ class _Drawing:
         if first.kind == "MergeProcessor" and self.plan.lanes:
             return 1, self._transform(first, streams)
         exchange = first if first.kind == "Exchange" and self.plan.outputs else None
-        writer = next((step for step in steps[:2] if step.kind in {"MergeWriter", "TableWriter"}), None)
+        writer = next((step for step in steps[:2] if step.kind in WRITERS), None)
         if writer is not None and (exchange is not None or writer is first):
             arrivals = [Arrival(s.port, s.style, s.rows, _label(s), s.width) for s in streams]
             ports = draw_writers(self.graph, self.plan, writer, exchange, arrivals)
@@ -332,7 +333,7 @@ class _Drawing:
 
 
 _OWN_NODE: Final = frozenset(
-    {"MergeWriter", "TableWriter", "Exchange", "MergeProcessor", "MarkDistinct", "TableFinish", "Case", "Output", "DeleteProject"}
+    {*WRITERS, "Exchange", "MergeProcessor", "MarkDistinct", "TableFinish", "Case", "Output", "DeleteProject"}
 )
 _KINDS: Final = (("matched", "present"), ("not matched", "present IS NULL"))
 _KINDS_OF_FULL: Final = (

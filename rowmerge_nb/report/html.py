@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import Trace
     from rowmerge_nb.engine.verdicts import Verdict
 
-__all__ = ["PageEntry", "render_failure", "render_html", "render_page", "style_sheet"]
+__all__ = ["PageEntry", "render_failure", "render_html", "render_page", "render_parts", "style_sheet"]
 
 _FOLDED: Final = frozenset({"stored", "calls", "diff"})
 
@@ -89,6 +89,21 @@ def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
 
     part = _environment().get_template("verdicts.html.j2").render(verdicts=verdicts)
     return _wrap(_prefix(text, 0), text, [Markup(part)], style_sheet())  # noqa: S704 - escaped by the template
+
+
+def render_parts(template: str, names: dict[str, Any], text: str, statement: str) -> str:
+    """Write what has a template of its own, and stands alone, as an HTML fragment.
+
+    Args:
+        template: the template's name.
+        names: what it speaks of.
+        text: the text form.
+        statement: the statement that it is about, for ids.
+    """
+    from markupsafe import Markup
+
+    part = _environment().get_template(template).render(names)
+    return _wrap(_prefix(template + statement, 0), text, [Markup(part)], style_sheet())  # noqa: S704 - escaped by the template
 
 
 def render_failure(failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1) -> str:

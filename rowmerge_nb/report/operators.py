@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.explain import NodeRecord
     from rowmerge_nb.plan.nodes import CaseBranch
 
-__all__ = ["Operator", "Plan", "Writer", "build_plan"]
+__all__ = ["CHANGERS", "WRITERS", "Operator", "Plan", "Writer", "build_plan"]
 
+CHANGERS: Final = frozenset({"DeleteRows", "UpdateRows"})
+"""The kinds of operators that give rows back to the page sources which read them."""
+WRITERS: Final = frozenset({"MergeWriter", "TableWriter", *CHANGERS})
+"""The kinds of operators that rows go into and fragments come out of."""
 _JOINED_KINDS: Final = frozenset({"Join", "MarkDistinct", "DuplicateCheck"})
 
 
@@ -59,7 +63,7 @@ class Operator:
     @property
     def short(self) -> str:
         """Enough of the arguments to tell it from others of its kind."""
-        if self.kind == "TableScan":
+        if self.kind in {"TableScan", "UpdatablePageSourceScan"}:
             return self.arguments.split()[-1] if self.arguments else ""
         return self.arguments.partition(" := ")[0] if self.kind == "Project" else ""
 
@@ -254,9 +258,9 @@ def _title(record: NodeRecord) -> str:
 
 def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int | None]:
     """Take the counts of the trace; what it leaves out follows from its totals."""
-    if record.kind in {"MergeWriter", "TableWriter", "TableFinish", "Output"}:
+    if record.kind in {*WRITERS, "TableFinish", "Output"}:
         # Above the writers no rows travel but fragments and one count: see `_carries`.
-        return (trace.rows.get(record.id, ((), None))[0] if record.kind.endswith("Writer") else ()), None
+        return (trace.rows.get(record.id, ((), None))[0] if record.kind in WRITERS else ()), None
     rows_in, rows_out = trace.rows.get(record.id, ((), None))
     if rows_out is None and trace.joined is not None and (record.kind in _JOINED_KINDS or record.branches):
         rows_out = trace.joined
@@ -268,7 +272,7 @@ def _fragments(trace: Trace) -> str:
 
 
 def _carries(record: NodeRecord, trace: Trace) -> str:
-    if record.kind in {"MergeWriter", "TableWriter"}:
+    if record.kind in WRITERS:
         return _fragments(trace)
     return f"row count {number(trace.count)}" if record.kind == "TableFinish" and trace.count is not None else ""
 
@@ -286,6 +290,8 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
     if record.kind == "MergeWriter" and record.attributes.get("fused") in {"yes", "true", "True"}:
         below = "transform_page" if any(other.kind == "MergeProcessor" for other in trace.plan) else "the Project below it"
         return [f"runs in one pass with {below}"]
+    if record.kind in CHANGERS:
+        return [f"{'delete_rows' if record.kind == 'DeleteRows' else 'update_rows'}, on the page source that read the rows"]
     if record.kind == "TableFinish":
         return _count_notes(trace)
     return []

@@ -12,7 +12,7 @@ from rowmerge_nb.report.values import visible
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import Trace
 
-__all__ = ["ROW_CHANGES", "Balance", "Outcome", "build_outcome"]
+__all__ = ["ROW_CHANGES", "Balance", "Outcome", "build_outcome", "worker_word"]
 
 ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
 """Kinds of statements that change rows in place, and are reported in full."""
@@ -107,6 +107,8 @@ def _finished(trace: Trace) -> Phrase:
             missing if trace.kind.startswith("DROP") else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
         )
         return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {done}."))
+    if trace.kind == "CALL":
+        return (Run("Procedure "), name, Run(" was run."))
     if trace.kind.startswith("SHOW"):
         return (Run("The catalogs answered."),)
     if trace.kind.startswith("CREATE TABLE") and trace.skipped:
@@ -171,10 +173,13 @@ def _meta(trace: Trace) -> Phrase:
     if trace.connector:
         catalog = f" (catalog {trace.catalog})" if trace.catalog and trace.catalog != trace.connector else ""
         runs += [Run("connector "), Run(trace.connector, "code"), Run(catalog + ", ")]
+    if trace.flow == "updatable":
+        runs.append(Run("flow updatable: page sources change the rows that they have read, "))
     if trace.writers:
-        runs.append(Run(plural(len(trace.writers), "writer") + ", "))
+        runs.append(Run(plural(len(trace.writers), worker_word(trace)) + ", "))
     elif trace.state == "finished" and trace.kind in ROW_CHANGES:
-        runs.append(Run("no writer: no row reached a sink, "))
+        none = "no split" if trace.flow == "updatable" else "no writer: no row reached a sink"
+        runs.append(Run(f"{none}, "))
     if trace.kind in ROW_CHANGES and trace.era != "documents":
         runs.append(Run(f"pages of era {trace.era}, "))
     if trace.kind == "MERGE" and trace.duplicates != "trino":
@@ -186,6 +191,11 @@ def _meta(trace: Trace) -> Phrase:
     runs[-1] = Run(runs[-1].text.removesuffix(", ") + ".")
     runs[0] = Run(runs[0].text[0].upper() + runs[0].text[1:])
     return tuple(runs)
+
+
+def worker_word(trace: Trace) -> str:
+    """Give the word for what stores rows: a writer with its sink, or a split with its page source."""
+    return "split" if trace.flow == "updatable" else "writer"
 
 
 def _balance(trace: Trace) -> Balance | None:

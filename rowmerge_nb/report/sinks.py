@@ -7,6 +7,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
+from rowmerge_nb.report.operators import CHANGERS
 from rowmerge_nb.report.phrases import letters, number, operation_word, plural
 from rowmerge_nb.report.values import cell
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["Arrival", "draw_writers"]
 
 MOST_WRITERS: Final = 3
+_SINKS: Final = {
+    "MergeWriter": ("ConnectorMergeSink", "store_merged_rows"),
+    "TableWriter": ("ConnectorPageSink", "append_page"),
+    "DeleteRows": ("UpdatablePageSource", "delete_rows"),
+    "UpdateRows": ("UpdatablePageSource", "update_rows"),
+}
+"""What a writer hands rows to, and by which call."""
 _OPERATIONS: Final = {"D": 2, "U": 3, "I": 1}
 
 
@@ -164,24 +172,24 @@ def _sink_node(graph: graphviz.Digraph, plan: Plan, name: str, sink: Writer | No
 
 def _one_node(graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: list[Arrival]) -> tuple[str, str]:
     """Draw all sinks as one node: without an exchange every task stores what it has."""
-    merge = writer.kind == "MergeWriter"
-    name, method = ("ConnectorMergeSink", "store_merged_rows") if merge else ("ConnectorPageSink", "append_page")
+    name, method = _SINKS[writer.kind]
+    word = "split" if writer.kind in CHANGERS else "writer"
     span = max(len(arrivals), 1)
     rows = [
         [Box(port=f"i{i}", fill="Nt" if arrival.style == "line" else arrival.style + "t") for i, arrival in enumerate(arrivals)]
     ]
-    count = plural(len(plan.writers), "writer") if plan.writers else "one per writer"
+    count = plural(len(plan.writers), word) if plan.writers else f"one per {word}"
     if plan.counted and not plan.writers and not plan.dashed:
-        count = "no row arrived: no sink was created"
+        count = "no row arrived: no sink was created" if word == "writer" else "there is no split"
     rows.append([Box([[bold(name), plain(GAP + count)]], span=span)])
     rows += [[Box([[muted(note)]], span=span)] for note in writer.notes]
     if not plan.writers:
         rows.append([Box([[mono(method), *([muted(GAP + "not called")] if plan.dashed or plan.counted else [])]], span=span)])
     for sink in plan.writers[: 2 * MOST_WRITERS]:
-        text = f"{GAP}writer {sink.number}: {plural(sink.pages, 'page')}, {plural(sink.total, 'row')}: {letters(dict(sink.rows))}"
+        text = f"{GAP}{word} {sink.number}: {plural(sink.pages, 'page')}, {plural(sink.total, 'row')}: {letters(dict(sink.rows))}"
         rows.append([Box([[mono(method), plain(text)]], span=span)])
     if len(plan.writers) > 2 * MOST_WRITERS:
-        rows.append([Box([[muted(f"… {plural(len(plan.writers) - 2 * MOST_WRITERS, 'more writer')}")]], span=span)])
+        rows.append([Box([[muted(f"… {plural(len(plan.writers) - 2 * MOST_WRITERS, f'more {word}')}")]], span=span)])
     node(graph, "writers", rows)
     for index, arrival in enumerate(arrivals):
         head = f"writers:i{index}:n"

@@ -9,6 +9,7 @@ from rowmerge_nb.report.clauses import condition_text
 from rowmerge_nb.report.failures import failure_text
 from rowmerge_nb.report.layout import columns_of, width_of
 from rowmerge_nb.report.model import parts_to_show
+from rowmerge_nb.report.operators import CHANGERS, WRITERS
 from rowmerge_nb.report.phrases import letters, number, phrase_text, plural
 from rowmerge_nb.report.values import Cell, cell
 
@@ -149,10 +150,11 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
         return [_becomes(plan)] if plan.lanes else []
     if operator.kind == "Exchange" and plan.counted:
         return [text] if (text := letters(plan.outputs)) else []
-    if operator.kind in {"MergeWriter", "TableWriter"}:
+    if operator.kind in WRITERS:
+        word = "split" if operator.kind in CHANGERS else "writer"
         aborted = {writer.number: f"; {writer.state}" for writer in plan.writers if writer.state != "finished"}
         return [
-            f"writer {writer.number}   {plural(writer.total, 'row')}: {letters(dict(writer.rows))}{aborted.get(writer.number, '')}"
+            f"{word} {writer.number}   {plural(writer.total, 'row')}: {letters(dict(writer.rows))}{aborted.get(writer.number, '')}"
             for writer in plan.writers
         ]
     return []

@@ -31,7 +31,9 @@ from rowmerge_nb.spi.page_source import (
     Constraint,
     PagesSource,
 )
+from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
 from rowmerge_nb.spi.types import Type, from_arrow, parse_type
+from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 
 __all__ = [
     "BucketFunction",
@@ -65,13 +67,17 @@ __all__ = [
     "Orphan",
     "Page",
     "PagesSource",
+    "Procedure",
+    "ProcedureArgument",
     "RowChangeParadigm",
     "SchemaTableName",
     "Type",
+    "UpdatablePageSource",
     "concat_pages",
     "from_arrow",
     "operations_of",
     "parse_type",
     "rows_with",
     "split_page",
+    "values_and_row_ids",
 ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
+    from rowmerge_nb.spi.procedures import Procedure
 
 __all__ = ["Connector", "Orphan"]
 
@@ -75,6 +76,10 @@ class Connector(ABC):
     def get_table_properties(self) -> Mapping[str, Any]:
         """Give the properties that ``CREATE TABLE ... WITH`` accepts: name to one-line description."""
         return {}
+
+    def get_procedures(self) -> Sequence[Procedure]:
+        """Give the procedures that ``CALL`` runs; by default there are none."""
+        return ()
 
     def begin_transaction(self) -> ConnectorTransactionHandle:
         """Begin a transaction; each statement has its own."""

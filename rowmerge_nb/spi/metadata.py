@@ -113,6 +113,9 @@ class ConnectorMetadata(ABC):
         """Remove all rows of a table. Raises ConnectorError NOT_SUPPORTED by default."""
         self._refuse("truncating tables", "truncate_table")
 
+    shows_own_changes: ClassVar[bool] = False
+    """Whether a table handle asked for after ``finish_merge`` shows this transaction what it has changed, before the commit."""
+
     # -- schemas --------------------------------------------------------------------------------------------------
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
@@ -213,6 +216,60 @@ class ConnectorMetadata(ABC):
         Raises ConnectorError NOT_SUPPORTED by default.
         """
         self._refuse("modifying table rows", "finish_merge")
+
+    # -- the older flow of DELETE and UPDATE ----------------------------------------------------------------------
+
+    def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+        """Give the column that identifies the rows to delete, with whatever else of them the connector needs.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("the older flow of DELETE", "get_delete_row_id_column_handle")
+
+    def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableHandle:
+        """Begin a DELETE, as the last step of planning.
+
+        The handle that it gives is passed to the split manager, the page source provider and ``finish_delete``; it tells
+        the provider to return an `UpdatablePageSource`. Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("the older flow of DELETE", "begin_delete")
+
+    def finish_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+        """Make the deletes visible, all of them or nothing; called with the fragments of all splits, also with none.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("the older flow of DELETE", "finish_delete")
+
+    def get_update_row_id_column_handle(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+    ) -> ColumnHandle:
+        """Give the column that identifies the rows to update, with whatever else of them the connector needs.
+
+        Args:
+            session: the statement's session.
+            table_handle: the table.
+            updated_columns: the columns that the UPDATE assigns, in table column order.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("the older flow of UPDATE", "get_update_row_id_column_handle")
+
+    def begin_update(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
+    ) -> ConnectorTableHandle:
+        """Begin an UPDATE, as the last step of planning; the handle is used as that of ``begin_delete``.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("the older flow of UPDATE", "begin_update")
+
+    def finish_update(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+        """Make the updates visible, all of them or nothing; called with the fragments of all splits, also with none.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("the older flow of UPDATE", "finish_update")
 
     def _refuse(self, what: str, method: str) -> NoReturn:
         msg = f"This connector does not support {what} ({type(self).__name__} has no {method})"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
+    from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.statements import Explain, Span
 
@@ -112,6 +113,9 @@ class Tables(Protocol):
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """Give the names of a schema's tables and views, sorted."""
+
+    def procedures(self, catalog: str) -> Sequence[Procedure]:
+        """Give the procedures of a catalog."""
 
     def names(self) -> Sequence[str]:
         """Give all names that could have been meant, for "did you mean"."""
@@ -287,12 +291,15 @@ class MergeAnalysis(RowChangeAnalysis):
         on: the ON condition (boolean).
         equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
             each side of the same type and reading only its own side; what else ON says is not in here.
+        key_columns: of those pairs that compare a column with a column, in types whose values compare by themselves: the two columns'
+            symbols (target side, source side).
         returning: what RETURNING gives; None without it.
     """
 
     source: Source
     on: TypedExpression
     equalities: tuple[tuple[str, str], ...]
+    key_columns: tuple[tuple[str, str], ...] = ()
     returning: Returning | None = None
 
 
@@ -374,6 +381,22 @@ class DefinitionAnalysis(Analysis):
     skipped: bool = False
     view: ConnectorViewDefinition | None = None
     target: TableBinding | None = None
+
+
+@dataclass(frozen=True)
+class CallAnalysis(Analysis):
+    """A CALL.
+
+    Args:
+        name: catalog, schema and name of the procedure.
+        procedure: the procedure.
+        given: per name of an argument that was given its value, coerced to the argument's type.
+    """
+
+    name: tuple[str, str, str]
+    procedure: Procedure
+    given: Mapping[str, TypedExpression]
+    kind: str = "CALL"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from rowmerge_nb.sql.definitions import (
 )
 from rowmerge_nb.sql.depth import room
 from rowmerge_nb.sql.merge import analyze_merge
+from rowmerge_nb.sql.procedures import call
 from rowmerge_nb.sql.queries import QueryAnalyzer
 from rowmerge_nb.sql.row_changes import analyze_delete, analyze_update
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
@@ -259,6 +260,7 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.CreateSchema: create_schema,
     st.DropSchema: drop_schema,
     st.Truncate: truncate,
+    st.Call: call,
     st.Show: show,
     st.Explain: _explain,
     st.Update: analyze_update,

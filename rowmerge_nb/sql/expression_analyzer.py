@@ -361,7 +361,7 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _scalar(self, node: s.ScalarQuery) -> e.Typed:
         query = self.subquery(node.query)
         kind = query.fields[0].type if len(query.fields) == 1 else row_of((f.name, f.type) for f in query.fields)
-        return e.Subquery(kind, "scalar", query.as_value(), None, query.outer, query.deterministic)
+        return e.Subquery(kind, "scalar", query.as_value(), None, query.outer, query.deterministic, aggregates=query.aggregates)
 
     def _exists(self, node: s.Exists) -> e.Typed:
         query = self.subquery(node.query)

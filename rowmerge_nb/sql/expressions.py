@@ -146,6 +146,7 @@ class Subquery(Typed):
         value: what is looked for, of kind ``"in"``.
         outer: the columns of queries around it that it reads.
         column: the name of its one column, of kind ``"in"``.
+        aggregates: it is an aggregation without groups, and so always one row.
     """
 
     kind: str
@@ -154,6 +155,7 @@ class Subquery(Typed):
     outer: tuple[Column, ...] = ()
     deterministic: bool = True
     column: str = ""
+    aggregates: bool = False
 
 
 def children(node: Typed) -> tuple[Typed, ...]:

@@ -13,6 +13,7 @@ from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import Place
+from rowmerge_nb.sql.domains import conjuncts, plain_column, same_values
 from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
 from rowmerge_nb.sql.queries import QueryAnalyzer
 from rowmerge_nb.sql.returning import analyze_returning, typed
@@ -79,7 +80,7 @@ class _MergeAnalyzer:
             clauses,
             source,
             typed(context, on, statement.on.span),
-            self._equalities(on, relation),
+            *self._equalities(on, relation),
             returning,
         )
 
@@ -241,22 +242,28 @@ class _MergeAnalyzer:
 
     # -- ON -------------------------------------------------------------------------------------------------------
 
-    def _equalities(self, on: e.Typed, relation: RelationResult) -> tuple[tuple[str, str], ...]:
-        """The equalities that ON demands between a value of the target's row and one of the source's."""
+    def _equalities(
+        self, on: e.Typed, relation: RelationResult
+    ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+        """The equalities that ON demands between a value of the target's row and one of the source's, and those of plain columns."""
         target, source = ({f.symbol for f in fields} for fields in (self.fields, relation.fields))
-        pairs = []
-        for part in _conjuncts(on):
+        pairs, columns = [], []
+        for part in conjuncts(on):
             if not (isinstance(part, e.Apply) and part.name == "=" and not is_float(part.arguments[0].type)):
                 continue
             if any(isinstance(inner, e.Subquery) for inner in e.walk(part)) or not e.is_deterministic(part):
                 continue
             left, right = part.arguments
             reads = [e.references(side) for side in (left, right)]
-            if reads[0] and reads[1] and reads[0] <= target and reads[1] <= source:
-                pairs.append((print_spark(left), print_spark(right)))
-            elif reads[0] and reads[1] and reads[0] <= source and reads[1] <= target:
-                pairs.append((print_spark(right), print_spark(left)))
-        return tuple(pairs)
+            if reads[0] and reads[1] and reads[0] <= source and reads[1] <= target:
+                left, right = right, left
+            elif not (reads[0] and reads[1] and reads[0] <= target and reads[1] <= source):
+                continue
+            pairs.append((print_spark(left), print_spark(right)))
+            plain = [plain_column(side) for side in (left, right)]
+            if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
+                columns.append((plain[0].symbol, plain[1].symbol))
+        return tuple(pairs), tuple(columns)
 
 
 def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
@@ -267,16 +274,6 @@ def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence
         if common_type(fields[index].type, value.type) is None
     ]
     return f"These do not fit: {'; '.join(found)}."
-
-
-def _conjuncts(node: e.Typed) -> list[e.Typed]:
-    if isinstance(node, e.Apply) and node.name == "and":
-        return [part for argument in node.arguments for part in _conjuncts(argument)]
-    if isinstance(node, e.Apply) and node.name == "=" and all(isinstance(a, e.Apply) and a.name == "row" for a in node.arguments):
-        # (a, b) = (c, d) demands that the fields are equal one by one.
-        pairs = zip(*(e.children(argument) for argument in node.arguments), strict=True)
-        return [part for left, right in pairs for part in _conjuncts(e.Apply(node.type, "=", (left, right)))]
-    return [node]
 
 
 def as_field(field: ScopeField) -> a.Field:

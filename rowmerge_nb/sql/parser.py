@@ -220,6 +220,7 @@ _READERS: Final[dict[str, Callable[[_StatementReader], st.Statement]]] = {
     "DROP": _StatementReader._drop,
     "EXPLAIN": _StatementReader._explain,
     "TRUNCATE": _StatementReader._truncate,
+    "CALL": _StatementReader._call_procedure,
     "SHOW": _StatementReader._show,
     "DESCRIBE": _StatementReader._describe,
     "DESC": _StatementReader._describe,

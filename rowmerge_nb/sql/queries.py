@@ -197,7 +197,8 @@ class QueryAnalyzer(RelationAnalyzer):
         deterministic = (
             (relation.deterministic if relation else True) and all(map(e.is_deterministic, values)) and not _cut(query)
         )
-        return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic)
+        aggregates = not group_by and any(isinstance(part, e.Aggregate) for output in outputs for part in e.walk(output.value))
+        return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic, aggregates)
 
     def _place(self, texts: Sequence[str], nodes: Sequence[s.Node]) -> None:
         self.context.placed += [(text, node.span) for text, node in zip(texts, nodes, strict=True)]

@@ -44,12 +44,14 @@ class QueryResult:
         spark: its Spark SQL text.
         reaching: the columns of queries around it that it reads, with how far out they are (0: the query directly around).
         deterministic: running it twice gives the same rows.
+        aggregates: it is an aggregation without groups, and so always one row.
     """
 
     fields: tuple[ScopeField, ...]
     spark: str
     reaching: Reaching = ()
     deterministic: bool = True
+    aggregates: bool = False
 
     @property
     def outer(self) -> tuple[e.Column, ...]:

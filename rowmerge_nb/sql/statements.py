@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.syntax import AllColumns, Expression, Literal, NamedQuery, QueryNode, Relation, SelectItem
 
 __all__ = [
+    "Call",
+    "CallArgument",
     "ColumnDefinition",
     "CreateSchema",
     "CreateTable",
@@ -259,6 +261,23 @@ class DropSchema(Statement):
     name: TableName
     if_exists: bool
     cascade: bool
+
+
+@dataclass(frozen=True)
+class CallArgument:
+    """An argument of a CALL: ``name => value``, or a value alone."""
+
+    name: Identifier | None
+    value: Expression
+    span: Span
+
+
+@dataclass(frozen=True)
+class Call(Statement):
+    """``CALL name(arguments)``."""
+
+    name: TableName
+    arguments: tuple[CallArgument, ...]
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,10 @@ class Statement:
         self.store.rollback(self.transaction)
 
 
-def make_table(tmp_path: Path, columns: Sequence[tuple[str, str]] = COLUMNS, **properties: Any) -> HiveAcidConnector:
-    store = HiveAcidConnector(tmp_path)
+def make_table(
+    place: Path | HiveAcidConnector, columns: Sequence[tuple[str, str]] = COLUMNS, **properties: Any
+) -> HiveAcidConnector:
+    store = place if isinstance(place, HiveAcidConnector) else HiveAcidConnector(place)
     transaction = store.begin_transaction()
     made = tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in columns)
     store.get_metadata(transaction).create_table(ConnectorSession("c"), ConnectorTableMetadata(NAME, made, properties))

@@ -15,7 +15,7 @@ COLUMNS = (ColumnMetadata("id", parse_type("bigint")), ColumnMetadata("price", p
 
 class Metadata(spi.ConnectorMetadata):
     def __init__(self, store):
-        self.store = store
+        self.store, self.before = store, store.rows
 
     def get_table_handle(self, session, name):
         return spi.ConnectorTableHandle() if name.table == "prices" else None
@@ -33,11 +33,12 @@ class Metadata(spi.ConnectorMetadata):
         return spi.ConnectorMergeTableHandle(table)
 
     def finish_merge(self, session, handle, fragments):
-        rows = dict(self.store.rows)
-        for operation, row_id, key, price in (change for fragment in fragments for change in pickle.loads(fragment)):
-            rows.pop(row_id, None)
-            if operation != spi.Operation.DELETE:
-                rows[key] = price
+        if self.store.rows is not self.before:
+            raise rm.ConnectorError("The prices were changed meanwhile", code="TRANSACTION_CONFLICT")
+        changes = [change for fragment in fragments for change in pickle.loads(fragment)]
+        gone = {row_id for _, row_id, _, _ in changes}
+        rows = {key: price for key, price in self.before.items() if key not in gone}
+        rows |= {key: price for operation, _, key, price in changes if operation != spi.Operation.DELETE}
         self.store.rows = rows
 
 
@@ -56,7 +57,7 @@ class Sink(spi.ConnectorMergeSink, spi.ConnectorPageSinkProvider):
         return self
 
     def store_merged_rows(self, page):
-        key, price, operation, row_id = (page.column(i).to_pylist() for i in range(4))
+        key, price, operation, row_id = (page.column(i).to_pylist() for i in (0, 1, 2, page.num_columns - 1))
         self.changes += zip(operation, row_id, key, price, strict=True)
 
     def finish(self):

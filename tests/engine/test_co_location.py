@@ -52,13 +52,13 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("broadcast", ["10mb", "-1"])
+@pytest.mark.parametrize("broadcast", ["32mb", "-1"])
 @pytest.mark.parametrize(("on", "settings", "form"), FORMS, ids=[form for _, _, form in FORMS])
 def test_duplicates_are_found_in_every_form_of_the_join(
     spark: Any, on: str, settings: RuleSettings, form: str, broadcast: str
 ) -> None:
-    confs = {**shuffled_aggressively(spark), "spark.sql.autoBroadcastJoinThreshold": broadcast}
-    before = {key: spark.conf.get(key) for key in confs}
+    confs = {**shuffled_aggressively(spark), "spark.sql.adaptive.autoBroadcastJoinThreshold": broadcast}
+    before = {key: spark.conf.get(key, None) for key in confs}
     for key, value in confs.items():
         spark.conf.set(key, value)
     try:
@@ -79,7 +79,7 @@ def test_duplicates_are_found_in_every_form_of_the_join(
         assert broken.table("t").num_rows == 1000
     finally:
         for key, value in before.items():
-            spark.conf.set(key, value)
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 def test_many_matches_of_one_skewed_target_row_are_one_group(spark: Any) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.names import (
+    COMPACTED_FILE,
     VERSION_FILE,
     AcidDirectory,
     bucket_file,
@@ -36,14 +37,14 @@ if TYPE_CHECKING:
 __all__ = ["compact", "obsolete"]
 
 
-def compact(table: HiveTable, snapshot: Snapshot, transaction: int, folder: Path, *, major: bool) -> list[Path]:
+def compact(table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, *, major: bool) -> list[Path]:
     """Compact a table, partition by partition, up to the first write id that is open.
 
     Args:
         table: the table.
         snapshot: what of it may be read.
-        transaction: number of the compaction's transaction, which ends the names of what it makes.
         folder: a hidden folder to write in.
+        suffix: ends the names of what is made; without one, a base is named after a write id that counts, and marked as compacted.
         major: make a base.
 
     Returns:
@@ -51,16 +52,22 @@ def compact(table: HiveTable, snapshot: Snapshot, transaction: int, folder: Path
     """
     ids = snapshot.write_ids
     last = min(ids.open, default=ids.high_watermark + 1) - 1
-    settled = ValidWriteIds(min(last, ids.high_watermark), frozenset(), ids.aborted)
+    last = min(last, ids.high_watermark)
+    while not suffix and last in ids.aborted:
+        last -= 1
+    settled = ValidWriteIds(last, frozenset(), ids.aborted)
     made: list[Path] = []
     for name in snapshot.partitions:
         root = Path(table.location) / name
         state = acid_state(root, settled)
         for directory in _major(table, name, state, settled, folder) if major else _minor(table, name, state, folder):
             (directory / VERSION_FILE).write_text("2", encoding="utf-8")
-            target = root / f"{directory.name}_v{transaction:07d}"
-            directory.rename(target)
-            made.append(target)
+            if not suffix and directory.name.startswith("base"):
+                (directory / COMPACTED_FILE).write_text('{"thisFileVersion":"0","dataFormat":"compacted"}', encoding="utf-8")
+            target = root / f"{directory.name}{suffix}"
+            if not target.exists():
+                directory.rename(target)
+                made.append(target)
     shutil.rmtree(folder, ignore_errors=True)
     return made
 

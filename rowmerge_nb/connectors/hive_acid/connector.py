@@ -18,11 +18,12 @@ from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
 from rowmerge_nb.connectors.hive_acid.housekeeping import adopted_partitions, adopted_write_ids, orphans_of, statement_of
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore import Changes
+from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
 from rowmerge_nb.connectors.leftovers import has_died, orphaned_path
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, SetupError
 from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Metastore, OpenTransaction
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
+    from rowmerge_nb.spi.procedures import Procedure
 
 __all__ = ["HiveAcidConnector"]
 
@@ -41,11 +43,14 @@ class HiveAcidConnector(Connector):
     """Hive's transactional tables.
 
     Args:
-        directory: where tables are made; the metastore's file ``metastore.sqlite`` is in it, the tables in ``warehouse``.
-        metastore: another metastore than the embedded one.
+        directory: where tables are made; the metastore's file ``metastore.sqlite`` is in it, the tables in ``warehouse``. Not needed
+            with a Hive Metastore, which says of every schema where its tables are made.
+        metastore: another metastore than the embedded one: the address ``thrift://host:port`` of a Hive Metastore.
 
     Raises:
-        ConnectorError: HIVE_METASTORE_ERROR if the metastore's file cannot be used, or is of another format.
+        ConnectorError: HIVE_METASTORE_ERROR if the metastore does not answer, or its file cannot be used or is of another format.
+        SetupError: what speaks to a Hive Metastore is not installed.
+        ValueError: neither a directory nor a metastore is named.
 
     >>> import tempfile
     >>> connector = HiveAcidConnector(tempfile.mkdtemp())
@@ -55,15 +60,16 @@ class HiveAcidConnector(Connector):
 
     name = "hive"
 
-    def __init__(self, directory: str | Path, metastore: Metastore | None = None) -> None:
-        self.directory = Path(directory).absolute()
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            msg = f"Directory '{self.directory}' cannot be made: {error}"
-            raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint="Name a directory that you may write to.") from error
-        self.warehouse = self.directory / "warehouse"
-        self.metastore = metastore or EmbeddedMetastore(self.directory / "metastore.sqlite")
+    def __init__(self, directory: str | Path | None = None, metastore: Metastore | str | None = None) -> None:
+        self.metastore: Metastore
+        if isinstance(metastore, str):
+            self.metastore = _thrift_metastore(metastore)
+        elif directory is not None:
+            self.metastore = metastore or EmbeddedMetastore(_made(Path(directory).absolute()) / "metastore.sqlite")
+        else:
+            msg = "HiveAcidConnector needs a directory, or metastore='thrift://host:port'"
+            raise ValueError(msg)
+        self.warehouse = self.metastore.schema_location("default")
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._transactions: dict[int, HiveTransaction] = {}
@@ -110,7 +116,7 @@ class HiveAcidConnector(Connector):
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
         """Give the metadata of a transaction."""
-        return HiveAcidMetadata(self.metastore, self.warehouse, self._transactions[_number(transaction_handle)])
+        return HiveAcidMetadata(self.metastore, self._transactions[_number(transaction_handle)])
 
     def get_split_manager(self) -> HiveSplitManager:
         """Give the split manager."""
@@ -131,6 +137,10 @@ class HiveAcidConnector(Connector):
     def get_table_properties(self) -> Mapping[str, str]:
         """Give the table properties that CREATE TABLE accepts."""
         return TABLE_PROPERTIES
+
+    def get_procedures(self) -> Sequence[Procedure]:
+        """Give what CALL can do: compact, register and unregister tables, clean up."""
+        return procedures_of(self)
 
     # -- beyond the contract --------------------------------------------------------------------------------------
 
@@ -188,10 +198,18 @@ class HiveAcidConnector(Connector):
         else:
             hidden = (frozenset(write_ids.get(state) or ()) for state in ("open", "aborted"))
             valid = ValidWriteIds(int(write_ids["highWatermark"]), *hidden)
-        changes = Changes(tables=[table], adopted={table.id: valid})
+        changes = Changes(tables=[table], adopted={table.id: valid}, written=[table])
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
         self.metastore.commit(None, changes)
+
+    def unregister_table(self, schema: str, name: str) -> None:
+        """Take a table out of the metastore; its files stay where they are.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND.
+        """
+        self.metastore.commit(None, Changes(dropped=[self._table(schema, name)]))
 
     def compact(self, schema: str, name: str, *, major: bool = True) -> list[Path]:
         """Compact a table: join its deltas (minor), or make bases of what is left of its rows (major).
@@ -210,11 +228,12 @@ class HiveAcidConnector(Connector):
         Raises:
             ConnectorError: TABLE_NOT_FOUND, or NOT_SUPPORTED for a table that is not transactional.
         """
-        table = self._table(schema, name)
+        table = self._table(schema, name, transactional=True)
         number = self.metastore.open_transaction("compactor", f"compaction of {table.name}")
         folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
         try:
-            made = compact(table, self.metastore.snapshot(table), number, folder, major=major)
+            suffix = "" if self.metastore.shared else f"_v{number:07d}"
+            made = compact(table, self.metastore.snapshot(table), folder, suffix, major=major)
         except BaseException:
             self.metastore.abort(number)
             shutil.rmtree(folder, ignore_errors=True)
@@ -224,7 +243,7 @@ class HiveAcidConnector(Connector):
 
     def remove_obsolete(self, schema: str, name: str) -> list[Path]:
         """Remove what compactions have made superfluous, and give it; to be called when no statement reads the table."""
-        table = self._table(schema, name)
+        table = self._table(schema, name, transactional=True)
         removed = sorted(obsolete(table, self.metastore.snapshot(table)))
         for path in removed:
             if path.is_dir():
@@ -233,13 +252,13 @@ class HiveAcidConnector(Connector):
                 path.unlink(missing_ok=True)
         return removed
 
-    def _table(self, schema: str, name: str) -> HiveTable:
+    def _table(self, schema: str, name: str, *, transactional: bool = False) -> HiveTable:
         full_name = SchemaTableName(schema.lower(), name.lower())
         table = self.metastore.get_table(full_name)
         if table is None:
             msg = f"Table '{full_name}' does not exist"
             raise ConnectorError(msg, code="TABLE_NOT_FOUND")
-        if not table.transactional:
+        if transactional and not table.transactional:
             msg = f"Table '{full_name}' is not transactional, so it has nothing to compact"
             raise ConnectorError(msg)
         return table
@@ -257,7 +276,7 @@ class HiveAcidConnector(Connector):
 
         Transactions whose process ran on this machine and is gone are aborted first. What other open transactions are writing is not
         listed; `abort_transaction` ends one whose process has died elsewhere. Folders of no table are listed only while nobody
-        writes, since one of them may be a table in the making.
+        writes, since one of them may be a table in the making, and not where a Hive Metastore is shared with other engines.
         """
         processes = {}
         for transaction in self.metastore.open_transactions():
@@ -272,7 +291,7 @@ class HiveAcidConnector(Connector):
         ]
         known = {Path(table.location) for table in self._managed_and_registered()}
         known |= {folder for transaction in self._transactions.values() for folder in transaction.folders}
-        schemas = [] if running else [self.warehouse, *self.warehouse.glob("*.db")]
+        schemas = [] if running or self.metastore.shared else [self.warehouse, *self.warehouse.glob("*.db")]
         beside = [entry for schema in schemas if schema.is_dir() for entry in schema.iterdir() if entry.is_dir()]
         found += [path for path in beside if path not in known and path not in schemas]
         owners = {path: statement_of(path) for path in found}
@@ -286,8 +305,33 @@ class HiveAcidConnector(Connector):
         return removed
 
     def _managed_and_registered(self) -> list[HiveTable]:
-        found = (self.metastore.get_table(name) for name in self.metastore.list_tables())
-        return [table for table in found if table is not None]
+        found = []
+        for name in self.metastore.list_tables():
+            # A Hive Metastore has tables of other kinds too, which do not concern us.
+            with suppress(ConnectorError):
+                table = self.metastore.get_table(name)
+                found += [table] if table is not None and table.transactional else []
+        return found
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"Directory '{folder}' cannot be made: {error}"
+        raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint="Name a directory that you may write to.") from error
+    return folder
+
+
+def _thrift_metastore(uri: str) -> Metastore:
+    try:
+        from rowmerge_nb.connectors.hive_acid.thrift_metastore import ThriftMetastore
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] not in {"pymetastore", "thrift"}:
+            raise
+        msg = f"The Hive Metastore {uri} needs the package pymetastore, which is not installed"
+        raise SetupError(msg, hint="Run: pip install 'rowmerge-nb[hive]'") from None
+    return ThriftMetastore(uri)
 
 
 def _number(handle: ConnectorTransactionHandle) -> int:

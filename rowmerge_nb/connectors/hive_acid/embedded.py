@@ -11,7 +11,7 @@ import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot
+from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot, schema_not_found
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.leftovers import this_process
 from rowmerge_nb.errors import ConnectorError
@@ -53,7 +53,7 @@ class EmbeddedMetastore(Metastore):
     """A metastore in a file.
 
     Args:
-        file: where it is; made when it is missing.
+        file: where it is; made when it is missing. The tables are in the folder ``warehouse`` beside it.
 
     >>> import tempfile, pathlib
     >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
@@ -74,6 +74,11 @@ class EmbeddedMetastore(Metastore):
                 raise ConnectorError(
                     msg, code="HIVE_METASTORE_ERROR", hint="Use the version of rowmerge_nb that wrote it, or another directory."
                 )
+
+    def schema_location(self, schema: str) -> Path:
+        """Give the folder of a schema's tables, as Hive names it."""
+        warehouse = self.file.parent / "warehouse"
+        return warehouse if schema == "default" else warehouse / f"{schema}.db"
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -119,7 +124,7 @@ class EmbeddedMetastore(Metastore):
             bool(transactional),
         )
 
-    def snapshot(self, table: HiveTable) -> Snapshot:
+    def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
         """Say what of a table may be read now."""
         with self._reading() as connection:
             # One statement of reading is one snapshot of SQLite; several need a transaction to be one.
@@ -150,21 +155,21 @@ class EmbeddedMetastore(Metastore):
         with self._writing() as connection:
             return _new_transaction(connection, "open", user, query_id, this_process())
 
-    def allocate_write_id(self, transaction: int, table_id: str) -> int:
+    def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
         """Give the write id of a transaction in a table."""
         with self._writing() as connection:
             _require_open(connection, transaction)
             known = connection.execute(
-                "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?", (table_id, transaction)
+                "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?", (table.id, transaction)
             ).fetchone()
             if known is not None:
                 return int(known[0])
             (write_id,) = connection.execute(
                 "INSERT INTO write_id_counters VALUES (?, 1)"
                 " ON CONFLICT (table_id) DO UPDATE SET high_watermark = high_watermark + 1 RETURNING high_watermark",
-                (table_id,),
+                (table.id,),
             ).fetchone()
-            connection.execute("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", (table_id, write_id, transaction))
+            connection.execute("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", (table.id, write_id, transaction))
             return int(write_id)
 
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
@@ -182,11 +187,11 @@ class EmbeddedMetastore(Metastore):
                 _require_open(connection, transaction)
             for schema, there in changes.schemas.items():
                 _change_schema(connection, schema, there=there)
-            for table_id in changes.dropped:
-                _require_table(connection, table_id)
+            for table in changes.dropped:
+                _require_table(connection, table.id)
                 for place in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
-                    connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table_id,))
-                connection.execute("DELETE FROM tables WHERE id = ?", (table_id,))
+                    connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table.id,))
+                connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
             # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
             connection.execute(
                 "DELETE FROM transactions WHERE (state = 'aborted' OR process = ?)"
@@ -284,8 +289,7 @@ def _change_schema(connection: sqlite3.Connection, schema: str, *, there: bool) 
 def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
     name = table.name
     if connection.execute("SELECT 1 FROM databases WHERE name = ?", (name.schema,)).fetchone() is None:
-        msg = f"Schema '{name.schema}' does not exist"
-        raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint=f"CREATE SCHEMA {name.schema} makes it.")
+        raise schema_not_found(name.schema)
     row = (table.id, name.schema, name.table, table.location, table.managed, table.transactional, table.bucket_count)
     try:
         connection.execute("INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, table.bucketing_version))

@@ -19,6 +19,8 @@ from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rowmerge_nb.spi.page_source import ColumnDomain
+
 __all__ = [
     "ROW_ID_TYPE",
     "HiveInsertTableHandle",
@@ -96,6 +98,10 @@ class HiveSplit(ConnectorSplit):
         partition: name of its partition.
         deletes: the files with delete events of its bucket.
         original: bucket and number of the first row, of a file without row ids.
+        bucket: the bucket that all rows must be of; None if the table is not bucketed.
+        stripes: the part of a large file that is read, from one stripe to before another; None for the whole file.
+        domains: per data column, by its place among them, what its values must satisfy to matter; stripes that have none such are not
+            read.
         small: the whole table is so small that reading it where the statement is planned costs less than a task.
     """
 
@@ -103,6 +109,9 @@ class HiveSplit(ConnectorSplit):
     partition: str
     deletes: tuple[Path, ...]
     original: tuple[int, int] | None = None
+    bucket: int | None = None
+    stripes: tuple[int, int] | None = None
+    domains: tuple[tuple[int, ColumnDomain], ...] = ()
     small: bool = False
 
     @property

@@ -20,10 +20,11 @@ from rowmerge_nb.connectors.hive_acid.handles import (
 )
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
         SchemaTableName,
     )
 
-__all__ = ["HiveAcidMetadata", "HiveTransaction", "location_of"]
+__all__ = ["HiveAcidMetadata", "HiveTransaction"]
 
 
 @dataclass
@@ -65,22 +66,11 @@ class HiveTransaction:
     removed: list[HiveTable] = field(default_factory=list)
 
 
-def location_of(warehouse: Path, name: SchemaTableName) -> Path:
-    """Give the folder of a table, as Hive names it.
-
-    >>> from rowmerge_nb.spi.handles import SchemaTableName
-    >>> location_of(Path("w"), SchemaTableName("sales", "orders")).as_posix()
-    'w/sales.db/orders'
-    """
-    return warehouse / name.table if name.schema == "default" else warehouse / f"{name.schema}.db" / name.table
-
-
-class HiveAcidMetadata(ConnectorMetadata):
+class HiveAcidMetadata(UpdatableHiveMetadata):
     """Tables as one transaction sees them."""
 
-    def __init__(self, metastore: Metastore, warehouse: Path, transaction: HiveTransaction) -> None:
+    def __init__(self, metastore: Metastore, transaction: HiveTransaction) -> None:
         self._metastore = metastore
-        self._warehouse = warehouse
         self._transaction = transaction
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -90,7 +80,9 @@ class HiveAcidMetadata(ConnectorMetadata):
         known = self._transaction.tables
         if name not in known:
             table = self._metastore.get_table(name)
-            known[name] = None if table is None else HiveTableHandle(table, self._metastore.snapshot(table))
+            known[name] = (
+                None if table is None else HiveTableHandle(table, self._metastore.snapshot(table, lambda: self._begun(session)))
+            )
         return known[name]
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
@@ -105,7 +97,7 @@ class HiveAcidMetadata(ConnectorMetadata):
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""
         name = metadata.name
-        location = location_of(self._warehouse, name)
+        location = self._metastore.schema_location(name.schema) / name.table
         table = defined_table(uuid.uuid4().hex, name, metadata.columns, metadata.properties, str(location), managed=True)
         try:
             location.mkdir(parents=True)
@@ -126,7 +118,7 @@ class HiveAcidMetadata(ConnectorMetadata):
         """Drop a table with the commit; files of a registered table stay."""
         table = hive_table(table_handle).table
         self._transaction.tables[table.name] = None
-        self._transaction.changes.dropped.append(table.id)
+        self._transaction.changes.dropped.append(table)
         self._transaction.removed.append(table)
 
     # -- schemas --------------------------------------------------------------------------------------------------
@@ -157,7 +149,7 @@ class HiveAcidMetadata(ConnectorMetadata):
         if not handle.table.transactional:
             msg = f"Table '{handle.table.name}' is not transactional, and only transactional tables are written"
             raise ConnectorError(msg, hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.")
-        return HiveInsertTableHandle(handle, self._begin_write(session, handle))
+        return HiveInsertTableHandle(handle, self._begin_write(session, handle, updates=False))
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
@@ -221,7 +213,7 @@ class HiveAcidMetadata(ConnectorMetadata):
     ) -> HiveMergeTableHandle:
         """Begin a transaction of the metastore, and take a write id in it."""
         handle = hive_table(table_handle)
-        return HiveMergeTableHandle(handle, self._begin_write(session, handle))
+        return HiveMergeTableHandle(handle, self._begin_write(session, handle, updates=True))
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
@@ -232,13 +224,18 @@ class HiveAcidMetadata(ConnectorMetadata):
             raise TypeError(msg)
         self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
 
-    def _begin_write(self, session: ConnectorSession, handle: HiveTableHandle) -> HiveWrite:
+    def _begun(self, session: ConnectorSession) -> int:
+        """Give the number of the metastore's transaction, and begin it if need be."""
         transaction = self._transaction
         if transaction.number is None:
             transaction.number = self._metastore.open_transaction(session.user, session.query_id)
+        return transaction.number
+
+    def _begin_write(self, session: ConnectorSession, handle: HiveTableHandle, *, updates: bool = True) -> HiveWrite:
+        transaction, number = self._transaction, self._begun(session)
         write = HiveWrite(
-            self._metastore.allocate_write_id(transaction.number, handle.table.id),
-            f"_tmp_{session.query_id}_{transaction.number}",
+            self._metastore.allocate_write_id(number, handle.table, updates=updates),
+            f"_tmp_{session.query_id}_{number}",
         )
         transaction.written.append((Path(handle.table.location), write.prefix))
         return write
@@ -253,6 +250,8 @@ class HiveAcidMetadata(ConnectorMetadata):
         if not is_new:
             transaction.changes.sequences[table.id] = handle.snapshot.sequence
         places = {file.partition for file in files}
+        if table not in transaction.changes.written:
+            transaction.changes.written.append(table)
         if table.partitioned_by:
             transaction.changes.partitions.setdefault(table.id, set()).update(places)
         if updates:

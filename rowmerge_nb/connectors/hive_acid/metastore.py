@@ -1,25 +1,36 @@
 """What the connector asks of a metastore: tables, partitions, transactions and write ids.
 
-The embedded one (`rowmerge_nb.connectors.hive_acid.embedded`) keeps them in a SQLite file. Another one, that of a Hive server for
-instance, has to implement `Metastore`.
+The embedded one (`rowmerge_nb.connectors.hive_acid.embedded`) keeps them in a SQLite file; the other
+(`rowmerge_nb.connectors.hive_acid.thrift_metastore`) is a Hive server's.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION, escape, unescape
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
-__all__ = ["Changes", "HiveTable", "Metastore", "OpenTransaction", "Snapshot", "partition_name", "partition_texts"]
+__all__ = [
+    "Changes",
+    "HiveTable",
+    "Metastore",
+    "OpenTransaction",
+    "Snapshot",
+    "partition_name",
+    "partition_texts",
+    "schema_not_found",
+]
 
 
 @dataclass(frozen=True)
@@ -97,8 +108,9 @@ class Changes:
     Args:
         tables: tables to make.
         adopted: per table id, the write ids that another metastore has kept for a table that is made.
-        dropped: ids of tables to drop.
+        dropped: tables to drop.
         schemas: schemas to make (True) or to drop (False).
+        written: tables that have got rows, or lost some.
         partitions: per table id, names of partitions that have got rows.
         updated: per table id, the places in which rows were changed: names of partitions, ``""`` for a table without.
         sequences: per table id, the sequence of the snapshot that was read.
@@ -106,8 +118,9 @@ class Changes:
 
     tables: list[HiveTable] = field(default_factory=list)
     adopted: dict[str, ValidWriteIds] = field(default_factory=dict)
-    dropped: list[str] = field(default_factory=list)
+    dropped: list[HiveTable] = field(default_factory=list)
     schemas: dict[str, bool] = field(default_factory=dict)
+    written: list[HiveTable] = field(default_factory=list)
     partitions: dict[str, set[str]] = field(default_factory=dict)
     updated: dict[str, set[str]] = field(default_factory=dict)
     sequences: dict[str, int] = field(default_factory=dict)
@@ -136,7 +149,21 @@ class OpenTransaction:
 
 
 class Metastore(ABC):
-    """Tables, transactions and write ids. All methods may be called by several threads and processes at once."""
+    """Tables, transactions and write ids. All methods may be called by several threads and processes at once.
+
+    Attributes:
+        shared: other engines use it too: what they have made is left alone, and what is made here is named as all of them know it.
+    """
+
+    shared: ClassVar[bool] = False
+
+    @abstractmethod
+    def schema_location(self, schema: str) -> Path:
+        """Give the folder in which a schema's tables are made.
+
+        Raises:
+            ConnectorError: SCHEMA_NOT_FOUND.
+        """
 
     @abstractmethod
     def list_schemas(self) -> Sequence[str]:
@@ -151,16 +178,28 @@ class Metastore(ABC):
         """Give a table, or None."""
 
     @abstractmethod
-    def snapshot(self, table: HiveTable) -> Snapshot:
-        """Say what of a table may be read now."""
+    def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
+        """Say what of a table may be read now.
+
+        Args:
+            table: the table.
+            reader: gives the transaction that reads, and begins it if it has not begun; a metastore that does not care who
+                reads does not call it. None for somebody who only looks.
+        """
 
     @abstractmethod
     def open_transaction(self, user: str, query_id: str) -> int:
         """Begin a transaction; give its number."""
 
     @abstractmethod
-    def allocate_write_id(self, transaction: int, table_id: str) -> int:
-        """Give the write id under which a transaction writes into a table; the same one whenever it is asked."""
+    def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
+        """Give the write id under which a transaction writes into a table; the same one whenever it is asked.
+
+        Args:
+            transaction: the transaction.
+            table: the table, which may be one that the transaction makes.
+            updates: rows will be changed, not only inserted.
+        """
 
     @abstractmethod
     def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
@@ -190,6 +229,11 @@ class Metastore(ABC):
     @abstractmethod
     def open_transactions(self) -> Sequence[OpenTransaction]:
         """Give the transactions that are open, oldest first."""
+
+
+def schema_not_found(schema: str) -> ConnectorError:
+    """Give the error of a schema that is not there."""
+    return ConnectorError(f"Schema '{schema}' does not exist", code="SCHEMA_NOT_FOUND", hint=f"CREATE SCHEMA {schema} makes it.")
 
 
 def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:

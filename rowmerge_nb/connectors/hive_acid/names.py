@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 __all__ = [
     "BUCKET_LIMIT",
+    "COMPACTED_FILE",
     "DEFAULT_PARTITION",
     "STATEMENT_LIMIT",
     "VERSION_FILE",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 VERSION_FILE: Final = "_orc_acid_version"
+COMPACTED_FILE: Final = "_metadata_acid"
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
 BUCKET_LIMIT: Final = 1 << 12

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.names import encode_bucket, normalized_buckets
-from rowmerge_nb.connectors.hive_acid.orc_tail import add_user_metadata
-from rowmerge_nb.connectors.hive_acid.values import file_type, from_file, to_file
+from rowmerge_nb.connectors.hive_acid.orc_tail import OrcTail, Stripe, complete_footer, read_tail
+from rowmerge_nb.connectors.hive_acid.values import bounded_texts, file_type, from_file, to_file
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.types import BIGINT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AcidFileWriter",
     "DeletedRows",
+    "KeyBounds",
     "RowKeys",
     "read_deletes",
     "read_rows",
@@ -35,9 +38,14 @@ __all__ = [
 ]
 
 KEYS: Final = ("originalTransaction", "bucket", "rowId")
+FIRST_FIELD: Final = 7
+"""The number of the first column's type within a file: before it are the whole, the six columns, of which the last is the row."""
+_WRITE_ID_PLACE, _NUMBER_PLACE = 1, 3
 _ACID_COLUMNS: Final = ("operation", "originaltransaction", "bucket", "rowid", "currenttransaction", "row")
 _INSERT, _DELETE = 0, 2
 _CUT: Final = 65_536
+_STRIPE_BYTES: Final = 4 << 20
+"""A large file has several stripes, which tasks read side by side."""
 _ROW_ID_BITS: Final = 40
 
 
@@ -115,15 +123,50 @@ class RowKeys:
         return pa.StructArray.from_arrays(arrays, names=list(KEYS))
 
 
+@dataclass(frozen=True)
+class KeyBounds:
+    """Between which keys rows lie: write ids and row numbers, both ends included."""
+
+    write_ids: tuple[int, int]
+    numbers: tuple[int, int]
+
+    @classmethod
+    def of(cls, tail: OrcTail, stripes: Sequence[Stripe]) -> KeyBounds | None:
+        """Take them out of the statistics of stripes; None if those do not tell."""
+        pairs = []
+        for place in (_WRITE_ID_PLACE, _NUMBER_PLACE):
+            found = [tail.range(stripe.number, tail.column(place), BIGINT) for stripe in stripes]
+            lows = [one.low for one in found if one is not None and one.low is not None]
+            highs = [one.high for one in found if one is not None and one.high is not None]
+            if not found or not len(lows) == len(highs) == len(found):
+                return None
+            pairs.append((min(lows), max(highs)))
+        return cls(*pairs)
+
+    def meets(self, other: KeyBounds | None) -> bool:
+        """Tell whether a key can be within both."""
+        return other is None or all(
+            mine[0] <= theirs[1] and theirs[0] <= mine[1]
+            for mine, theirs in ((self.write_ids, other.write_ids), (self.numbers, other.numbers))
+        )
+
+    def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
+        """Tell of every key whether it lies between them."""
+        within: npt.NDArray[np.bool_] = (keys.write_ids >= self.write_ids[0]) & (keys.write_ids <= self.write_ids[1])
+        within &= (keys.numbers >= self.numbers[0]) & (keys.numbers <= self.numbers[1])
+        return within
+
+
 class DeletedRows:
-    """The delete events that concern a file.
+    """The delete events that concern a file, or a part of one. No others are held in memory.
 
     Args:
         paths: the files that hold them.
+        bounds: between which keys the rows lie that are asked about; None if that is not known.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        keys = RowKeys.concat([RowKeys.of(page) for path in paths for page in _stripes(path, KEYS)])
+    def __init__(self, paths: Sequence[Path], bounds: KeyBounds | None = None) -> None:
+        keys = RowKeys.concat([found for path in paths for found in _events_within(path, bounds)])
         self._places, codes = np.unique(keys.places, return_inverse=True)
         self._events = np.unique(codes.reshape(-1).astype(np.int64) << _ROW_ID_BITS | keys.numbers)
 
@@ -140,11 +183,23 @@ class DeletedRows:
         return hit
 
 
-def _stripes(path: Path, columns: Sequence[str]) -> Iterator[Page]:
+def _events_within(path: Path, bounds: KeyBounds | None) -> Iterator[RowKeys]:
+    """Give the keys of delete events that lie within bounds; stripes that have none are not read."""
+    tail = read_tail(path) if bounds is not None else None
+    skipped = set()
+    if tail is not None and bounds is not None:
+        skipped = {stripe.number for stripe in tail.stripes if not bounds.meets(KeyBounds.of(tail, [stripe]))}
+    for page in _stripes(path, KEYS, skipped):
+        keys = RowKeys.of(page)
+        yield keys if bounds is None else keys.take(np.flatnonzero(bounds.contains(keys)))
+
+
+def _stripes(path: Path, columns: Sequence[str], skipped: Collection[int] = ()) -> Iterator[Page]:
     with reading(path) as file:
         _check_acid(path, file.schema)
         for stripe in range(file.nstripes):
-            yield file.read_stripe(stripe, columns=list(columns))
+            if stripe not in skipped:
+                yield file.read_stripe(stripe, columns=list(columns))
 
 
 def _check_acid(path: Path, schema: pa.Schema) -> None:
@@ -154,7 +209,12 @@ def _check_acid(path: Path, schema: pa.Schema) -> None:
 
 
 def read_rows(
-    path: Path, columns: Sequence[tuple[int, ColumnMetadata]], original: tuple[int, int] | None, *, keys: bool
+    path: Path,
+    columns: Sequence[tuple[int, ColumnMetadata]],
+    original: tuple[int, int] | None,
+    *,
+    keys: bool,
+    stripes: Sequence[Stripe] | None = None,
 ) -> Iterator[tuple[int, RowKeys | None, list[pa.Array]]]:
     """Read a file stripe by stripe, and of it only what is asked for.
 
@@ -164,6 +224,7 @@ def read_rows(
             renamed column keeps its values and one that came later is NULL.
         original: bucket and number of the first row of a file without row ids; None for one with them.
         keys: give the rows' keys.
+        stripes: what to read of the file; None for all of it.
 
     Yields:
         The number of rows, their keys, and one array per column.
@@ -174,8 +235,10 @@ def read_rows(
         fields = list(file.schema) if original is not None else list(file.schema.field("row").type)
         wanted = _wanted(columns, fields, original is not None, keys)
         first = original[1] if original is not None else 0
-        for stripe in range(file.nstripes):
-            page = file.read_stripe(stripe, columns=wanted)
+        for stripe in range(file.nstripes) if stripes is None else stripes:
+            if isinstance(stripe, Stripe):
+                first = stripe.first + (original[1] if original is not None else 0)
+            page = file.read_stripe(stripe.number if isinstance(stripe, Stripe) else stripe, columns=wanted)
             found: RowKeys | None = None
             if keys:
                 found = RowKeys.of(page) if original is None else RowKeys.of_original(original[0], first, page.num_rows)
@@ -257,7 +320,11 @@ class AcidFileWriter:
         self._flush()
         self._writer.close()
         key = f"{self._write_id},{self._number}"
-        add_user_metadata(self.path, lambda last: _metadata((self.rows, 0, 0), [f"{key},{number}" for number in last]))
+        complete_footer(
+            self.path,
+            bounded_texts(self._columns, FIRST_FIELD),
+            lambda last: _metadata((self.rows, 0, 0), [f"{key},{number}" for number in last]),
+        )
 
     def abort(self) -> None:
         """Close the file without a word about what it holds."""
@@ -296,7 +363,7 @@ def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int |
     keys = keys.take(order[first])
     count = keys.numbers.size
     kind = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
-    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), keys, (0, 0, count))
+    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), columns, keys, (0, 0, count))
     return count
 
 
@@ -313,19 +380,23 @@ def write_rows(path: Path, columns: Sequence[ColumnMetadata], keys: RowKeys, dat
     data, keys = data.take(pa.array(order)).combine_chunks(), keys.take(order)
     arrays = [to_file(column, c.name, c.type) for column, c in zip(_columns(data), columns, strict=True)]
     rows = pa.StructArray.from_arrays(arrays, names=[c.name.lower() for c in columns])
-    _write_events(path, _events(_INSERT, keys, keys.write_ids, rows), keys, (data.num_rows, 0, 0))
+    _write_events(path, _events(_INSERT, keys, keys.write_ids, rows), columns, keys, (data.num_rows, 0, 0))
 
 
 def _columns(data: pa.Table) -> list[pa.Array]:
     return [pa.concat_arrays(column.chunks) if column.num_chunks else column.combine_chunks() for column in data.columns]
 
 
-def _write_events(path: Path, events: pa.Table, keys: RowKeys, stats: tuple[int, int, int]) -> None:
+def _write_events(
+    path: Path, events: pa.Table, columns: Sequence[ColumnMetadata], keys: RowKeys, stats: tuple[int, int, int]
+) -> None:
     writer = _new_writer(path)
     writer.write(events)
     writer.close()
-    add_user_metadata(
-        path, lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last])
+    complete_footer(
+        path,
+        bounded_texts(columns, FIRST_FIELD),
+        lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last]),
     )
 
 
@@ -341,7 +412,7 @@ def _new_writer(path: Path) -> Any:
     from pyarrow import orc
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    return orc.ORCWriter(str(path), compression="zlib")
+    return orc.ORCWriter(str(path), compression="zlib", stripe_size=_STRIPE_BYTES)
 
 
 def _events(operation: int, keys: RowKeys, current: npt.NDArray[np.int64], rows: pa.Array) -> pa.Table:

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.handles import HiveRowIdColumn, HiveSplit, hive_table
 from rowmerge_nb.connectors.hive_acid.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.names import bucket_file, bucket_of_delta_file, bucket_of_original
-from rowmerge_nb.connectors.hive_acid.orc import DeletedRows, read_rows, reading, row_count
+from rowmerge_nb.connectors.hive_acid.orc import DeletedRows, KeyBounds, read_rows, reading, row_count
+from rowmerge_nb.connectors.hive_acid.orc_tail import Stripe, read_tail
+from rowmerge_nb.connectors.hive_acid.pruning import data_domains, partition_matters, stripes_that_matter, wanted_buckets
 from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version
+from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
 from rowmerge_nb.connectors.hive_acid.values import partition_value
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
@@ -31,17 +35,20 @@ if TYPE_CHECKING:
         ConnectorTransactionHandle,
     )
     from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.spi.page_source import ConnectorPageSource, Constraint
 
 __all__ = ["HivePageSourceProvider", "HiveSplitManager", "partition_splits", "read_split", "splits_of"]
 
 PAGE_ROWS: Final = 65_536
 SMALL_BYTES: Final = 1 << 20
+SPLIT_BYTES: Final = 8 << 20
+"""A larger file is read by several tasks, if it has several stripes."""
+_CHECKED_ROWS: Final = 1024
 _OLDEST_VERSION: Final = 2
 
 
 class HiveSplitManager(ConnectorSplitManager):
-    """One split per file of rows."""
+    """One split per file of rows, several for a large one."""
 
     def get_splits(
         self,
@@ -50,7 +57,7 @@ class HiveSplitManager(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Give the splits of a table as its handle sees it; partitions that the constraint rules out have none."""
+        """Give the splits of a table as its handle sees it; partitions, buckets and stripes that the constraint rules out have none."""
         return splits_of(hive_table(table_handle), constraint)
 
 
@@ -60,29 +67,39 @@ def splits_of(handle: HiveTableHandle, constraint: Constraint | None = None) -> 
     Raises:
         ConnectorError: a folder or file is gone, or the table is not laid out as it should be.
     """
-    table = handle.table
+    table, domains = handle.table, data_domains(handle.table, constraint)
+    buckets = wanted_buckets(table, constraint)
     splits = [
-        split
+        part
         for name in handle.snapshot.partitions
-        if _may_matter(name, table, constraint)
+        if partition_matters(name, table, constraint)
         for split in partition_splits(table, name, acid_state(Path(table.location) / name, handle.snapshot.write_ids))
+        if buckets is None or split.bucket in buckets
+        for part in _parts_of(replace(split, domains=domains), table)
     ]
     files = {path for split in splits for path in (split.path, *split.deletes)}
     small = sum(path.stat().st_size for path in files) <= SMALL_BYTES
     return [replace(split, small=small) for split in splits]
 
 
-def _may_matter(name: str, table: HiveTable, constraint: Constraint | None) -> bool:
-    for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
-        domain = constraint.domains.get(column.name) if constraint is not None else None
-        if domain is None:
-            continue
-        value = partition_value(text, column, table.name).as_py()
-        if value is None or (domain.values is not None and value not in domain.values):
-            return False
-        if (domain.low is not None and value < domain.low) or (domain.high is not None and value > domain.high):
-            return False
-    return True
+def _parts_of(split: HiveSplit, table: HiveTable) -> list[HiveSplit]:
+    """Cut a large file into parts that tasks read side by side; less what the constraint rules out."""
+    if split.path.stat().st_size <= SPLIT_BYTES:
+        return [split]
+    tail = read_tail(split.path)
+    if tail is None:
+        return [split]
+    parts: list[HiveSplit] = []
+    size = 0
+    for stripe in stripes_that_matter(table, tail, split.domains, flat=split.original is not None):
+        last = parts[-1].stripes if parts else None
+        if last is not None and last[1] == stripe.number and size + stripe.size <= SPLIT_BYTES:
+            parts[-1] = replace(split, stripes=(last[0], stripe.number + 1))
+            size += stripe.size
+        else:
+            parts.append(replace(split, stripes=(stripe.number, stripe.number + 1)))
+            size = stripe.size
+    return parts
 
 
 def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[HiveSplit]:
@@ -100,14 +117,14 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
             _check_bucket(file, bucket, table)
             event_file = file.name if bucket is None else bucket_file(bucket)
             deletes = tuple(path / event_file for path in deleting if _has_rows(path / event_file))
-            yield HiveSplit(file, name, deletes)
+            yield HiveSplit(file, name, deletes, None, bucket if table.bucket_count is not None else None)
     first: dict[int, int] = {}
     alone = len(state.originals) == len({bucket_of_original(file.name) for file in state.originals})
     for file in state.originals:
         bucket = bucket_of_original(file.name) or 0
         _check_bucket(file, bucket, table)
         deletes = tuple(path / bucket_file(bucket) for path in deleting if _has_rows(path / bucket_file(bucket)))
-        yield HiveSplit(file, name, deletes, (bucket, first.get(bucket, 0)))
+        yield HiveSplit(file, name, deletes, (bucket, first.get(bucket, 0)), bucket if table.bucket_count is not None else None)
         if not alone:
             first[bucket] = first.get(bucket, 0) + row_count(file)
 
@@ -146,12 +163,19 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
         split: ConnectorSplit,
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
-    ) -> PagesSource:
+    ) -> ConnectorPageSource:
         """Give a source of the wanted columns, without the rows that were deleted."""
         if not isinstance(split, HiveSplit):
             msg = f"{split!r} is not a split of this connector"
             raise TypeError(msg)
-        return PagesSource(read_split(split, hive_table(table_handle).table, columns))
+        table = hive_table(table_handle).table
+        if isinstance(table_handle, HiveUpdatableTableHandle):
+
+            def opened(wanted: Sequence[ColumnHandle]) -> PagesSource:
+                return PagesSource(read_split(split, table, wanted))
+
+            return HiveUpdatablePageSource(opened, table_handle, split, columns, session.writer or 0)
+        return PagesSource(read_split(split, table, columns))
 
 
 def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
@@ -160,12 +184,17 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
     wanted = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in places]
     partition = dict(zip(table.partitioned_by, partition_texts(split.partition), strict=True))
     values = {c.name: partition_value(partition[c.name], c, table.name) for c in table.partition_columns}
-    deleted = DeletedRows(split.deletes)
+    stripes, bounds = _stripes_of(split, table)
+    deleted = DeletedRows(split.deletes, bounds)
     with_ids = any(isinstance(column, HiveRowIdColumn) for column in columns)
-    data = [(places[name], table.data_columns[places[name]]) for name in wanted]
     names = [column.name for column in columns]
-    for rows, keys, arrays in read_rows(split.path, data, split.original, keys=with_ids or bool(deleted)):
+    if split.bucket is not None:
+        wanted += [name for name in table.bucketed_by if name not in wanted]
+    data = [(places[name], table.data_columns[places[name]]) for name in wanted]
+    for rows, keys, arrays in read_rows(split.path, data, split.original, keys=with_ids or bool(deleted), stripes=stripes):
         found = dict(zip(wanted, arrays, strict=True))
+        if split.bucket is not None:
+            _check_rows(split, table, [found[name] for name in table.bucketed_by])
         channels = []
         for column in columns:
             if isinstance(column, HiveRowIdColumn):
@@ -180,6 +209,45 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
             page = page.filter(pa.array(~deleted.contains(keys)))
         for start in range(0, page.num_rows, PAGE_ROWS):
             yield page.slice(start, PAGE_ROWS)
+
+
+def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None, KeyBounds | None]:
+    """Give what a split reads of its file, None for all of it, and between which keys its rows lie, as far as that is known."""
+    if split.stripes is None and not split.domains and not split.deletes:
+        return None, None
+    tail = read_tail(split.path)
+    if tail is None:
+        return None, None
+    kept = stripes_that_matter(table, tail, split.domains, flat=split.original is not None)
+    if split.stripes is not None:
+        kept = [stripe for stripe in kept if split.stripes[0] <= stripe.number < split.stripes[1]]
+    if split.original is None:
+        return kept, KeyBounds.of(tail, kept)
+    numbers = [stripe.first + split.original[1] for stripe in kept]
+    ends = [stripe.first + stripe.rows + split.original[1] - 1 for stripe in kept]
+    return kept, KeyBounds((0, 0), (min(numbers), max(ends))) if kept else None
+
+
+def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> None:
+    """Look at rows here and there, the first one among them: they must be of the bucket that their file is of.
+
+    Raises:
+        ConnectorError: HIVE_INVALID_BUCKET_FILES.
+    """
+    rows = np.arange(0, len(columns[0]), max(1, len(columns[0]) // _CHECKED_ROWS))
+    types = [next(c.type for c in table.columns if c.name == name) for name in table.bucketed_by]
+    some = [column.take(pa.array(rows)) for column in columns]
+    found = buckets_of(some, types, table.bucket_count or 1, table.bucketing_version)
+    wrong = found[found != split.bucket]
+    if wrong.size:
+        msg = (
+            f"Hive table is corrupt. File '{split.path}' is for bucket {split.bucket}, but contains a row for bucket {wrong[0]}."
+        )
+        raise ConnectorError(
+            msg,
+            code="HIVE_INVALID_BUCKET_FILES",
+            hint=f"Table '{table.name}' may have been written with another bucketing_version than {table.bucketing_version}.",
+        )
 
 
 def _empty(rows: int) -> Page:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.connectors.hive_acid.names import VERSION_FILE, AcidDirectory, bucket_of_original, parse_directory
+from rowmerge_nb.connectors.hive_acid.names import (
+    COMPACTED_FILE,
+    VERSION_FILE,
+    AcidDirectory,
+    bucket_of_original,
+    parse_directory,
+)
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
@@ -124,7 +130,7 @@ def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) ->
     usable = [
         base
         for base in bases
-        if valid.is_valid_base(base, compacted=base.compacted or (folder / base.name / "_metadata_acid").exists())
+        if valid.is_valid_base(base, compacted=base.compacted or (folder / base.name / COMPACTED_FILE).exists())
     ]
     if bases and not usable:
         names = ", ".join(base.name for base in bases)

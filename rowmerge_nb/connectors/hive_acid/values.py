@@ -19,12 +19,21 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["check_column_type", "check_partition_type", "from_file", "group_by_partition", "partition_value", "to_file"]
+__all__ = [
+    "bounded_texts",
+    "check_column_type",
+    "check_partition_type",
+    "from_file",
+    "group_by_partition",
+    "partition_value",
+    "to_file",
+]
 
 _PLAIN: Final = frozenset(
     {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "char", "varbinary", "date"}
 )
 _PARTITION: Final = _PLAIN - {"real", "double", "varbinary"}
+_LONGEST: Final = {"varchar": 65535, "char": 255}
 _MOST_PRECISION: Final = 6
 _SECOND: Final = 1_000_000
 _NANOSECONDS_END: Final = (1 << 63) // 1000
@@ -44,6 +53,12 @@ def check_column_type(name: str, kind: Type) -> None:
             msg = f"Column '{name}' has a field without a name, which Hive does not know: {kind}"
             raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Name all fields: row(x integer, y varchar).")
         return
+    longest = _LONGEST.get(kind.base)
+    if longest is not None and kind.parameters and kind.parameters[0] > longest:
+        name_of = kind.base.upper()
+        more = f", {name_of}" if kind.base == "varchar" else ""
+        msg = f"Unsupported Hive type: {kind}. Supported {name_of} types: {name_of}(<={longest}){more}. (column '{name}')"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Take varchar without a length.")
     if kind.base in _PLAIN or (kind.base == "timestamp" and (not kind.parameters or kind.parameters[0] <= _MOST_PRECISION)):
         return
     msg = f"Unsupported Hive type: {kind} (column '{name}')"
@@ -97,6 +112,34 @@ def to_file(array: pa.Array, name: str, kind: Type) -> pa.Array:
 def file_type(kind: Type) -> pa.DataType:
     """Give the Arrow type under which a column is written."""
     return _lowered(kind.arrow)
+
+
+def bounded_texts(columns: Sequence[ColumnMetadata], first: int) -> list[tuple[int, Type]]:
+    """Give the types with a length of their own that columns have or contain, by their numbers in a file.
+
+    Args:
+        columns: the columns.
+        first: the number of the first column's type; those within it come next, then the second column's.
+
+    >>> from rowmerge_nb.spi.metadata import ColumnMetadata
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> columns = [ColumnMetadata("a", parse_type("row(x array(char(2)), y integer)")), ColumnMetadata("b", parse_type("varchar(9)"))]
+    >>> [(number, str(kind)) for number, kind in bounded_texts(columns, 7)]
+    [(9, 'char(2)'), (11, 'varchar(9)')]
+    """
+    found: list[tuple[int, Type]] = []
+
+    def visit(kind: Type, number: int) -> int:
+        if kind.base == "char" or (kind.base == "varchar" and kind.parameters):
+            found.append((number, kind))
+        number += 1
+        for inner in kind.parameters if kind.base in {"array", "map", "row"} else ():
+            number = visit(inner, number)
+        return number
+
+    for column in columns:
+        first = visit(column.type, first)
+    return found
 
 
 def _lowered(kind: pa.DataType) -> pa.DataType:

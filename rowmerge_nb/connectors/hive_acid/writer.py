@@ -136,13 +136,15 @@ class HiveMergeSink(ConnectorMergeSink):
     Args:
         table: the table.
         write: the transaction's write id and folder.
-        writer: which of the statement's writers this is. Where a layout brings all rows of a place to one writer, it does not matter.
+        writer: which of the statement's writers this is.
+        placed: a layout brings all rows of a place to one writer, so that its number does not matter; None where the table says so.
     """
 
-    def __init__(self, table: HiveTable, write: HiveWrite, writer: int) -> None:
+    def __init__(self, table: HiveTable, write: HiveWrite, writer: int, *, placed: bool | None = None) -> None:
         self._table = table
         self._write_id = write.write_id
-        placed = bool(table.partitioned_by) or table.bucket_count is not None
+        if placed is None:
+            placed = bool(table.partitioned_by) or table.bucket_count is not None
         self._inserts = HivePageSink(table, write, 0 if placed else writer)
         self._deletes: dict[tuple[str, int], list[RowKeys]] = defaultdict(list)
 

@@ -35,6 +35,7 @@ class Changes:
         stage: the stage's name in SQL; all rows in it count.
         updated: per case number the columns to write; None to write all.
         step: the step of the statement that errors name.
+        whole_rows: all columns of the updated rows are staged, so that rows can be taken out and put in again.
     """
 
     store: Store
@@ -43,6 +44,7 @@ class Changes:
     stage: str
     updated: Mapping[int, tuple[str, ...]] | None = None
     step: str = "finish_merge"
+    whole_rows: bool = True
 
     def apply(self) -> None:
         """Apply everything.
@@ -95,6 +97,11 @@ class Changes:
                 self._change(self._update_in_place(case), rows, "updated")
         except ExecutionError as error:
             if error.code != "CONSTRAINT_VIOLATION" or not self.store.is_repeated_key(error):
+                raise
+            if not self.whole_rows:
+                error.hint = (
+                    "Where unique values pass from row to row, leave the option flow out: MERGE's machinery can move them."
+                )
                 raise
             self.session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
             self._reinsert(sum(updates.values()), error)

@@ -19,9 +19,10 @@ from rowmerge_nb.connectors.jdbc.handles import (
 from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
 from rowmerge_nb.connectors.jdbc.store import quote
+from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.connector import Connector
-from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 
@@ -189,7 +190,7 @@ class JdbcSplitManager(ConnectorSplitManager):
         )
 
 
-class JdbcMetadata(ConnectorMetadata):
+class JdbcMetadata(UpdatableJdbcMetadata):
     """Tables as one transaction sees them."""
 
     def __init__(self, store: Store, transaction: JdbcTransaction) -> None:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, JdbcTableHandle, RowIdColumn, table_handle_of
 from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store
+from rowmerge_nb.connectors.jdbc.updatable import JdbcUpdatablePageSource, JdbcUpdatableTableHandle
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
@@ -36,12 +37,14 @@ class JdbcPageSourceProvider(ConnectorPageSourceProvider):
         split: ConnectorSplit,
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
-    ) -> JdbcPageSource:
+    ) -> ConnectorPageSource:
         """Give a source of the wanted columns."""
         if not isinstance(split, JdbcSplit):
             msg = f"{split!r} is not a split of this connector"
             raise TypeError(msg)
-        return JdbcPageSource(self.store, table_handle_of(table_handle), split, columns)
+        handle = table_handle_of(table_handle)
+        source = JdbcPageSource(self.store, handle, split, columns)
+        return JdbcUpdatablePageSource(source, self.store, handle) if isinstance(handle, JdbcUpdatableTableHandle) else source
 
 
 class JdbcPageSource(ConnectorPageSource):

@@ -207,6 +207,31 @@ class DefinitionReader(MergeReader):
         self.expect("TABLE")
         return st.Truncate(*self.whole(), self.table_name())
 
+    # -- procedures -----------------------------------------------------------------------------------------------
+
+    def _call_procedure(self) -> st.Call:
+        self.take()
+        name = self.table_name()
+        arguments: list[st.CallArgument] = []
+        self.expect("(")
+        if not self.accept(")"):
+            arguments.append(self._call_argument())
+            self.restart()
+            while self.accept(","):
+                arguments.append(self._call_argument())
+                self.restart()
+            self.expect(")")
+        return st.Call(*self.whole(), name, tuple(arguments))
+
+    def _call_argument(self) -> st.CallArgument:
+        start, name = self.index, None
+        self.note("<identifier>")
+        if self.at_identifier() and self.ahead().word == "=>":
+            name = self.identifier()
+            self.take()
+        value = self.expression()
+        return st.CallArgument(name, value, self.span_from(start))
+
     # -- views and schemas ----------------------------------------------------------------------------------------
 
     def _create_view(self, *, replace: bool) -> st.CreateView:

@@ -1,0 +1,140 @@
+"""Protocol buffers and chunks, of which the tails of ORC files are made: read and written just as far as tails need it."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "BYTES",
+    "VARINT",
+    "compressed",
+    "decompressed",
+    "encoded",
+    "field",
+    "fields",
+    "numbers_in",
+    "signed",
+    "varint",
+]
+
+VARINT, _FIXED64, BYTES, _FIXED32 = 0, 1, 2, 5
+_NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
+_CUT: Final = 64 * 1024 - 1
+"""One chunk holds what its file's buffers hold at most, 64 KB by Arrow's default."""
+
+
+def fields(message: bytes) -> Iterator[tuple[int, int, int | bytes]]:
+    """Give number, wire type and value of every field of a protocol buffer."""
+    at = 0
+    while at < len(message):
+        key, at = _read_varint(message, at)
+        number, wire = key >> 3, key & 7
+        value: int | bytes
+        if wire == VARINT:
+            value, at = _read_varint(message, at)
+        else:
+            length = {_FIXED64: 8, _FIXED32: 4}.get(wire, -1)
+            if length < 0:
+                length, at = _read_varint(message, at)
+            value = message[at : at + length]
+            at += length
+        yield number, wire, value
+
+
+def numbers_in(value: bytes) -> list[int]:
+    """Give the numbers that are packed into one value."""
+    found, at = [], 0
+    while at < len(value):
+        number, at = _read_varint(value, at)
+        found.append(number)
+    return found
+
+
+def signed(value: int) -> int:
+    """Give the signed number that a field of type ``sint64`` means.
+
+    >>> signed(3), signed(4)
+    (-2, 2)
+    """
+    return value >> 1 ^ -(value & 1)
+
+
+def _read_varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def varint(value: int) -> bytes:
+    """Write a number."""
+    digits = bytearray()
+    while value >= 0x80:
+        digits.append(value & 0x7F | 0x80)
+        value >>= 7
+    digits.append(value)
+    return bytes(digits)
+
+
+def encoded(number: int, wire: int, value: int | bytes) -> bytes:
+    """Write a field as it was read."""
+    key = varint(number << 3 | wire)
+    if isinstance(value, int):
+        return key + varint(value)
+    return key + (varint(len(value)) if wire == BYTES else b"") + value
+
+
+def field(number: int, value: int | bytes) -> bytes:
+    """Write a field that is a number, a text or a message.
+
+    >>> list(fields(field(2, b"a") + field(1, 300)))
+    [(2, 2, b'a'), (1, 0, 300)]
+    """
+    return encoded(number, VARINT if isinstance(value, int) else BYTES, value)
+
+
+def decompressed(data: bytes, codec: int) -> bytes:
+    """Undo ORC's chunks: three bytes of header each, of which the lowest bit says that the chunk is as it was.
+
+    Raises:
+        ValueError: the codec is none that is known here.
+    """
+    if codec == _NONE:
+        return data
+    chunks, at = [], 0
+    while at < len(data):
+        header = int.from_bytes(data[at : at + 3], "little")
+        chunk = data[at + 3 : at + 3 + (header >> 1)]
+        chunks.append(chunk if header & 1 else _unpacked(chunk, codec))
+        at += 3 + (header >> 1)
+    return b"".join(chunks)
+
+
+def _unpacked(chunk: bytes, codec: int) -> bytes:
+    if codec == _ZLIB:
+        return zlib.decompress(chunk, wbits=-zlib.MAX_WBITS)
+    if codec == _SNAPPY:
+        size, _ = _read_varint(chunk, 0)
+        return bytes(pa.decompress(chunk, size, codec="snappy"))
+    if codec == _ZSTD:
+        with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
+            return bytes(stream.read())
+    msg = f"ORC's codec {codec} is not known here"
+    raise ValueError(msg)
+
+
+def compressed(plain: bytes, codec: int) -> bytes:
+    """Write chunks that are as they were: they need no packing."""
+    if codec == _NONE:
+        return plain
+    chunks = [plain[at : at + _CUT] for at in range(0, len(plain), _CUT)]
+    return b"".join((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk for chunk in chunks)

@@ -1,0 +1,123 @@
+"""What ``CALL hive.system.<name>(...)`` can do: look after tables, and take tables in and out of the metastore."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
+from rowmerge_nb.spi.types import BIGINT, VARCHAR, array_of, parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+    from rowmerge_nb.spi.handles import ConnectorSession
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["procedures_of"]
+
+_TABLE: Final = (ProcedureArgument("schema_name", VARCHAR), ProcedureArgument("table_name", VARCHAR))
+_NAMES: Final = array_of(VARCHAR)
+_INVALID: Final = "INVALID_PROCEDURE_ARGUMENT"
+
+
+def procedures_of(connector: HiveAcidConnector) -> Sequence[Procedure]:
+    """Give the procedures of a connector.
+
+    >>> import tempfile
+    >>> from rowmerge_nb import HiveAcidConnector
+    >>> [procedure.name for procedure in HiveAcidConnector(tempfile.mkdtemp()).get_procedures()]
+    ['compact', 'remove_obsolete', 'register_table', 'unregister_table', 'abort_transaction', 'remove_orphans']
+    """
+    does = _Procedures(connector)
+    registered = (
+        *_TABLE,
+        ProcedureArgument("table_location", VARCHAR),
+        ProcedureArgument("columns", _NAMES),
+        _optional("partitioned_by", _NAMES),
+        _optional("bucketed_by", _NAMES),
+        _optional("bucket_count", BIGINT),
+        _optional("bucketing_version", BIGINT),
+    )
+    return (
+        Procedure("system", "compact", (*_TABLE, _optional("type", VARCHAR, "major")), does.compact),
+        Procedure("system", "remove_obsolete", _TABLE, does.remove_obsolete),
+        Procedure("system", "register_table", registered, does.register_table),
+        Procedure("system", "unregister_table", _TABLE, does.unregister_table),
+        Procedure("system", "abort_transaction", (ProcedureArgument("transaction_id", BIGINT),), does.abort_transaction),
+        Procedure("system", "remove_orphans", (), does.remove_orphans),
+    )
+
+
+class _Procedures:
+    """The procedures' bodies."""
+
+    def __init__(self, connector: HiveAcidConnector) -> None:
+        self._connector = connector
+
+    def compact(self, session: ConnectorSession, schema_name: str, table_name: str, type: str) -> None:  # noqa: A002 - Hive's word
+        _require(schema_name=schema_name, table_name=table_name, type=type)
+        if type.lower() not in {"major", "minor"}:
+            msg = f"Invalid compaction type: {type}"
+            raise ConnectorError(msg, code=_INVALID, hint="It is 'major', which makes bases, or 'minor', which joins deltas.")
+        self._connector.compact(schema_name, table_name, major=type.lower() == "major")
+
+    def remove_obsolete(self, session: ConnectorSession, schema_name: str, table_name: str) -> None:
+        _require(schema_name=schema_name, table_name=table_name)
+        self._connector.remove_obsolete(schema_name, table_name)
+
+    def register_table(
+        self, session: ConnectorSession, schema_name: str, table_name: str, table_location: str, columns: list[str], **more: Any
+    ) -> None:
+        _require(schema_name=schema_name, table_name=table_name, table_location=table_location, columns=columns)
+        self._connector.register_table(
+            schema_name,
+            table_name,
+            table_location,
+            columns=[_column(text) for text in columns],
+            partitioned_by=more["partitioned_by"] or (),
+            bucketed_by=more["bucketed_by"] or (),
+            bucket_count=more["bucket_count"],
+            bucketing_version=more["bucketing_version"] or 1,
+        )
+
+    def unregister_table(self, session: ConnectorSession, schema_name: str, table_name: str) -> None:
+        _require(schema_name=schema_name, table_name=table_name)
+        self._connector.unregister_table(schema_name, table_name)
+
+    def abort_transaction(self, session: ConnectorSession, transaction_id: int) -> None:
+        _require(transaction_id=transaction_id)
+        if transaction_id not in {transaction.number for transaction in self._connector.open_transactions()}:
+            msg = f"No such open transaction: {transaction_id}"
+            raise ConnectorError(msg, code=_INVALID, hint="connector.open_transactions() lists them.")
+        self._connector.abort_transaction(transaction_id)
+
+    def remove_orphans(self, session: ConnectorSession) -> None:
+        self._connector.remove_orphans()
+
+
+def _optional(name: str, kind: Type, default: Any = None) -> ProcedureArgument:
+    return ProcedureArgument(name, kind, required=False, default=default)
+
+
+def _require(**values: Any) -> None:
+    for name, value in values.items():
+        if value is None:
+            msg = f"{name} cannot be null"
+            raise ConnectorError(msg, code=_INVALID, hint="Give a value.")
+
+
+def _column(text: str | None) -> tuple[str, Type]:
+    """Read a column's name and type.
+
+    >>> name, kind = _column("price decimal(12,2)")
+    >>> name, str(kind)
+    ('price', 'decimal(12,2)')
+    """
+    name, _, kind = (text or "").strip().partition(" ")
+    try:
+        return name, parse_type(kind)
+    except ValueError as error:
+        msg = f"'{text}' is not a column: {error}"
+        raise ConnectorError(msg, code=_INVALID, hint="Write name and type: ARRAY['id bigint', 'name varchar'].") from None

@@ -1,0 +1,117 @@
+"""What a constraint leaves of a table: partitions by their values, files by their bucket, stripes by their statistics.
+
+Rows are left out only where all of their values are known to lie outside; delete events are never left out by values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
+from rowmerge_nb.connectors.hive_acid.metastore import partition_texts
+from rowmerge_nb.connectors.hive_acid.values import partition_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+    from rowmerge_nb.connectors.hive_acid.orc_tail import OrcTail, Stripe
+    from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+
+__all__ = ["data_domains", "partition_matters", "stripes_that_matter", "wanted_buckets"]
+
+_MOST_COMBINATIONS: Final = 10_000
+_HASHED_AS_EQUAL: Final = frozenset({"boolean", "tinyint", "smallint", "integer", "bigint", "varchar", "date"})
+"""Types of which equal values are the same bits: of floating point, zero has two forms."""
+
+
+def partition_matters(name: str, table: HiveTable, constraint: Constraint | None) -> bool:
+    """Tell whether a partition may hold rows within a constraint."""
+    for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
+        domain = constraint.domains.get(column.name) if constraint is not None else None
+        if domain is None:
+            continue
+        value = partition_value(text, column, table.name).as_py()
+        if value is None or not _meets(domain, value, value):
+            return False
+    return True
+
+
+def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset[int] | None:
+    """Give the buckets in which rows within a constraint lie; None for all.
+
+    >>> from rowmerge_nb.spi import ColumnDomain, ColumnMetadata, Constraint, SchemaTableName, parse_type
+    >>> from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+    >>> column = ColumnMetadata("id", parse_type("bigint"))
+    >>> table = HiveTable("1", SchemaTableName("s", "t"), "/t", (column,), (), ("id",), 4)
+    >>> sorted(wanted_buckets(table, Constraint({"id": ColumnDomain(values=(1, 5, 2))})))
+    [1, 2]
+    """
+    if constraint is None or table.bucket_count is None:
+        return None
+    columns = [next(column for column in table.columns if column.name == name) for name in table.bucketed_by]
+    domains = [constraint.domains.get(column.name) for column in columns]
+    lists = [domain.values for domain in domains if domain is not None and domain.values is not None]
+    if len(lists) < len(columns) or any(column.type.base not in _HASHED_AS_EQUAL for column in columns):
+        return None
+    if math.prod(map(len, lists)) > _MOST_COMBINATIONS:
+        return None
+    rows = list(itertools.product(*lists))
+    if not rows:
+        return frozenset()
+    arrays = [pa.array(values, column.type.arrow) for values, column in zip(zip(*rows, strict=True), columns, strict=True)]
+    found = buckets_of(arrays, [column.type for column in columns], table.bucket_count, table.bucketing_version)
+    return frozenset(found.tolist())
+
+
+def data_domains(table: HiveTable, constraint: Constraint | None) -> tuple[tuple[int, ColumnDomain], ...]:
+    """Give the domains of columns that files hold, by the columns' places."""
+    domains = constraint.domains if constraint is not None else {}
+    return tuple((place, domains[column.name]) for place, column in enumerate(table.data_columns) if column.name in domains)
+
+
+def stripes_that_matter(
+    table: HiveTable, tail: OrcTail, domains: Sequence[tuple[int, ColumnDomain]], *, flat: bool
+) -> list[Stripe]:
+    """Give the stripes of a file that may hold rows within domains.
+
+    Args:
+        table: the table.
+        tail: the file's tail.
+        domains: the domains of columns, by their places.
+        flat: the file's columns are the table's; otherwise those are within the last one, the row.
+    """
+    columns = [((tail.column(place) if flat else tail.column(5, place)), table.data_columns[place].type) for place, _ in domains]
+    kept = []
+    for stripe in tail.stripes:
+        for (column, kind), (_, domain) in zip(columns, domains, strict=True):
+            known = tail.range(stripe.number, column, kind)
+            if known is not None and (known.count == 0 or not _meets(domain, known.low, known.high)):
+                break
+        else:
+            kept.append(stripe)
+    return kept
+
+
+def _meets(domain: ColumnDomain, low: Any, high: Any) -> bool:
+    """Tell whether a value from ``low`` to ``high`` may satisfy a domain; None is a bound that is not known."""
+    try:
+        if domain.low is not None and high is not None and high < domain.low:
+            return False
+        if domain.high is not None and low is not None and low > domain.high:
+            return False
+        if domain.values is None or low is None or high is None:
+            return domain.values is None or bool(domain.values)
+        if low == high:
+            return low in domain.values
+        values = sorted(domain.values)
+        place = bisect_left(values, low)
+        return place < len(values) and bool(values[place] <= high)
+    except TypeError:
+        # Values of another type than the file has say nothing about it.
+        return True

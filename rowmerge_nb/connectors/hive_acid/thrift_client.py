@@ -1,0 +1,153 @@
+"""Talking to a Hive Metastore: connections, what its errors are called here, and the signs of life of open transactions."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from pymetastore.hive_metastore import ThriftHiveMetastore, ttypes
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TApplicationException, TException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Heartbeats", "MetastoreClients", "conflict"]
+
+_TIMEOUT_MILLISECONDS: Final = 60_000
+_DEFAULT_PORT: Final = "9083"
+_ENDED: Final = (ttypes.NoSuchTxnException, ttypes.TxnAbortedException, ttypes.NoSuchLockException)
+AGAIN: Final = "Run the statement again."
+
+
+def conflict(message: str) -> ConnectorError:
+    """Give the error of a transaction that another one has beaten, or that has ended."""
+    return ConnectorError(message, code="TRANSACTION_CONFLICT", hint=AGAIN)
+
+
+class MetastoreClients:
+    """Makes connections, one for every call: they are cheap beside a statement, and none is ever found dead.
+
+    Args:
+        uri: ``thrift://host:port``; several with commas between them are tried in order.
+
+    Raises:
+        ValueError: it is none.
+
+    >>> MetastoreClients("thrift://hms:9083,thrift://standby").addresses
+    (('hms', 9083), ('standby', 9083))
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.addresses = tuple(_address(part.strip()) for part in uri.split(","))
+
+    @contextmanager
+    def connected(self, doing: str) -> Iterator[Any]:
+        """Give a connected client; what goes wrong with it is told as an error of ours.
+
+        Args:
+            doing: what is asked for, as in "refuses to <doing>".
+
+        Raises:
+            ConnectorError: TRANSACTION_CONFLICT for a transaction that has ended; HIVE_METASTORE_ERROR for everything else.
+        """
+        transport = self._open()
+        try:
+            yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+        except _ENDED as error:
+            raise conflict(_words(error)) from error
+        except (TTransportException, ConnectionError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+        except TException as error:
+            msg = f"The Hive Metastore {self.uri} refuses to {doing}: {_words(error)}"
+            hint = "Its log says more." + (
+                " It may be of a version that lacks this call." if isinstance(error, TApplicationException) else ""
+            )
+            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint) from error
+        finally:
+            transport.close()
+
+    def _open(self) -> Any:
+        failures: list[Exception] = []
+        for host, port in self.addresses:
+            socket = TSocket(host, port)
+            socket.setTimeout(_TIMEOUT_MILLISECONDS)
+            transport = TBufferedTransport(socket)
+            try:
+                transport.open()
+            except (TTransportException, OSError) as error:
+                failures.append(error)
+                continue
+            return transport
+        raise self._unreachable(failures[-1]) from failures[-1]
+
+    def _unreachable(self, error: Exception) -> ConnectorError:
+        msg = f"The Hive Metastore {self.uri} does not answer: {_words(error)}"
+        return ConnectorError(
+            msg, code="HIVE_METASTORE_ERROR", hint="See that it runs, and that host and port are those of its thrift service."
+        )
+
+
+def _address(uri: str) -> tuple[str, int]:
+    host, _, port = uri.removeprefix("thrift://").rstrip("/").partition(":")
+    if not uri.startswith("thrift://") or not host or not (port or _DEFAULT_PORT).isdigit():
+        msg = f"A metastore is named thrift://host:port, not {uri!r}"
+        raise ValueError(msg)
+    return host, int(port or _DEFAULT_PORT)
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(getattr(error, "message", None) or error).split())
+
+
+class Heartbeats:
+    """Tells a metastore that transactions are alive, for as long as there are any; otherwise it aborts them after some minutes.
+
+    Args:
+        beat: tells it of one transaction.
+        seconds: how often.
+    """
+
+    def __init__(self, beat: Callable[[int], None], seconds: float) -> None:
+        self._beat = beat
+        self._seconds = seconds
+        self._alive: set[int] = set()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, transaction: int) -> None:
+        """Care for a transaction."""
+        with self._changed:
+            self._alive.add(transaction)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="hive-metastore-heartbeat", daemon=True)
+                self._thread.start()
+
+    def end(self, transaction: int) -> None:
+        """Care for it no more."""
+        with self._changed:
+            self._alive.discard(transaction)
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._alive:
+                    self._changed.wait(self._seconds)
+                if not self._alive:
+                    self._thread = None
+                    return
+                alive = sorted(self._alive)
+            for transaction in alive:
+                try:
+                    self._beat(transaction)
+                except ConnectorError as error:
+                    # A transaction that has ended is told to whoever commits it; a server that is away may come back.
+                    if error.code == "TRANSACTION_CONFLICT":
+                        self.end(transaction)

@@ -1,0 +1,233 @@
+"""The catalog: tables by name, whatever the case of its letters, and everything that is done to tables as a whole."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.connectors.iceberg.files import local_path
+from rowmerge_nb.connectors.iceberg.housekeeping import remove_folder
+from rowmerge_nb.errors import ConnectorError, SetupError
+from rowmerge_nb.spi.handles import SchemaTableName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import CreateTableTransaction, Table
+
+    from rowmerge_nb.connectors.iceberg.definitions import Definition
+    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.metadata import Loaded
+
+__all__ = ["Tables", "embedded_catalog", "named_catalog"]
+
+_INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
+
+
+def embedded_catalog(directory: Path) -> Catalog:
+    """Give the catalog in a warehouse directory: a SQLite file beside the tables.
+
+    Raises:
+        SetupError: pyiceberg is not installed.
+        ConnectorError: ICEBERG_FILESYSTEM_ERROR or ICEBERG_CATALOG_ERROR.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"Directory '{directory}' cannot be made: {error}"
+        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint="Name a directory that you may write to.") from error
+    try:
+        from pyiceberg.catalog.sql import SqlCatalog
+    except ImportError as error:
+        raise _missing() from error
+    with _told(f"catalog '{directory / 'catalog.sqlite'}'"):
+        catalog = SqlCatalog("rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}", warehouse=location_of(directory))
+        catalog.create_namespace_if_not_exists("default")
+    return catalog
+
+
+def location_of(path: Path) -> str:
+    """Give a local path as a location; names that a URI would take apart stay plain paths.
+
+    >>> location_of(Path("/w/lake")), location_of(Path("/w/a#b"))
+    ('file:///w/lake', '/w/a#b')
+    """
+    text = path.as_posix()
+    return text if set("#?%") & set(text) else f"file://{text}"
+
+
+def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
+    """Give a catalog by pyiceberg's configuration.
+
+    Raises:
+        SetupError: pyiceberg, or what it needs for this catalog, is not installed.
+        ConnectorError: ICEBERG_CATALOG_ERROR if it does not answer.
+    """
+    try:
+        from pyiceberg.catalog import load_catalog
+    except ImportError as error:
+        raise _missing() from error
+    with _told(f"catalog '{name}'"):
+        return load_catalog(name, **dict(properties))
+
+
+def _missing() -> SetupError:
+    return SetupError("pyiceberg, which reads and writes Iceberg's metadata, is not installed", hint=_INSTALL)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Tell what a catalog raises in words of this connector."""
+    try:
+        yield
+    except (ConnectorError, SetupError):
+        raise
+    except Exception as error:
+        msg = f"Iceberg {what} does not answer: {type(error).__name__}: {error}"
+        raise ConnectorError(
+            msg, code="ICEBERG_CATALOG_ERROR", hint="See that its configuration is right and its service runs."
+        ) from error
+
+
+class Tables:
+    """The tables of a catalog.
+
+    Args:
+        catalog: pyiceberg's catalog.
+        warehouse: the directory of the embedded catalog, None for others.
+    """
+
+    def __init__(self, catalog: Catalog, warehouse: Path | None) -> None:
+        self.catalog = catalog
+        self._warehouse = warehouse
+
+    # -- names ----------------------------------------------------------------------------------------------------
+
+    def load(self, name: SchemaTableName) -> Table | None:
+        """Give a table as it is now, None if there is none of that name.
+
+        Raises:
+            ConnectorError: ICEBERG_MISSING_METADATA or ICEBERG_INVALID_METADATA if its metadata file is not there or not understood.
+        """
+        found = self._load((name.schema, name.table), name)
+        if found is not None:
+            return found
+        identifier = self._spelling(name)
+        return self._load(identifier, name) if identifier is not None else None
+
+    def _load(self, identifier: tuple[str, str], name: SchemaTableName) -> Table | None:
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
+
+        with _told(f"table '{name}'"):
+            try:
+                return self.catalog.load_table(identifier)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+            except FileNotFoundError as error:
+                msg = f"The metadata file of Iceberg table '{name}' does not exist: {error}"
+                hint = "Restore it, or register the table with a metadata file that is there."
+                raise ConnectorError(msg, code="ICEBERG_MISSING_METADATA", hint=hint) from error
+            except (ValueError, KeyError, ValidationError) as error:
+                msg = f"The metadata of Iceberg table '{name}' cannot be understood: {error}"
+                hint = "See that its format version is 1, 2 or 3, and that the metadata file is whole."
+                raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+
+    def _spelling(self, name: SchemaTableName) -> tuple[str, str] | None:
+        """Find a table's own spelling; names here are in lower case."""
+        with _told(f"schema '{name.schema}'"):
+            schema = self._namespaces().get(name.schema)
+            if schema is None:
+                return None
+            found = [str(entry[-1]) for entry in self.catalog.list_tables(schema) if entry[-1].lower() == name.table]
+        if len(found) > 1:
+            msg = f"Iceberg tables {', '.join(sorted(found))} of schema '{schema}' differ in case only, so that '{name}' may mean any"
+            raise ConnectorError(msg, code="AMBIGUOUS_NAME", hint="Rename one of them with another engine.")
+        return (schema, found[0]) if found else None
+
+    def _namespaces(self) -> dict[str, str]:
+        return {str(entry[0]).lower(): str(entry[0]) for entry in self.catalog.list_namespaces() if len(entry) == 1}
+
+    def schemas(self) -> list[str]:
+        """Give the names of all schemas, sorted; namespaces within namespaces are none."""
+        with _told("catalog"):
+            return sorted(self._namespaces())
+
+    def names(self) -> list[SchemaTableName]:
+        """Give the names of all tables, sorted."""
+        with _told("catalog"):
+            found = [
+                SchemaTableName(schema, str(entry[-1]).lower())
+                for schema, written in self._namespaces().items()
+                for entry in self.catalog.list_tables(written)
+            ]
+        return sorted(found, key=str)
+
+    # -- changes --------------------------------------------------------------------------------------------------
+
+    def create_schema(self, schema: str) -> None:
+        """Make a schema."""
+        with _told(f"schema '{schema}'"):
+            self.catalog.create_namespace_if_not_exists(schema)
+
+    def drop_schema(self, schema: str) -> None:
+        """Drop an empty schema."""
+        from pyiceberg.exceptions import NamespaceNotEmptyError
+
+        with _told(f"schema '{schema}'"):
+            try:
+                self.catalog.drop_namespace(self._namespaces().get(schema, schema))
+            except NamespaceNotEmptyError as error:
+                msg = f"Cannot drop non-empty schema '{schema}'"
+                raise ConnectorError(msg, code="SCHEMA_NOT_EMPTY", hint="Drop its tables one by one.") from error
+
+    def create(self, name: SchemaTableName, definition: Definition) -> CreateTableTransaction:
+        """Begin to make a table; its folder has a name of its own, so that a dropped table's files are never in the way."""
+        location = definition.location
+        if location is None and self._warehouse is not None:
+            location = location_of(self._warehouse / name.schema / f"{name.table}-{uuid.uuid4().hex}")
+        schema = self._namespaces().get(name.schema, name.schema)
+        with _told(f"table '{name}'"):
+            return self.catalog.create_table_transaction(
+                (schema, name.table),
+                definition.schema,
+                location=location,
+                partition_spec=definition.spec,
+                properties=dict(definition.properties),
+            )
+
+    def commit(self, change: Any, loaded: Loaded, properties: Mapping[str, str]) -> None:
+        """Commit what a statement did to a table, or the table that it makes."""
+        from rowmerge_nb.connectors.iceberg.commits import commit, conflict
+
+        transaction: Any = loaded.creation
+        if transaction is None:
+            table = self.load(change.handle.name)
+            if table is None:
+                conflict(change.handle.name, "it was dropped")
+            transaction = table.transaction()
+        commit(change, transaction, properties, is_new=loaded.creation is not None)
+
+    def truncate(self, handle: IcebergTableHandle) -> None:
+        """Remove all files of a table in a snapshot of its own."""
+        from rowmerge_nb.connectors.iceberg.commits import conflict, truncate
+
+        table = self.load(handle.name)
+        if table is None or str(table.metadata.table_uuid) != handle.identity:
+            conflict(handle.name, "it was dropped or replaced")
+        if table.current_snapshot() is not None:
+            truncate(handle, table.transaction())
+
+    def drop(self, handle: IcebergTableHandle) -> None:
+        """Drop a table. Its files go with it where they are below the embedded catalog's warehouse; all others stay."""
+        table = self.load(handle.name)
+        if table is None or str(table.metadata.table_uuid) != handle.identity:
+            return
+        with _told(f"table '{handle.name}'"):
+            self.catalog.drop_table(table.name())
+        path = local_path(handle.location)
+        mine = self._warehouse is not None and path is not None and self._warehouse in Path(path).parents
+        if mine and path is not None and handle.properties.get("gc.enabled", "true").lower() != "false":
+            remove_folder(Path(path))

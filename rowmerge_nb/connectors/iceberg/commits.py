@@ -1,0 +1,315 @@
+"""The one snapshot of a statement: data files and delete files added together, and what of other commits it cannot go with.
+
+pyiceberg 0.12 has no public commit of row deltas. What is used of its inside is used here and nowhere else: the producer of appends,
+to which a manifest of delete files is added, and the hook by which it checks a commit against others before it tries again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pyiceberg.exceptions import CommitFailedException, ValidationException
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriterV2,
+)
+from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
+from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles
+
+from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import Table, Transaction
+
+    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+
+__all__ = ["Change", "RowDelta", "Truncation", "check", "commit", "conflict", "truncate"]
+
+
+@dataclass
+class Change:
+    """What a statement does to a table.
+
+    Args:
+        handle: the table, as the statement has seen it.
+        data: data files to add.
+        deletes: position delete files to add, one per data file.
+        deleted_from: the data files that these delete rows of.
+        read: the live files that the statement began with; None for an INSERT, which reads none.
+        scans: what the rows that it looked at had to satisfy, one expression per scan.
+        serializable: commits that it might have seen rows of are conflicts too.
+    """
+
+    handle: IcebergTableHandle
+    data: list[DataFile] = field(default_factory=list)
+    deletes: list[DataFile] = field(default_factory=list)
+    deleted_from: set[str] = field(default_factory=set)
+    read: Content | None = None
+    scans: Sequence[BooleanExpression] = ()
+    serializable: bool = True
+
+    @property
+    def operation(self) -> Operation:
+        """What the snapshot's summary calls it."""
+        if not self.deletes:
+            return Operation.APPEND
+        return Operation.OVERWRITE if self.data else Operation.DELETE
+
+
+def conflict(name: object, what: str) -> NoReturn:
+    """Refuse a commit because of another one."""
+    msg = f"Iceberg table '{name}' was changed while the statement ran: {what}"
+    raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Nothing was changed by this statement. Run it again.")
+
+
+class RowDelta(_MergeAppendFiles):
+    """Adds data files and delete files in one snapshot, if no other commit is in the way.
+
+    Args:
+        change: what to add.
+        transaction: pyiceberg's transaction on the table.
+        properties: what else the summary is to say.
+    """
+
+    def __init__(self, change: Change, transaction: Transaction, properties: Mapping[str, str]) -> None:
+        table = transaction._table  # noqa: SLF001
+        super().__init__(change.operation, transaction, table.io, snapshot_properties=dict(properties))
+        self._change = change
+        for file in change.data:
+            self.append_data_file(file)
+
+    def _manifests(self) -> list[ManifestFile]:
+        manifests: list[ManifestFile] = super()._manifests()
+        groups: dict[int, list[DataFile]] = defaultdict(list)
+        for file in self._change.deletes:
+            groups[file.spec_id].append(file)
+        for spec_id, files in groups.items():
+            output = self.new_manifest_output()
+            with _DeleteManifestWriter(self.spec(spec_id), self.schema(), output, self.snapshot_id, self._compression) as writer:
+                for file in files:
+                    writer.add(
+                        ManifestEntry.from_args(
+                            status=ManifestEntryStatus.ADDED, snapshot_id=self.snapshot_id, sequence_number=None, data_file=file
+                        )
+                    )
+            manifests.append(writer.to_manifest_file())
+        return manifests
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        metadata = self._transaction.table_metadata
+        limit = int(metadata.properties.get("write.summary.partition-limit", "0"))
+        collector = SnapshotSummaryCollector(partition_summary_limit=limit)
+        for file in (*self._change.data, *self._change.deletes):
+            collector.add_file(file, schema=metadata.schema(), partition_spec=metadata.specs()[file.spec_id])
+        parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
+        return update_snapshot_summaries(
+            summary=Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {})),
+            previous_summary=parent.summary if parent is not None else None,
+        )
+
+    def _validate_concurrency(self) -> None:
+        """Check the change against the table as it is now; pyiceberg asks before it tries a commit anew."""
+        check(self._change, self._transaction._table)  # noqa: SLF001
+
+
+class _DeleteManifestWriter(ManifestWriterV2):
+    """A manifest whose files delete rows."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class Truncation(_FastAppendFiles):
+    """Takes all files out of a table, delete files too."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        super().__init__(Operation.DELETE, transaction, transaction._table.io)  # noqa: SLF001
+
+    def _live(self) -> Content:
+        table = self._transaction._table  # noqa: SLF001
+        return content_of(table, self._parent_snapshot_id)
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return []
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        return [
+            ManifestEntry.from_args(
+                status=ManifestEntryStatus.DELETED,
+                snapshot_id=self.snapshot_id,
+                sequence_number=entry.sequence_number,
+                file_sequence_number=entry.file_sequence_number,
+                data_file=entry.data_file,
+            )
+            for entry in self._live().data
+        ]
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        metadata, live = self._transaction.table_metadata, self._live()
+        collector = SnapshotSummaryCollector()
+        for entry in (*live.data, *live.deletes):
+            file = entry.data_file
+            collector.remove_file(file, schema=metadata.schema(), partition_spec=metadata.specs()[file.spec_id])
+        parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
+        return update_snapshot_summaries(
+            summary=Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {})),
+            previous_summary=parent.summary if parent is not None else None,
+        )
+
+
+# -- other commits ----------------------------------------------------------------------------------------------------
+
+
+def check(change: Change, table: Table) -> None:
+    """See that a change goes with what others have committed since the statement began.
+
+    Args:
+        change: the change.
+        table: the table as it is now.
+
+    Raises:
+        ConnectorError: TRANSACTION_CONFLICT; the message says what was in the way.
+    """
+    handle, metadata = change.handle, table.metadata
+    if str(metadata.table_uuid) != handle.identity:
+        conflict(handle.name, "it was dropped, and another one has its name")
+    if metadata.current_schema_id != handle.schema_id:
+        conflict(handle.name, "its columns were altered")
+    if metadata.default_spec_id != handle.spec_id:
+        conflict(handle.name, "its partitioning was altered")
+    head = metadata.current_snapshot_id
+    if change.read is None or head == handle.snapshot:
+        return
+    now = content_of(table, head)
+    live = {entry.data_file.file_path for entry in now.data}
+    gone = sorted(change.deleted_from - live)
+    if gone:
+        conflict(handle.name, f"data file '{gone[0]}', rows of which were to be deleted, was removed by another commit")
+    new_deletes = [entry for entry in now.deletes if entry.data_file.file_path not in change.read.paths]
+    partitions = {_place(e.data_file) for e in now.data if e.data_file.file_path in change.deleted_from}
+    for entry in new_deletes:
+        path = _collision(entry, change, partitions)
+        if path is not None:
+            conflict(handle.name, f"another commit deleted rows of data file '{path}' too")
+    if change.serializable:
+        _check_serializable(change, table, live, {entry.data_file.file_path for entry in new_deletes})
+
+
+def _place(file: DataFile) -> Any:
+    return (file.spec_id, tuple(file.partition[i] for i in range(len(file.partition))))
+
+
+def _collision(entry: ManifestEntry, change: Change, partitions: set[Any]) -> str | None:
+    """Give a data file that this change and a new delete file of another commit delete rows of."""
+    file = entry.data_file
+    if file.content == DataFileContent.EQUALITY_DELETES:
+        everywhere = not len(file.partition)
+        return min(change.deleted_from, default=None) if everywhere or _place(file) in partitions else None
+    if _place(file) not in partitions:
+        return None
+    return next((path for path in sorted(change.deleted_from) if may_delete_from(file, path)), None)
+
+
+def _check_serializable(change: Change, table: Table, live: set[str], deletes: set[str]) -> None:
+    """Look for rows that were added or deleted among those that the statement looked at."""
+    from pyiceberg.expressions import AlwaysTrue
+
+    handle, started = change.handle, change.handle.snapshot
+    before = change.read.paths if change.read is not None else frozenset()
+    removed = set() if _only_rewrites(change, table) else before - live
+    for scan in change.scans or [AlwaysTrue()]:
+        seen = content_of(table, table.metadata.current_snapshot_id, scan)
+        for entry in seen.data:
+            if entry.data_file.file_path not in before and not _rewritten(entry, table):
+                conflict(handle.name, "another commit added rows that the statement would have looked at")
+        for entry in seen.deletes:
+            if entry.data_file.file_path in deletes and not _rewritten(entry, table):
+                conflict(handle.name, "another commit deleted rows that the statement looked at")
+        # Files of a snapshot that has expired meanwhile cannot be looked at any more: any of them counts.
+        known = table.metadata.snapshot_by_id(started) is not None if started is not None else False
+        read = content_of(table, started, scan).data if known else (change.read.data if change.read is not None else [])
+        if any(entry.data_file.file_path in removed for entry in read):
+            conflict(handle.name, "another commit removed data files that the statement looked at")
+
+
+def _rewritten(entry: ManifestEntry, table: Table) -> bool:
+    """Tell whether a file came by a commit that changes no rows, as compaction is."""
+    snapshot = table.metadata.snapshot_by_id(entry.snapshot_id) if entry.snapshot_id is not None else None
+    return snapshot is not None and snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE
+
+
+def _only_rewrites(change: Change, table: Table) -> bool:
+    """Tell whether no commit since the statement's snapshot took rows away; one whose story is not known any more might have."""
+    snapshot = table.metadata.current_snapshot()
+    while snapshot is not None and snapshot.snapshot_id != change.handle.snapshot:
+        if snapshot.summary is None or snapshot.summary.operation not in {Operation.REPLACE, Operation.APPEND}:
+            return False
+        parent = snapshot.parent_snapshot_id
+        snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
+    return snapshot is not None
+
+
+# -- committing -------------------------------------------------------------------------------------------------------
+
+
+def commit(change: Change, transaction: Transaction, properties: Mapping[str, str], *, is_new: bool = False) -> None:
+    """Commit a change; commits that it goes with are no obstacle, pyiceberg tries again on top of them.
+
+    Args:
+        change: the change.
+        transaction: pyiceberg's transaction on the table as it is now; a new table's creates it.
+        properties: what else the summary is to say.
+        is_new: the table is made by this transaction.
+
+    Raises:
+        ConnectorError: TRANSACTION_CONFLICT, or ICEBERG_COMMIT_ERROR if it is not known whether the commit went through.
+    """
+    producer = None
+    if change.data or change.deletes:
+        if not is_new:
+            check(change, transaction._table)  # noqa: SLF001
+        producer = RowDelta(change, transaction, properties)
+        producer.commit()
+    _commit(change.handle, transaction, producer, is_new=is_new)
+
+
+def truncate(handle: IcebergTableHandle, transaction: Transaction) -> None:
+    """Commit the removal of all rows, those included that other commits have added meanwhile."""
+    producer = Truncation(transaction)
+    producer.commit()
+    _commit(handle, transaction, producer)
+
+
+def _commit(
+    handle: IcebergTableHandle, transaction: Transaction, producer: _FastAppendFiles | None, *, is_new: bool = False
+) -> None:
+    try:
+        transaction.commit_transaction()
+    except (CommitFailedException, ConnectorError) as error:
+        if producer is not None:
+            producer._clean_all_uncommitted()  # noqa: SLF001
+        if isinstance(error, ConnectorError):
+            raise
+        what = "another table of this name was made" if is_new else "other commits were faster, time and again"
+        conflict(handle.name, what)
+    except ValidationException as error:
+        conflict(handle.name, str(error))
+    except Exception as error:
+        msg = f"It is not known whether the commit to Iceberg table '{handle.name}' went through: {error}"
+        hint = "Look at the table before you run the statement again; its files are left where they are."
+        raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint) from error

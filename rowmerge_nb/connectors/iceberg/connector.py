@@ -1,0 +1,255 @@
+"""The Iceberg connector: tables of any catalog that pyiceberg speaks to, by default of one in the warehouse directory."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, named_catalog
+from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
+from rowmerge_nb.connectors.iceberg.files import file_io
+from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
+from rowmerge_nb.connectors.iceberg.housekeeping import orphans_of, remove_attempts, remove_location
+from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction
+from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
+from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
+from rowmerge_nb.connectors.iceberg.pruning import expression_of
+from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
+from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.page_source import ConnectorSplitManager
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyiceberg.catalog import Catalog
+
+    from rowmerge_nb.connectors.iceberg.handles import IcebergSplit
+    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
+    from rowmerge_nb.spi.page_source import Constraint
+
+__all__ = ["IcebergConnector"]
+
+
+class IcebergConnector(Connector):
+    """Iceberg tables.
+
+    Args:
+        warehouse: where tables are made; the catalog's file ``catalog.sqlite`` is in it.
+        catalog: another catalog instead: one of pyiceberg's, or the name of one in its configuration (``.pyiceberg.yaml``).
+        properties: what pyiceberg is to know of a catalog by name, for instance ``{"type": "rest", "uri": "https://..."}``.
+
+    Raises:
+        SetupError: pyiceberg is not installed.
+        ConnectorError: ICEBERG_CATALOG_ERROR if the catalog does not answer.
+
+    >>> import tempfile
+    >>> connector = IcebergConnector(tempfile.mkdtemp())
+    >>> connector.name, connector.catalog.list_namespaces()
+    ('iceberg', [('default',)])
+    >>> connector.close()
+    """
+
+    name = "iceberg"
+
+    def __init__(
+        self,
+        warehouse: str | Path | None = None,
+        *,
+        catalog: str | Catalog | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        if (warehouse is None) == (catalog is None):
+            msg = "An Iceberg connector has either a warehouse directory or a catalog"
+            hint = "Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name')."
+            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        directory = Path(warehouse).absolute() if warehouse is not None else None
+        self.catalog: Catalog
+        if directory is not None:
+            self.catalog = embedded_catalog(directory)
+        elif catalog is not None and not isinstance(catalog, str):
+            self.catalog = catalog
+        else:
+            self.catalog = named_catalog(str(catalog), properties or {})
+        self._tables = Tables(self.catalog, directory)
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._transactions: dict[int, IcebergTransaction] = {}
+        self._ended: set[str] = set()
+
+    # -- contract -------------------------------------------------------------------------------------------------
+
+    def begin_transaction(self) -> IcebergTransactionHandle:
+        """Begin a transaction."""
+        with self._lock:
+            handle = IcebergTransactionHandle(next(self._numbers))
+            self._transactions[handle.number] = IcebergTransaction()
+            return handle
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Make the transaction's changes visible: a table gets one snapshot, or none.
+
+        Raises:
+            ConnectorError: TRANSACTION_CONFLICT if another commit is in the way.
+        """
+        transaction = self._transaction(transaction_handle)
+        try:
+            for action in transaction.actions:
+                action()
+        except ConnectorError as error:
+            if error.code == "ICEBERG_COMMIT_ERROR":
+                # The table may have the files by now.
+                transaction.written.clear()
+            raise
+        self._end(transaction_handle)
+        # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
+        with suppress(Exception):
+            folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
+            for table in transaction.written[:1]:
+                io = file_io(table.io, table.location)
+                remove_attempts(io, folders, transaction.queries, transaction.kept, deep=False)
+
+    def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Undo the transaction: remove all files that its tasks have written."""
+        transaction = self._transactions.get(_number(transaction_handle))
+        if transaction is None:
+            return
+        self._end(transaction_handle)
+        for table in transaction.written:
+            io = file_io(table.io, table.location)
+            remove_attempts(io, {table.data_location}, transaction.queries, (), deep=True)
+
+    def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
+        """Give the metadata of a transaction."""
+        return IcebergMetadata(self._tables, self._transaction(transaction_handle))
+
+    def get_split_manager(self) -> IcebergSplitManager:
+        """Give the split manager."""
+        return IcebergSplitManager(self)
+
+    def get_page_source_provider(self) -> IcebergPageSourceProvider:
+        """Give the provider of page sources."""
+        return IcebergPageSourceProvider()
+
+    def get_page_sink_provider(self) -> IcebergPageSinkProvider:
+        """Give the provider of sinks."""
+        return IcebergPageSinkProvider()
+
+    def get_node_partitioning_provider(self) -> IcebergPartitioningProvider:
+        """Give the provider of bucket functions."""
+        return IcebergPartitioningProvider()
+
+    def get_table_properties(self) -> Mapping[str, str]:
+        """Give the table properties that CREATE TABLE accepts."""
+        return TABLE_PROPERTIES
+
+    def close(self) -> None:
+        """Close the catalog."""
+        self.catalog.close()
+
+    def splits(
+        self, transaction_handle: ConnectorTransactionHandle, table_handle: ConnectorTableHandle, constraint: Constraint
+    ) -> list[IcebergSplit]:
+        """Cut what a scan reads into splits, and note what it asked for."""
+        handle = iceberg_table(table_handle)
+        loaded = self._transaction(transaction_handle).tables.get(handle.name)
+        if loaded is None:
+            msg = f"Table '{handle.name}' was not looked up in this transaction"
+            raise ValueError(msg)
+        filtered = expression_of(constraint, loaded.table.schema())
+        loaded.scans.append(filtered)
+        content = content_of(loaded.table, handle.snapshot, filtered)
+        numbers: dict[str, int] = {}
+        if loaded.read is not None:
+            numbers = {entry.data_file.file_path: number for number, entry in enumerate(loaded.read.data)}
+        return splits_of(loaded.table, handle, content, constraint, numbers)
+
+    # -- beyond the contract --------------------------------------------------------------------------------------
+
+    def register_table(self, schema: str, name: str, metadata_location: str) -> None:
+        """Adopt a table that is in no catalog yet, by the location of its newest metadata file.
+
+        Args:
+            schema: schema of the new table.
+            name: its name.
+            metadata_location: the file, ``.../metadata/00003-....metadata.json``.
+
+        Raises:
+            ConnectorError: TABLE_ALREADY_EXISTS, SCHEMA_NOT_FOUND or ICEBERG_INVALID_METADATA.
+        """
+        from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
+
+        try:
+            self.catalog.register_table((schema.lower(), name.lower()), metadata_location)
+        except TableAlreadyExistsError as error:
+            msg = f"Table '{schema}.{name}' already exists"
+            raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Register it under another name.") from error
+        except NoSuchNamespaceError as error:
+            msg = f"Schema '{schema}' does not exist"
+            raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint="CREATE SCHEMA makes one.") from error
+        except (OSError, ValueError) as error:
+            msg = f"'{metadata_location}' is no metadata file of an Iceberg table: {error}"
+            hint = "Name the newest of the files metadata/*.metadata.json."
+            raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+
+    def orphans(self, age: timedelta = timedelta(days=1)) -> list[str]:
+        """List files of tables that no snapshot knows: leftovers of failed statements and commits, of this and other engines.
+
+        Args:
+            age: how old a file must be at least. Files of this connector's own ended statements are listed at once, those of its running
+                statements never; of other programs' running statements nothing is known but the age of their files.
+        """
+        with self._lock:
+            running = {query for transaction in self._transactions.values() for query in transaction.queries}
+            ended = set(self._ended)
+        tables = (self._tables.load(name) for name in self._tables.names())
+        return sorted(path for table in tables if table is not None for path in orphans_of(table, running, ended, age))
+
+    def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[str]:
+        """Remove what `orphans` lists; give what was removed."""
+        removed = []
+        for name in self._tables.names():
+            table = self._tables.load(name)
+            if table is None:
+                continue
+            for path in set(self.orphans(age)) & set(orphans_of(table, (), (), timedelta())):
+                remove_location(table.io, path)
+                removed.append(path)
+        return sorted(removed)
+
+    def _transaction(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
+        return self._transactions[_number(handle)]
+
+    def _end(self, handle: ConnectorTransactionHandle) -> None:
+        with self._lock:
+            transaction = self._transactions.pop(_number(handle))
+            self._ended |= transaction.queries
+
+
+class IcebergSplitManager(ConnectorSplitManager):
+    """Cuts tables into ranges of data files."""
+
+    def __init__(self, connector: IcebergConnector) -> None:
+        self._connector = connector
+
+    def get_splits(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        constraint: Constraint,
+    ) -> Sequence[IcebergSplit]:
+        """Give the splits of a table as its handle sees it; files that the constraint rules out have none."""
+        return self._connector.splits(transaction_handle, table_handle, constraint)
+
+
+def _number(handle: ConnectorTransactionHandle) -> int:
+    if not isinstance(handle, IcebergTransactionHandle):
+        msg = f"{handle!r} is not a transaction of this connector"
+        raise TypeError(msg)
+    return handle.number

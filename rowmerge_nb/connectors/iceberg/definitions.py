@@ -1,0 +1,136 @@
+"""What a new table is to be: the properties of CREATE TABLE, its schema and its partitioning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.connectors.iceberg.types import schema_of
+from rowmerge_nb.connectors.transforms import parse_transforms
+from rowmerge_nb.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+
+    from rowmerge_nb.connectors.transforms import Transform
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+
+__all__ = ["ISOLATION", "TABLE_PROPERTIES", "Definition", "defined_table", "shown_properties"]
+
+TABLE_PROPERTIES: Final = {
+    "format": "'PARQUET', the only one",
+    "format_version": "version of the table's format: 2 (default), or 1, whose rows cannot be changed",
+    "location": "where the table's files go; by default a folder of the warehouse",
+    "partitioning": "columns and transforms of columns whose values make the partitions, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
+    "isolation_level": "what MERGE, UPDATE and DELETE guard against: 'serializable' (default) or 'snapshot'",
+}
+"""The table properties that CREATE TABLE accepts."""
+
+ISOLATION: Final = ("write.merge.isolation-level", "write.update.isolation-level", "write.delete.isolation-level")
+"""Iceberg's own properties for it; the first one that is set counts here."""
+
+_INVALID: Final = "INVALID_TABLE_PROPERTY"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A table in the making."""
+
+    schema: Schema
+    spec: PartitionSpec
+    location: str | None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def defined_table(metadata: ConnectorTableMetadata) -> Definition:
+    """Check what a table is to be.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY or NOT_SUPPORTED.
+    """
+    given = {name: value for name, value in metadata.properties.items() if value is not None}
+    for name in given:
+        if name not in TABLE_PROPERTIES:
+            msg = f"Catalog 'iceberg' table property '{name}' does not exist"
+            raise AnalysisError(msg, code=_INVALID, hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+    _check_one_of("format", str(given.get("format", "PARQUET")).upper(), ("PARQUET",))
+    version = given.get("format_version", 2)
+    if version not in {1, 2}:
+        msg = f"format_version must be 1 or 2, not {version}: pyiceberg cannot write tables of other versions"
+        raise AnalysisError(msg, code=_INVALID, hint="Leave the property format_version out.")
+    properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd"}
+    if "isolation_level" in given:
+        level = str(given["isolation_level"]).lower()
+        _check_one_of("isolation_level", level, ("serializable", "snapshot"))
+        properties.update(dict.fromkeys(ISOLATION, level))
+    schema = schema_of(metadata.columns)
+    columns = {column.name.lower(): (column.name, column.type) for column in metadata.columns}
+    listed = given.get("partitioning") or ()
+    transforms = parse_transforms((listed,) if isinstance(listed, str) else listed, columns, "partitioning")
+    location = str(given["location"]).rstrip("/") if given.get("location") else None
+    return Definition(schema, _spec_of(transforms, schema), location, properties)
+
+
+def _check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        msg = f"{name} can be {' or '.join(repr(choice) for choice in choices)}, not '{value}'"
+        raise AnalysisError(msg, code=_INVALID, hint=f"Leave the property {name} out.")
+
+
+def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec:
+    from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+    from pyiceberg.transforms import parse_transform
+
+    names = {field.name for field in schema.fields}
+    fields: list[PartitionField] = []
+    for number, transform in enumerate(transforms):
+        source = schema.find_field(transform.column)
+        written = transform.name if transform.width is None else f"{transform.name}[{transform.width}]"
+        name = transform.column if transform.name == "identity" else f"{transform.column}_{_word(transform.name)}"
+        if transform.name != "identity" and name in names:
+            msg = (
+                f"Table property 'partitioning': {transform} makes a partition field '{name}', and there is a column of that name"
+            )
+            raise AnalysisError(msg, code=_INVALID, hint="Give the column another name.")
+        if any(field.name == name for field in fields):
+            msg = f"Table property 'partitioning': two transforms make a partition field '{name}'"
+            raise AnalysisError(msg, code=_INVALID, hint="Name one of them.")
+        fields.append(
+            PartitionField(
+                source_id=source.field_id,
+                field_id=PARTITION_FIELD_ID_START + number,
+                transform=parse_transform(written),
+                name=name,
+            )
+        )
+    return PartitionSpec(*fields)
+
+
+def _word(name: str) -> str:
+    return {"truncate": "trunc", "void": "null"}.get(name, name)
+
+
+def shown_properties(table: Table) -> dict[str, Any]:
+    """Give a table's properties as CREATE TABLE would have them."""
+    schema, properties = table.schema(), table.properties
+    listed = []
+    for part in table.spec().fields:
+        name, _, width = str(part.transform).partition("[")
+        column = schema.find_column_name(part.source_id) or "?"
+        column = column if column.isidentifier() else f'"{column}"'
+        arguments = f"{column}, {width.rstrip(']')}" if width else column
+        if name == "void" and table.format_version == 1:
+            continue
+        listed.append(column.strip('"') if name == "identity" else f"{name}({arguments})")
+    level = next((properties[name] for name in ISOLATION if name in properties), None)
+    return {
+        "format": "PARQUET",
+        "format_version": table.format_version,
+        "location": table.location(),
+        "partitioning": tuple(listed),
+        "isolation_level": level,
+    }

@@ -1,0 +1,146 @@
+"""Deleted rows of a data file: position delete files, deletion vectors and equality delete files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet as pq
+
+from rowmerge_nb.connectors.iceberg.files import open_file, reading
+from rowmerge_nb.connectors.iceberg.projection import find_fields
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.connectors.iceberg.handles import DeleteFile, Field, IcebergSplit, IcebergTableHandle
+
+    Positions = npt.NDArray[np.int64]
+
+__all__ = ["EqualityDeletes", "ascending", "deleted_positions", "equality_deletes", "vector_positions"]
+
+_PUFFIN: Final = b"PFA1"
+_VECTOR: Final = bytes.fromhex("d1d33964")
+
+
+def deleted_positions(split: IcebergSplit, table: IcebergTableHandle) -> Positions:
+    """Give the positions that are deleted from a split's file, ascending and each of them once."""
+    found = [np.zeros(0, np.int64)]
+    for delete in split.deletes:
+        if delete.kind == "equality":
+            continue
+        with reading(table.name, delete.path), open_file(table.io, delete.path) as file:
+            if delete.kind == "vector":
+                found.append(vector_positions(file.read(), split.path, delete.path))
+            else:
+                found.append(_positions(file, delete, split.path))
+    return ascending(np.concatenate(found))
+
+
+def ascending(positions: Positions) -> Positions:
+    """Give positions in order, each of them once.
+
+    NumPy's own ``unique`` hashes numbers since version 2.3, which takes seconds for some hundred thousand different ones.
+
+    >>> ascending(np.array([7, 3, 7])).tolist()
+    [3, 7]
+    """
+    ordered = np.sort(positions)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+def _positions(file: object, delete: DeleteFile, path: str) -> Positions:
+    if delete.whole:
+        table = pq.read_table(file, columns=["pos"])
+    else:
+        table = pq.read_table(file, columns=["file_path", "pos"], read_dictionary=["file_path"])
+        table = table.filter(pc.equal(table.column("file_path").cast(pa.string()), path))
+    positions: Positions = table.column("pos").to_numpy().astype(np.int64)
+    return positions
+
+
+def vector_positions(puffin: bytes, path: str, place: str) -> Positions:
+    """Give the positions of the deletion vector that a Puffin file has for a data file.
+
+    Args:
+        puffin: the file.
+        path: the data file.
+        place: what the Puffin file is called in errors.
+
+    Raises:
+        ConnectorError: ICEBERG_BAD_DATA if it is no Puffin file, NOT_SUPPORTED if its footer is compressed.
+    """
+    from pyroaring import BitMap64
+
+    if puffin[:4] != _PUFFIN or puffin[-4:] != _PUFFIN:
+        msg = f"File '{place}' should hold deletion vectors, and is not a Puffin file"
+        raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back.")
+    if puffin[-8] & 1:
+        msg = f"The footer of file '{place}' is compressed, which is not supported"
+        raise ConnectorError(msg, hint="Rewrite the table's deletion vectors with another engine.")
+    size = int.from_bytes(puffin[-12:-8], "little")
+    found = [np.zeros(0, np.int64)]
+    for blob in json.loads(puffin[-12 - size : -12])["blobs"]:
+        if blob["type"] != "deletion-vector-v1" or blob["properties"].get("referenced-data-file") != path:
+            continue
+        # Length, magic, the bitmap in Roaring's portable form, checksum.
+        start, end = blob["offset"], blob["offset"] + blob["length"]
+        if puffin[start + 4 : start + 8] != _VECTOR:
+            msg = f"File '{place}' holds a deletion vector that does not begin as one should"
+            raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back.")
+        bitmap = BitMap64.deserialize(puffin[start + 8 : end - 4])
+        found.append(np.fromiter(bitmap, np.int64, len(bitmap)))
+    return np.concatenate(found)
+
+
+class EqualityDeletes:
+    """Rows that count as deleted because some of their columns equal those of a row in a delete file; NULL equals NULL here.
+
+    Args:
+        fields: the columns that are compared.
+        rows: the deleted values, one array per column.
+    """
+
+    def __init__(self, fields: Sequence[Field], rows: Sequence[pa.Array]) -> None:
+        self.fields = tuple(fields)
+        self._rows = rows
+
+    def kept(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """Tell which rows are not deleted.
+
+        Args:
+            columns: the values of a page's rows, one array per column that is compared.
+        """
+        count = len(self._rows[0])
+        codes = np.zeros(count + len(columns[0]), np.int64)
+        for deleted, values in zip(self._rows, columns, strict=True):
+            # Both sides are numbered together, so that equal numbers mean equal values.
+            encoded = pa.concat_arrays([deleted, values]).dictionary_encode(null_encoding="encode")
+            numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True)
+        return pa.array(~np.isin(codes[count:], codes[:count]))
+
+
+def equality_deletes(split: IcebergSplit, table: IcebergTableHandle) -> list[EqualityDeletes]:
+    """Read the equality delete files of a split."""
+    return [_equality(delete, table) for delete in split.deletes if delete.kind == "equality"]
+
+
+def _equality(delete: DeleteFile, table: IcebergTableHandle) -> EqualityDeletes:
+    with reading(table.name, delete.path), open_file(table.io, delete.path) as opened:
+        file = pq.ParquetFile(opened)
+        found = find_fields(delete.fields, file.schema_arrow, table.properties.get("schema.name-mapping.default"), delete.path)
+        rows = file.read(columns=[f.name for f in found if f.name is not None])
+        arrays = [f.values(_whole(rows.column(f.name)) if f.name is not None else None, file.metadata.num_rows) for f in found]
+    return EqualityDeletes(delete.fields, arrays)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    chunks: Iterable[pa.Array] = column.chunks
+    return pa.concat_arrays(chunks) if column.num_chunks else pa.nulls(0, column.type)

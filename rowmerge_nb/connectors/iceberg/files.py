@@ -1,0 +1,90 @@
+"""Opening and writing files: those of the local disk by Arrow alone, all others through pyiceberg's file systems."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["create", "open_file", "reading", "remove"]
+
+
+def local_path(location: str) -> str | None:
+    """Give the path of a location on the local disk, None for all others.
+
+    >>> local_path("file:///w/a b.parquet"), local_path("/w/a#b"), local_path("s3://w/a")
+    ('/w/a b.parquet', '/w/a#b', None)
+    """
+    if location.startswith("file:"):
+        path = location.removeprefix("file:")
+        return "/" + path.lstrip("/")
+    return location if "://" not in location else None
+
+
+def file_io(properties: Mapping[str, str], location: str) -> Any:
+    """Give pyiceberg's access to the files of a location."""
+    from pyiceberg.io import load_file_io
+
+    return load_file_io(dict(properties), location)
+
+
+def open_file(properties: Mapping[str, str], location: str) -> Any:
+    """Open a file for reading.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    path = local_path(location)
+    if path is not None:
+        return fs.LocalFileSystem().open_input_file(path)
+    return file_io(properties, location).new_input(location).open()
+
+
+def create(properties: Mapping[str, str], location: str) -> Any:
+    """Open a new file for writing; its folders are made."""
+    path = local_path(location)
+    if path is None:
+        return file_io(properties, location).new_output(location).create(overwrite=False)
+    disk = fs.LocalFileSystem()
+    disk.create_dir(path.rsplit("/", 1)[0], recursive=True)
+    return disk.open_output_stream(path)
+
+
+def remove(properties: Mapping[str, str], location: str) -> None:
+    """Remove a file if it is there."""
+    path = local_path(location)
+    try:
+        if path is None:
+            file_io(properties, location).delete(location)
+        else:
+            fs.LocalFileSystem().delete_file(path)
+    except FileNotFoundError:
+        pass
+
+
+@contextmanager
+def reading(table: object, location: str) -> Iterator[None]:
+    """Tell what is wrong with a file in words of this connector."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        msg = f"File '{location}' of Iceberg table '{table}' does not exist"
+        hint = (
+            "Run the statement again if files were being removed; else roll the table back to a snapshot whose files are there."
+        )
+        raise ConnectorError(msg, code="ICEBERG_MISSING_DATA", hint=hint) from error
+    except pa.ArrowInvalid as error:
+        msg = f"File '{location}' of Iceberg table '{table}' cannot be read: {error}"
+        hint = "Restore the file, or roll the table back to a snapshot without it."
+        raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint=hint) from error
+    except OSError as error:
+        msg = f"File '{location}' of Iceberg table '{table}' cannot be read: {error}"
+        hint = "See that driver and workers reach the table's files."
+        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error

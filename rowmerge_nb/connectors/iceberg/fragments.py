@@ -1,0 +1,103 @@
+"""What tasks have written, as entries for manifests: bounds and counts are taken from the files' footers by pyiceberg."""
+
+from __future__ import annotations
+
+import uuid
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.connectors.iceberg.handles import PATH_ID, POSITION_ID
+from rowmerge_nb.connectors.iceberg.writer import footer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.typedef import Record
+
+__all__ = ["data_file", "delete_file"]
+
+_FULL: Final = {"write.metadata.metrics.default": "full"}
+
+
+def data_file(written: Mapping[str, Any], table: Table) -> DataFile:
+    """Give the entry of a data file.
+
+    Args:
+        written: what the sink says of it.
+        table: the table that it was written for.
+    """
+    from pyiceberg.manifest import DataFileContent
+    from pyiceberg.typedef import Record
+
+    spec, schema = table.spec(), table.schema()
+    kinds = [field.field_type for field in spec.partition_type(schema).fields]
+    partition = Record(*(_value(value, kind) for value, kind in zip(written["partition"], kinds, strict=True)))
+    return _entry(written, DataFileContent.DATA, partition, spec.spec_id, schema, table.properties)
+
+
+def delete_file(written: Mapping[str, Any], target: DataFile) -> DataFile:
+    """Give the entry of a position delete file.
+
+    Args:
+        written: what the sink says of it.
+        target: the data file whose rows it deletes.
+    """
+    from pyiceberg.manifest import DataFileContent
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField, StringType
+
+    # Not pyiceberg's own schema, which has positions of 32 bits.
+    schema = Schema(
+        NestedField(PATH_ID, "file_path", StringType(), required=True), NestedField(POSITION_ID, "pos", LongType(), required=True)
+    )
+    # Paths are never cut: equal bounds tell readers that the file is about this data file only.
+    content = DataFileContent.POSITION_DELETES
+    return _entry(written, content, target.partition, target.spec_id, schema, _FULL)
+
+
+def _entry(
+    written: Mapping[str, Any], content: Any, partition: Record, spec_id: int, schema: Schema, properties: Mapping[str, str]
+) -> DataFile:
+    from pyiceberg.io.pyarrow import (
+        compute_statistics_plan,
+        data_file_statistics_from_parquet_metadata,
+        parquet_path_to_id_mapping,
+    )
+    from pyiceberg.manifest import DataFile, FileFormat
+
+    statistics = data_file_statistics_from_parquet_metadata(
+        parquet_metadata=footer_of(written),
+        stats_columns=compute_statistics_plan(schema, dict(properties)),
+        parquet_column_mapping=parquet_path_to_id_mapping(schema),
+    )
+    made = DataFile.from_args(
+        content=content,
+        file_path=written["path"],
+        file_format=FileFormat.PARQUET,
+        partition=partition,
+        file_size_in_bytes=written["bytes"],
+        sort_order_id=None,
+        equality_ids=None,
+        key_metadata=None,
+        **statistics.to_serialized_dict(),
+    )
+    made.spec_id = spec_id
+    return made
+
+
+def _value(value: Any, kind: Any) -> Any:
+    """Give a partition value as pyiceberg has it."""
+    from pyiceberg import types as t
+
+    if value is None:
+        return None
+    if isinstance(kind, t.DecimalType):
+        return Decimal(value)
+    if isinstance(kind, t.UUIDType):
+        return uuid.UUID(value)
+    if isinstance(kind, t.BinaryType | t.FixedType):
+        return bytes.fromhex(value)
+    return value

@@ -1,0 +1,237 @@
+"""What the connector hands to engine and tasks: plain data, so that a task which only reads needs nothing but Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rowmerge_nb.connectors.transforms import Transform
+from rowmerge_nb.spi.handles import (
+    ColumnHandle,
+    ConnectorInsertTableHandle,
+    ConnectorMergeTableHandle,
+    ConnectorPartitioningHandle,
+    ConnectorSplit,
+    ConnectorTableHandle,
+    ConnectorTransactionHandle,
+    SchemaTableName,
+)
+from rowmerge_nb.spi.page_source import ColumnDomain
+from rowmerge_nb.spi.types import BIGINT, INTEGER, Type, row_of
+
+__all__ = [
+    "BUCKETS",
+    "PATH_ID",
+    "POSITION_ID",
+    "ROW_ID_TYPE",
+    "DataFileRef",
+    "DeleteFile",
+    "Field",
+    "IcebergColumn",
+    "IcebergInsertTableHandle",
+    "IcebergMergeTableHandle",
+    "IcebergPartitioningHandle",
+    "IcebergRowIdColumn",
+    "IcebergSplit",
+    "IcebergTableHandle",
+    "IcebergTransactionHandle",
+    "PartitionField",
+    "iceberg_table",
+]
+
+ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT)])
+"""A row by its file's number among the files that the merge handle names, and its position in it; a path would be ten times as wide."""
+
+PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
+"""The field ids of the two columns of position delete files."""
+
+BUCKETS = 65_536
+"""Into how many places rows are hashed; the engine spreads them over the writers that there are."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column, or a part of a nested one, as the table's schema has it.
+
+    Args:
+        id: the field's id, by which it is found in files whatever its name was.
+        name: its name.
+        type: its SQL type.
+        kind: the word for its type in Iceberg: ``"int"``, ``"uuid"``, ``"struct"``, ...
+        required: it may not be NULL.
+        default: the value that rows of older files have.
+        fields: the fields of a row, the element of an array, key and value of a map.
+    """
+
+    id: int
+    name: str
+    type: Type
+    kind: str
+    required: bool = False
+    default: Any = None
+    fields: tuple[Field, ...] = ()
+
+
+@dataclass(frozen=True)
+class IcebergColumn(ColumnHandle):
+    """A column of a table."""
+
+    field: Field
+
+
+@dataclass(frozen=True)
+class IcebergRowIdColumn(ColumnHandle):
+    """The row id: told by its class, since a table may have a column of any name."""
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """A field of a table's partitioning.
+
+    Args:
+        name: its name in folders.
+        column: which column of the table it is computed of.
+        path: which parts of that column, from the outside in, where it is a row.
+        transform: how it is computed.
+    """
+
+    name: str
+    column: int
+    path: tuple[int, ...]
+    transform: Transform
+
+
+@dataclass(frozen=True)
+class DataFileRef:
+    """A live data file, as far as deleting its rows needs to know it."""
+
+    path: str
+    spec_id: int
+
+
+@dataclass(frozen=True)
+class IcebergTableHandle(ConnectorTableHandle):
+    """A table as a statement sees it.
+
+    Args:
+        name: schema and table.
+        identity: the table's UUID.
+        location: the folder of its files.
+        data_location: where data files go.
+        io: properties of the file system.
+        snapshot: the snapshot that is read; None if there is none yet.
+        format_version: 1, 2 or 3.
+        schema_id: the schema's number.
+        spec_id: the number of the partitioning that is written by.
+        fields: the columns.
+        partitioning: the partitioning that is written by.
+        properties: Iceberg's own table properties.
+        shown: the properties as CREATE TABLE has them.
+    """
+
+    name: SchemaTableName
+    identity: str
+    location: str
+    data_location: str
+    io: Mapping[str, str] = field(repr=False)
+    snapshot: int | None
+    format_version: int
+    schema_id: int
+    spec_id: int
+    fields: tuple[Field, ...]
+    partitioning: tuple[PartitionField, ...]
+    properties: Mapping[str, str]
+    shown: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class IcebergMergeTableHandle(ConnectorMergeTableHandle):
+    """A table that is merged into: row ids name its files by number.
+
+    Args:
+        table_handle: the table.
+        files: its data files, in the order of their numbers.
+    """
+
+    files: tuple[DataFileRef, ...]
+
+
+@dataclass(frozen=True)
+class IcebergInsertTableHandle(ConnectorInsertTableHandle):
+    """A table that rows are inserted into."""
+
+    table_handle: IcebergTableHandle
+
+
+@dataclass(frozen=True)
+class IcebergPartitioningHandle(ConnectorPartitioningHandle):
+    """Rows by their partition values, or by the file of their row id.
+
+    Args:
+        partitioning: the fields; of each, ``column`` counts among the layout's columns. None for the row id's file.
+    """
+
+    partitioning: tuple[PartitionField, ...] | None = None
+
+
+@dataclass(frozen=True)
+class IcebergTransactionHandle(ConnectorTransactionHandle):
+    """A transaction of the connector, by number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class DeleteFile:
+    """A file that deletes rows of a data file.
+
+    Args:
+        path: the file.
+        kind: ``"position"``, ``"vector"`` or ``"equality"``.
+        whole: all of its positions are about one data file.
+        fields: the columns that an equality delete compares.
+    """
+
+    path: str
+    kind: str
+    whole: bool = False
+    fields: tuple[Field, ...] = ()
+
+
+@dataclass(frozen=True)
+class IcebergSplit(ConnectorSplit):
+    """A range of a data file: the row groups whose middle lies in it.
+
+    Args:
+        path: the file.
+        file: its number in the merge handle; -1 where rows are only read.
+        start: first byte of the range.
+        end: the byte behind the range.
+        deletes: what deletes rows of the file.
+        constants: values of partition columns, by field id, for files without them.
+        domains: what columns must satisfy for a row group to matter, by field id.
+        small: the whole table is so small that reading it where the statement is planned costs less than a task.
+    """
+
+    path: str
+    file: int
+    start: int
+    end: int
+    deletes: tuple[DeleteFile, ...] = ()
+    constants: Mapping[int, Any] = field(default_factory=dict)
+    domains: Mapping[int, ColumnDomain] = field(default_factory=dict)
+    small: bool = False
+
+    @property
+    def carries_rows(self) -> bool:
+        """A small table is read at once."""
+        return self.small
+
+
+def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:
+    """Give a handle as one of this connector."""
+    if not isinstance(handle, IcebergTableHandle):
+        msg = f"{handle!r} is not a table of this connector"
+        raise TypeError(msg)
+    return handle

@@ -1,0 +1,106 @@
+"""Looking after files: those that failed attempts have left, and those that no snapshot knows."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pyarrow import fs
+
+from rowmerge_nb.connectors.iceberg.files import local_path
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from datetime import timedelta
+    from pathlib import Path
+
+    from pyiceberg.table import Table
+
+__all__ = ["orphans_of", "remove_attempts", "remove_folder", "remove_location"]
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder with all that is in it; what cannot be removed stays."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[tuple[str, fs.FileInfo]]:
+    """Give the files of a location, each as a location of its own and with what is known of it."""
+    path = local_path(location)
+    if path is not None:
+        found: fs.FileSystem = fs.LocalFileSystem()
+        prefix = location[: len(location) - len(path)] if location.endswith(path) else "file://"
+    else:
+        scheme, netloc, path = io.parse_location(location, io.properties)
+        found = io.fs_by_scheme(scheme, netloc)
+        prefix = location[: len(location) - len(path)]
+    for info in found.get_file_info(fs.FileSelector(path, recursive=recursive, allow_not_found=True)):
+        if info.type == fs.FileType.File:
+            yield f"{prefix}{info.path}", info
+
+
+def remove_attempts(io: Any, folders: Collection[str], queries: Collection[str], kept: Collection[str], *, deep: bool) -> None:
+    """Remove files that attempts of ended statements wrote and no fragment named.
+
+    Args:
+        io: pyiceberg's access to files.
+        folders: where to look.
+        queries: the statements.
+        kept: files that were committed.
+        deep: look into the folders of folders too.
+    """
+    marks = tuple(f"{query}-" for query in queries)
+    for folder in sorted(folders):
+        for location, info in list(_listed(io, folder, recursive=deep)):
+            if info.base_name.startswith(marks) and location not in kept:
+                remove_location(io, location)
+
+
+def remove_location(io: Any, location: str) -> None:
+    """Remove a file if it is there."""
+    with suppress(FileNotFoundError):
+        io.delete(location)
+
+
+def orphans_of(table: Table, running: Collection[str], ended: Collection[str], age: timedelta) -> Iterator[str]:
+    """Give the files below a table's folders that no snapshot of it knows.
+
+    Args:
+        table: the table.
+        running: statements that are writing now; their files are never among them.
+        ended: statements that have ended; their files are, whatever their age.
+        age: how old files of unknown origin must be.
+    """
+    known = _known(table)
+    io: Any = table.io
+    location = table.location().rstrip("/")
+    folders = {
+        table.properties.get("write.data.path", f"{location}/data").rstrip("/"),
+        table.properties.get("write.metadata.path", f"{location}/metadata").rstrip("/"),
+    }
+    oldest = datetime.now(UTC) - age
+    for folder in sorted(folders):
+        for path, info in _listed(io, folder):
+            name = info.base_name
+            if path in known or name.startswith(tuple(f"{query}-" for query in running)) or name == "version-hint.text":
+                continue
+            if name.startswith(tuple(f"{query}-" for query in ended)) or (info.mtime is not None and info.mtime < oldest):
+                yield path
+
+
+def _known(table: Table) -> set[str]:
+    """Give all files that a table's metadata speaks of, those of its older snapshots included."""
+    metadata = table.metadata
+    known = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    known |= {statistics.statistics_path for statistics in (*metadata.statistics, *metadata.partition_statistics)}
+    manifests = set()
+    for snapshot in metadata.snapshots:
+        known.add(snapshot.manifest_list)
+        manifests.update(snapshot.manifests(table.io))
+    for manifest in manifests:
+        known.add(manifest.manifest_path)
+        entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+        known.update(entry.data_file.file_path for entry in entries)
+    return known

@@ -1,0 +1,332 @@
+"""Iceberg tables as one transaction sees them, and the beginning and end of statements that change them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.connectors.iceberg.definitions import ISOLATION, defined_table, shown_properties
+from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
+from rowmerge_nb.connectors.iceberg.handles import (
+    ROW_ID_TYPE,
+    IcebergColumn,
+    IcebergInsertTableHandle,
+    IcebergMergeTableHandle,
+    IcebergPartitioningHandle,
+    IcebergRowIdColumn,
+    IcebergTableHandle,
+    iceberg_table,
+)
+from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
+from rowmerge_nb.connectors.iceberg.planning import Content, content_of, exact_row_count, live_files
+from rowmerge_nb.connectors.iceberg.types import fields_of
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.layout import ConnectorTableLayout
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import RowChangeParadigm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import CreateTableTransaction, Table
+
+    from rowmerge_nb.connectors.iceberg.catalogs import Tables
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+    )
+
+__all__ = ["IcebergMetadata", "IcebergTransaction", "Loaded", "handle_of"]
+
+_VERSIONS = {1, 2, 3}
+
+
+@dataclass
+class Loaded:
+    """A table that a transaction has looked up.
+
+    Args:
+        table: pyiceberg's table, as it was then.
+        handle: what the engine gets of it.
+        creation: the transaction that makes it, of a new table.
+        scans: what scans of it asked for.
+        read: its files, once rows of it are to be changed.
+    """
+
+    table: Table
+    handle: IcebergTableHandle
+    creation: CreateTableTransaction | None = None
+    scans: list[BooleanExpression] = field(default_factory=list)
+    read: Content | None = None
+
+
+@dataclass
+class IcebergTransaction:
+    """A transaction of the connector.
+
+    Args:
+        tables: the tables that were looked up; None for those that are not there.
+        queries: the statements that write files.
+        written: the tables that they write into.
+        actions: what the commit does, in order.
+        kept: files that the commit makes part of a table.
+    """
+
+    tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
+    queries: set[str] = field(default_factory=set)
+    written: list[IcebergTableHandle] = field(default_factory=list)
+    actions: list[Callable[[], None]] = field(default_factory=list)
+    kept: set[str] = field(default_factory=set)
+
+
+def handle_of(name: SchemaTableName, table: Table) -> IcebergTableHandle:
+    """Give what the engine gets of a table.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED for a version of the format, a type or a transform that is not known.
+    """
+    if table.format_version not in _VERSIONS:
+        msg = f"Iceberg table '{name}' is of format version {table.format_version}; versions 1, 2 and 3 are read"
+        raise ConnectorError(msg, hint="Read it with another engine.")
+    fields = fields_of(table.schema(), name)
+    metadata, location = table.metadata, table.location().rstrip("/")
+    data_location = table.properties.get("write.data.path", f"{location}/data").rstrip("/")
+    snapshot = table.current_snapshot()
+    return IcebergTableHandle(
+        name,
+        str(metadata.table_uuid),
+        location,
+        data_location,
+        dict(table.io.properties),
+        snapshot.snapshot_id if snapshot is not None else None,
+        table.format_version,
+        metadata.current_schema_id,
+        metadata.default_spec_id,
+        fields,
+        partitioning_of(table.spec(), fields, name),
+        dict(table.properties),
+        shown_properties(table),
+    )
+
+
+class IcebergMetadata(ConnectorMetadata):
+    """Tables as one transaction sees them.
+
+    Args:
+        tables: the catalog.
+        transaction: the transaction.
+    """
+
+    def __init__(self, tables: Tables, transaction: IcebergTransaction) -> None:
+        self._tables = tables
+        self._transaction = transaction
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
+        """Give a table with the snapshot to read; the same for the whole transaction."""
+        known = self._transaction.tables
+        if name not in known:
+            table = self._tables.load(name)
+            known[name] = None if table is None else Loaded(table, handle_of(name, table))
+        found = known[name]
+        return None if found is None else found.handle
+
+    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+        """Give a table's columns and properties."""
+        handle = iceberg_table(table_handle)
+        columns = tuple(ColumnMetadata(f.name, f.type, not f.required) for f in handle.fields)
+        return ConnectorTableMetadata(handle.name, columns, handle.shown)
+
+    def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
+        """Give the columns, each with its field."""
+        return tuple(IcebergColumn(f.name, f.type, f) for f in iceberg_table(table_handle).fields)
+
+    def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all tables."""
+        return self._tables.names()
+
+    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+        """Give the number of rows where the snapshot says it for certain: where no row of any file is deleted."""
+        handle = iceberg_table(table_handle)
+        return exact_row_count(self._loaded(handle).table, handle.snapshot)
+
+    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+        """Make a table, visible with the commit."""
+        name, definition = metadata.name, defined_table(metadata)
+        creation = self._tables.create(name, definition)
+        loaded = Loaded(creation._table, handle_of(name, creation._table), creation)  # noqa: SLF001
+        self._transaction.tables[name] = loaded
+        self._transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}))
+
+    def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Drop a table with the commit."""
+        handle = iceberg_table(table_handle)
+        self._transaction.tables[handle.name] = None
+        self._transaction.actions.append(lambda: self._tables.drop(handle))
+
+    def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove all data files with the commit; older snapshots keep them."""
+        handle = iceberg_table(table_handle)
+        self._transaction.actions.append(lambda: self._tables.truncate(handle))
+
+    # -- schemas --------------------------------------------------------------------------------------------------
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        """Tell whether there is a schema of this name."""
+        return schema in self._tables.schemas()
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        """Give the names of all schemas."""
+        return self._tables.schemas()
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Make a schema with the commit."""
+        self._transaction.actions.append(lambda: self._tables.create_schema(schema))
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Drop a schema with the commit."""
+        self._transaction.actions.append(lambda: self._tables.drop_schema(schema))
+
+    # -- INSERT ---------------------------------------------------------------------------------------------------
+
+    def begin_insert(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+    ) -> IcebergInsertTableHandle:
+        """Begin an INSERT.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for a table that cannot be written.
+        """
+        handle = iceberg_table(table_handle)
+        self._begin_write(session, handle)
+        return IcebergInsertTableHandle(handle)
+
+    def finish_insert(
+        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Take the files; the commit makes a snapshot of them."""
+        if not isinstance(insert_handle, IcebergInsertTableHandle):
+            msg = f"{insert_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        self._finish(session, insert_handle.table_handle, (), fragments)
+
+    # -- MERGE ----------------------------------------------------------------------------------------------------
+
+    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+        """Give the paradigm of all Iceberg tables.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED if the statement asks for the other one.
+        """
+        chosen = session.properties.get("row_change_paradigm")
+        if chosen not in {None, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name}:
+            msg = f"Iceberg tables are changed by DELETE_ROW_AND_INSERT_ROW, not by {chosen}"
+            raise ConnectorError(msg, hint="Leave the option paradigm out.")
+        return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+
+    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> IcebergRowIdColumn:
+        """Give the row id: the file's number, and the position in it.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for a table whose version has no delete files, or that cannot be written.
+        """
+        handle = iceberg_table(table_handle)
+        if handle.format_version < 2:
+            msg = f"Iceberg table updates require at least format version 2; table '{handle.name}' is of version 1"
+            raise ConnectorError(msg, hint="CREATE TABLE ... WITH (format_version = 2) AS SELECT * FROM it.")
+        _check_writable(handle)
+        return IcebergRowIdColumn("$row_id", ROW_ID_TYPE)
+
+    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the columns of the partition transforms; the rows of a partition go to one writer. A table without has no layout."""
+        handle = iceberg_table(table_handle)
+        if not handle.partitioning:
+            return None
+        columns, partitioning = layout_of(handle.partitioning)
+        return ConnectorTableLayout(tuple(handle.fields[place].name for place in columns), partitioning)
+
+    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the hash of the row id's file: the deleted rows of a file go to one writer, which makes one delete file."""
+        return ConnectorTableLayout((), IcebergPartitioningHandle())
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> IcebergMergeTableHandle:
+        """Begin a MERGE: number the table's files."""
+        handle = iceberg_table(table_handle)
+        loaded = self._begin_write(session, handle)
+        loaded.read = content_of(loaded.table, handle.snapshot)
+        return IcebergMergeTableHandle(handle, live_files(loaded.read))
+
+    def finish_merge(
+        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Take the files; the commit makes one snapshot of them."""
+        if not isinstance(merge_handle, IcebergMergeTableHandle):
+            msg = f"{merge_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        handle = iceberg_table(merge_handle.get_table_handle())
+        self._finish(session, handle, tuple(file.path for file in merge_handle.files), fragments)
+
+    # -- both -----------------------------------------------------------------------------------------------------
+
+    def _loaded(self, handle: IcebergTableHandle) -> Loaded:
+        found = self._transaction.tables.get(handle.name)
+        if found is None:
+            msg = f"Table '{handle.name}' was not looked up in this transaction"
+            raise ValueError(msg)
+        return found
+
+    def _begin_write(self, session: ConnectorSession, handle: IcebergTableHandle) -> Loaded:
+        _check_writable(handle)
+        self._transaction.queries.add(session.query_id)
+        self._transaction.written.append(handle)
+        return self._loaded(handle)
+
+    def _change(self, handle: IcebergTableHandle) -> Any:
+        from rowmerge_nb.connectors.iceberg.commits import Change
+
+        loaded = self._loaded(handle)
+        level = next((handle.properties[name] for name in ISOLATION if name in handle.properties), "serializable")
+        serializable = level.lower() == "serializable"
+        return Change(handle, read=loaded.read, scans=tuple(loaded.scans), serializable=serializable)
+
+    def _finish(
+        self, session: ConnectorSession, handle: IcebergTableHandle, files: Sequence[str], fragments: Collection[bytes]
+    ) -> None:
+        loaded, transaction = self._loaded(handle), self._transaction
+        change = self._change(handle)
+        entries = {entry.data_file.file_path: entry.data_file for entry in loaded.read.data} if loaded.read is not None else {}
+        for written in map(json.loads, fragments):
+            transaction.kept.add(written["path"])
+            if written["kind"] == "data":
+                change.data.append(data_file(written, loaded.table))
+            else:
+                target = files[written["file"]]
+                change.deleted_from.add(target)
+                change.deletes.append(delete_file(written, entries[target]))
+        properties = {"engine-name": "rowmerge-nb", "rowmerge-nb-query-id": session.query_id}
+        if loaded.creation is not None:
+            # The table and its first rows are one commit: what create_table was going to do is done here.
+            transaction.actions.pop()
+        if change.data or change.deletes or loaded.creation is not None:
+            transaction.actions.append(lambda: self._tables.commit(change, loaded, properties))
+
+
+def _check_writable(handle: IcebergTableHandle) -> None:
+    if handle.format_version > 2:
+        msg = f"Iceberg table '{handle.name}' is of format version {handle.format_version}, which pyiceberg cannot write"
+        raise ConnectorError(msg, hint="CREATE TABLE ... AS SELECT * FROM it makes a table of version 2.")
+    if handle.properties.get("write.format.default", "parquet").lower() != "parquet":
+        msg = f"Iceberg table '{handle.name}' is to be written in format {handle.properties['write.format.default']}, which is not supported"
+        raise ConnectorError(msg, hint="Set its property write.format.default to parquet.")

@@ -1,0 +1,217 @@
+"""Partitions: their values, the folders they are in, and how rows are spread over writers."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote_plus
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.connectors.hashing import hash_columns
+from rowmerge_nb.connectors.iceberg.handles import BUCKETS, IcebergPartitioningHandle, PartitionField
+from rowmerge_nb.connectors.transforms import Transform
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyiceberg.partitioning import PartitionSpec
+
+    from rowmerge_nb.connectors.iceberg.handles import Field
+    from rowmerge_nb.spi.handles import ConnectorPartitioningHandle, ConnectorSession, ConnectorTransactionHandle
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["IcebergPartitioningProvider", "folder_of", "groups", "layout_of", "partitioning_of"]
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_PERIODS: Final = {"year", "month", "day", "hour"}
+
+
+def partitioning_of(spec: PartitionSpec, fields: Sequence[Field], table: object) -> tuple[PartitionField, ...]:
+    """Give the fields of a partitioning.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED for a transform that this version does not know.
+    """
+    return tuple(_partition_field(part, fields, table) for part in spec.fields)
+
+
+def _partition_field(part: Any, fields: Sequence[Field], table: object) -> PartitionField:
+    name, _, rest = str(part.transform).partition("[")
+    path = _path_to(part.source_id, fields)
+    if name not in {"identity", "bucket", "truncate", "void", *_PERIODS} or (path is None and name != "void"):
+        msg = f"Iceberg table '{table}' is partitioned by {part.name}: {part.transform}, which is not supported"
+        raise ConnectorError(msg, hint="Partition the table by another transform.")
+    width = int(rest.rstrip("]")) if rest else None
+    if path is None:
+        # A void field of a column that is gone: its value is NULL whatever column is looked at.
+        return PartitionField(part.name, 0, (), Transform("void", fields[0].name))
+    field = fields[path[0]]
+    for step in path[1:]:
+        field = field.fields[step]
+    return PartitionField(part.name, path[0], path[1:], Transform(name, field.name, width, field.type.base))
+
+
+def _path_to(field_id: int, fields: Sequence[Field]) -> tuple[int, ...] | None:
+    for place, field in enumerate(fields):
+        if field.id == field_id:
+            return (place,)
+        deeper = _path_to(field_id, field.fields) if field.kind == "struct" else None
+        if deeper is not None:
+            return (place, *deeper)
+    return None
+
+
+def _values(partitioning: Sequence[PartitionField], page: Page) -> list[pa.Array]:
+    found = []
+    for part in partitioning:
+        column = page.column(part.column)
+        if part.path:
+            column = pc.struct_field(column, list(part.path))
+        found.append(part.transform.apply(column))
+    return found
+
+
+def groups(partitioning: Sequence[PartitionField], page: Page) -> Iterator[tuple[tuple[Any, ...], Page]]:
+    """Cut a page into the rows of each partition, with the partition's values.
+
+    Values are what JSON can hold: numbers for dates and times, texts for decimals and UUIDs, hexadecimal digits for bytes.
+    """
+    if not partitioning:
+        yield (), page
+        return
+    arrays = _values(partitioning, page)
+    codes = np.zeros(page.num_rows, np.int64)
+    for array in arrays:
+        encoded = array.dictionary_encode(null_encoding="encode")
+        numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True)
+    _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
+    values = list(zip(*(_plain(array.take(pa.array(firsts))) for array in arrays), strict=True))
+    if len(firsts) == 1:
+        yield values[0], page
+        return
+    order = pa.array(np.argsort(codes, kind="stable"))
+    sorted_page = page.take(order)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    for number, value in enumerate(values):
+        yield value, sorted_page.slice(starts[number], counts[number])
+
+
+def _plain(array: pa.Array) -> list[Any]:
+    kind = array.type
+    if pa.types.is_temporal(kind):
+        array = array.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    values = array.to_pylist()
+    if pa.types.is_binary(kind):
+        return [value if value is None else value.hex() for value in values]
+    return [str(value) if isinstance(value, Decimal) else value for value in values]
+
+
+def folder_of(partitioning: Sequence[PartitionField], values: Sequence[Any]) -> str:
+    """Give the folder of a partition, named as Iceberg names them; names tell people where they are, and nothing else.
+
+    >>> day = PartitionField("d_day", 0, (), Transform("day", "d", None, "date"))
+    >>> folder_of([day, PartitionField("s", 1, (), Transform("identity", "s"))], [19782, "a/b"])
+    'd_day=2024-02-29/s=a%2Fb'
+    """
+    named = zip(partitioning, values, strict=True)
+    return "/".join(f"{quote_plus(part.name, safe='')}={quote_plus(_shown(part, value), safe='')}" for part, value in named)
+
+
+def _shown(part: PartitionField, value: Any) -> str:
+    name, base = part.transform.name, part.transform.base
+    if value is None:
+        return "null"
+    if name == "year":
+        return f"{value + 1970:04d}"
+    if name == "month":
+        return f"{value // 12 + 1970:04d}-{value % 12 + 1:02d}"
+    if name == "day" or (name == "identity" and base == "date"):
+        return str(np.datetime64(int(value), "D"))
+    if name == "hour":
+        return str(np.datetime64(int(value), "h")).replace("T", "-")
+    if name == "identity" and base.startswith("timestamp"):
+        moment = _EPOCH + dt.timedelta(microseconds=value)
+        return (moment if base.endswith("zone") else moment.replace(tzinfo=None)).isoformat()
+    if base == "varbinary" and name != "bucket":
+        return base64.b64encode(bytes.fromhex(value)).decode("ascii")
+    if name == "identity" and base == "time":
+        return str((_EPOCH + dt.timedelta(microseconds=value)).time())
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# -- layouts ----------------------------------------------------------------------------------------------------------
+
+
+def layout_of(partitioning: Sequence[PartitionField]) -> tuple[tuple[int, ...], IcebergPartitioningHandle]:
+    """Give the columns that decide a row's partition, in table order, and how."""
+    columns = tuple(sorted({part.column for part in partitioning}))
+    placed = tuple(replace(part, column=columns.index(part.column)) for part in partitioning)
+    return columns, IcebergPartitioningHandle(placed)
+
+
+@dataclass(frozen=True)
+class PartitionBucketFunction(BucketFunction):
+    """Rows of one partition have one place: the hash of its values."""
+
+    partitioning: tuple[PartitionField, ...]
+
+    @property
+    def bucket_count(self) -> int:
+        """How many places there are."""
+        return BUCKETS
+
+    def get_buckets(self, page: Page) -> pa.Array:
+        """Give the place of every row."""
+        return _places(_values(self.partitioning, page))
+
+
+@dataclass(frozen=True)
+class FileBucketFunction(BucketFunction):
+    """Deleted rows of one file have one place: one writer makes its delete file.
+
+    >>> ids = pa.array([{"file": 3, "position": 1}, {"file": 3, "position": 2}])
+    >>> buckets = FileBucketFunction().get_buckets(pa.RecordBatch.from_arrays([ids], names=["row_id"]))
+    >>> buckets[0] == buckets[1]
+    True
+    """
+
+    @property
+    def bucket_count(self) -> int:
+        """How many places there are."""
+        return BUCKETS
+
+    def get_buckets(self, page: Page) -> pa.Array:
+        """Give the place of every row."""
+        return _places([pc.struct_field(page.column(0), [0])])
+
+
+def _places(columns: Sequence[pa.Array]) -> pa.Array:
+    return pa.array((hash_columns(columns) % np.uint64(BUCKETS)).astype(np.int32))
+
+
+class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):
+    """Bucket functions of Iceberg tables."""
+
+    def get_bucket_function(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        partitioning_handle: ConnectorPartitioningHandle,
+        partition_channel_types: tuple[Type, ...],
+    ) -> BucketFunction:
+        """Give the function of the partition values, or that of the row id's file."""
+        if not isinstance(partitioning_handle, IcebergPartitioningHandle):
+            return super().get_bucket_function(transaction_handle, session, partitioning_handle, partition_channel_types)
+        if partitioning_handle.partitioning is None:
+            return FileBucketFunction()
+        return PartitionBucketFunction(partitioning_handle.partitioning)

@@ -1,0 +1,261 @@
+"""Which files a snapshot consists of, what deletes rows of them, and how a scan is cut into splits."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
+from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
+from rowmerge_nb.connectors.iceberg.types import field_of
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.manifest import DataFile, ManifestEntry
+    from pyiceberg.table import Table
+
+    from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
+    from rowmerge_nb.spi.page_source import Constraint
+
+__all__ = ["Content", "content_of", "exact_row_count", "live_files", "may_delete_from", "splits_of"]
+
+SPLIT_BYTES: Final = 64 * 1024 * 1024
+SPLIT_ROWS: Final = 1_048_576
+SMALL_BYTES: Final = 1 << 20
+_HINT: Final = "Rewrite the table's files with another engine, or read it there."
+
+
+@dataclass
+class Content:
+    """The live files of a snapshot.
+
+    Args:
+        data: entries of data files, in the order of their paths.
+        deletes: entries of delete files.
+    """
+
+    data: list[ManifestEntry] = field(default_factory=list)
+    deletes: list[ManifestEntry] = field(default_factory=list)
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of all of them."""
+        return frozenset(entry.data_file.file_path for entry in (*self.data, *self.deletes))
+
+
+def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpression | None = None) -> Content:
+    """Give the live files of a snapshot.
+
+    Args:
+        table: the table.
+        snapshot_id: the snapshot; None for a table without any.
+        filtered: what files must be able to satisfy.
+
+    Raises:
+        ConnectorError: the snapshot's manifests cannot be read.
+    """
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.manifest import DataFileContent
+    from pyiceberg.table import ManifestGroupPlanner
+
+    found = Content()
+    snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
+    if snapshot is None:
+        return found
+    try:
+        planner = ManifestGroupPlanner(table.metadata, table.io, filtered if filtered is not None else AlwaysTrue())
+        entries = list(itertools.chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
+    except (OSError, ValueError) as error:
+        name = ".".join(table.name())
+        msg = f"The manifests of snapshot {snapshot_id} of Iceberg table '{name}' cannot be read: {error}"
+        hint = "Roll the table back to a snapshot whose manifests are there."
+        raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+    for entry in entries:
+        (found.data if entry.data_file.content == DataFileContent.DATA else found.deletes).append(entry)
+    found.data.sort(key=lambda entry: entry.data_file.file_path)
+    return found
+
+
+def live_files(content: Content) -> tuple[DataFileRef, ...]:
+    """Give the data files in the order of the numbers that row ids name them by."""
+    return tuple(DataFileRef(entry.data_file.file_path, entry.data_file.spec_id) for entry in content.data)
+
+
+def exact_row_count(table: Table, snapshot_id: int | None) -> int | None:
+    """Give the number of rows where the manifest list says it for certain: where nothing is deleted."""
+    from pyiceberg.manifest import ManifestContent
+
+    if snapshot_id is None:
+        return 0
+    snapshot = table.metadata.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        return None
+    total = 0
+    for manifest in snapshot.manifests(table.io):
+        rows = (manifest.added_rows_count, manifest.existing_rows_count)
+        files = (manifest.added_files_count, manifest.existing_files_count)
+        if manifest.content == ManifestContent.DELETES and any(files):
+            return None
+        if manifest.content == ManifestContent.DATA:
+            if None in rows:
+                return None
+            total += sum(number or 0 for number in rows)
+    return total
+
+
+# -- deletes ----------------------------------------------------------------------------------------------------------
+
+
+class DeleteIndex:
+    """Finds what deletes rows of a data file: by its path, by its partition, or anywhere."""
+
+    def __init__(self, table: Table, handle: IcebergTableHandle, entries: Iterable[ManifestEntry]) -> None:
+        self._schemas = table.metadata.schemas
+        self._handle = handle
+        self._by_path: dict[str, list[ManifestEntry]] = defaultdict(list)
+        self._by_partition: dict[Any, list[ManifestEntry]] = defaultdict(list)
+        self._everywhere: list[ManifestEntry] = []
+        specs = table.metadata.specs()
+        for entry in entries:
+            _check_format(entry.data_file, handle, ("PARQUET", "PUFFIN"))
+            path = _only_path(entry.data_file)
+            if path is not None:
+                self._by_path[path].append(entry)
+            elif _is_equality(entry) and specs[entry.data_file.spec_id].is_unpartitioned():
+                self._everywhere.append(entry)
+            else:
+                self._by_partition[_partition_of(entry.data_file)].append(entry)
+
+    def of(self, entry: ManifestEntry) -> tuple[DeleteFile, ...]:
+        """Give what deletes rows of a data file; deletes older than the file do not."""
+        file = entry.data_file
+        candidates = [*self._by_path[file.file_path], *self._by_partition[_partition_of(file)], *self._everywhere]
+        return tuple(self._described(delete) for delete in candidates if _applies(delete, entry))
+
+    def _described(self, entry: ManifestEntry) -> DeleteFile:
+        file = entry.data_file
+        if _is_equality(entry):
+            fields = tuple(self._field(number, file.file_path) for number in file.equality_ids or ())
+            if not fields:
+                msg = f"Equality delete file '{file.file_path}' of Iceberg table '{self._handle.name}' names no columns"
+                raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint=_HINT)
+            return DeleteFile(file.file_path, "equality", fields=fields)
+        if _format(file) == "PUFFIN":
+            return DeleteFile(file.file_path, "vector")
+        return DeleteFile(file.file_path, "position", whole=_only_path(file) is not None)
+
+    def _field(self, number: int, path: str) -> Field:
+        for known in self._handle.fields:
+            if known.id == number:
+                return known
+        # A column that is gone by now still decides which rows were deleted.
+        for schema in reversed(self._schemas):
+            found = next((f for f in schema.fields if f.field_id == number), None)
+            if found is not None:
+                return field_of(found, found.name, self._handle.name)
+        msg = f"Equality delete file '{path}' of Iceberg table '{self._handle.name}' compares column {number}, which is no top-level column"
+        raise ConnectorError(msg, hint=_HINT)
+
+
+def _is_equality(entry: ManifestEntry) -> bool:
+    from pyiceberg.manifest import DataFileContent
+
+    return bool(entry.data_file.content == DataFileContent.EQUALITY_DELETES)
+
+
+def _applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
+    """Tell whether a delete file may concern a data file: equality deletes only older files, the others those of its commit too."""
+    deleted, written = delete.sequence_number or 0, data.sequence_number or 0
+    if _is_equality(delete):
+        return deleted > written
+    return deleted >= written and may_delete_from(delete.data_file, data.data_file.file_path)
+
+
+def may_delete_from(delete: DataFile, path: str) -> bool:
+    """Tell whether a position delete file may name a data file, by the bounds of its paths."""
+    lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
+    text = path.encode()
+    return not ((lower is not None and text < lower) or (upper is not None and text > upper))
+
+
+def _only_path(delete: DataFile) -> str | None:
+    """Give the one data file that a delete file is about, if its bounds say so; a bound that was cut differs from the other one."""
+    lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+def _partition_of(file: DataFile) -> Any:
+    return (file.spec_id, tuple(file.partition[i] for i in range(len(file.partition))))
+
+
+def _format(file: DataFile) -> str:
+    kind = file.file_format
+    return str(getattr(kind, "value", kind)).upper()
+
+
+def _check_format(file: DataFile, handle: IcebergTableHandle, known: Sequence[str]) -> None:
+    if _format(file) not in known:
+        msg = f"File '{file.file_path}' of Iceberg table '{handle.name}' is of format {_format(file)}, which is not supported"
+        raise ConnectorError(msg, hint=_HINT)
+
+
+# -- splits -----------------------------------------------------------------------------------------------------------
+
+
+def splits_of(
+    table: Table, handle: IcebergTableHandle, content: Content, constraint: Constraint, numbers: Mapping[str, int]
+) -> list[IcebergSplit]:
+    """Cut files into splits.
+
+    Args:
+        table: the table.
+        handle: the table, as the statement sees it.
+        content: the files to read.
+        constraint: what rows must satisfy to matter.
+        numbers: the numbers of data files in row ids; empty where rows are only read.
+    """
+    index = DeleteIndex(table, handle, content.deletes)
+    domains = domains_by_id(constraint, handle.fields)
+    specs = {number: _constants(spec, handle.fields) for number, spec in table.metadata.specs().items()}
+    files = [entry.data_file for entry in (*content.data, *content.deletes)]
+    small = sum(file.file_size_in_bytes for file in files) <= SMALL_BYTES
+    splits = []
+    for entry in content.data:
+        file = entry.data_file
+        _check_format(file, handle, ("PARQUET",))
+        constants = {field_id: file.partition[place] for field_id, place in specs[file.spec_id].items()}
+        deletes = index.of(entry)
+        number = numbers.get(file.file_path, -1)
+        for start, end in _ranges(file):
+            splits.append(IcebergSplit(file.file_path, number, start, end, deletes, constants, domains, small))
+    return splits
+
+
+def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:
+    """Find which fields of a partitioning are a column's own value, by the column's field id."""
+    known = {field.id for field in fields}
+    return {
+        part.source_id: place
+        for place, part in enumerate(spec.fields)
+        if str(part.transform) == "identity" and part.source_id in known
+    }
+
+
+def _ranges(file: DataFile) -> Iterator[tuple[int, int]]:
+    """Cut a file where row groups begin, into pieces of a size that tasks balance with."""
+    size = file.file_size_in_bytes
+    parts = max(-(-size // SPLIT_BYTES), -(-file.record_count // SPLIT_ROWS), 1)
+    offsets = sorted({int(offset) for offset in file.split_offsets or ()})
+    start = 0
+    for number in range(1, parts):
+        target = size * number // parts
+        cut = min(offsets, key=lambda offset: abs(offset - target)) if offsets else target
+        if start < cut < size:
+            yield start, cut
+            start = cut
+    yield start, size

@@ -1,0 +1,157 @@
+"""Reading a split in a task: its row groups, less the rows that are deleted, as pages of the wanted columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet as pq
+
+from rowmerge_nb.connectors.iceberg.deletes import deleted_positions, equality_deletes
+from rowmerge_nb.connectors.iceberg.files import open_file, reading
+from rowmerge_nb.connectors.iceberg.handles import IcebergColumn, IcebergRowIdColumn, IcebergSplit, iceberg_table
+from rowmerge_nb.connectors.iceberg.projection import Found, constant, find_fields
+from rowmerge_nb.connectors.iceberg.pruning import may_matter
+from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorSession,
+        ConnectorSplit,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["IcebergPageSourceProvider", "read_split"]
+
+PAGE_ROWS: Final = 65_536
+
+
+class IcebergPageSourceProvider(ConnectorPageSourceProvider):
+    """Opens splits."""
+
+    def create_page_source(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        split: ConnectorSplit,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
+    ) -> PagesSource:
+        """Give a source of the wanted columns, without the rows that are deleted."""
+        if not isinstance(split, IcebergSplit):
+            msg = f"{split!r} is not a split of this connector"
+            raise TypeError(msg)
+        return PagesSource(read_split(split, iceberg_table(table_handle), columns))
+
+
+def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
+    """Give the pages of a split."""
+    deleted = deleted_positions(split, table)
+    equality = equality_deletes(split, table)
+    compared = {field.id: field for deletes in equality for field in deletes.fields}
+    with reading(table.name, split.path), open_file(table.io, split.path) as opened:
+        file = pq.ParquetFile(opened)
+        wanted = [column.field for column in columns if isinstance(column, IcebergColumn)]
+        wanted += [field for field in compared.values() if field.id not in {f.id for f in wanted}]
+        mapping = table.properties.get("schema.name-mapping.default")
+        found = {f.field.id: f for f in find_fields(wanted, file.schema_arrow, mapping, split.path)}
+        channels = [_channel(column, found, split) for column in columns]
+        names = [column.name for column in columns]
+        for first, rows, batch in _batches(file, split, found, deleted_all=_is_all(deleted, file)):
+            arrays = [channel(batch, first, rows) for channel in channels]
+            page = pa.RecordBatch.from_arrays(arrays, names=names) if arrays else _empty(rows)
+            kept = _kept(deleted, first, rows)
+            for deletes in equality:
+                values = [_values(found[field.id], split)(batch, first, rows) for field in deletes.fields]
+                alive = deletes.kept(values)
+                kept = alive if kept is None else pc.and_(kept, alive)
+            page = page if kept is None else page.filter(kept)
+            if page.num_rows:
+                yield page
+
+
+def _batches(
+    file: pq.ParquetFile, split: IcebergSplit, found: dict[int, Found], *, deleted_all: bool
+) -> Iterator[tuple[int, int, Any]]:
+    """Give the row groups of the split piece by piece: position of the first row, number of rows, and the file's columns."""
+    if deleted_all:
+        return
+    wanted = [f.name for f in found.values() if f.name is not None]
+    first = 0
+    for number in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(number)
+        here, first = first, first + group.num_rows
+        if not split.start <= _middle(group) < split.end or not may_matter(group, found, split.domains):
+            continue
+        if not wanted:
+            for start in range(0, group.num_rows, PAGE_ROWS):
+                yield here + start, min(PAGE_ROWS, group.num_rows - start), None
+            continue
+        for batch in file.iter_batches(PAGE_ROWS, row_groups=[number], columns=wanted):
+            yield here, batch.num_rows, batch
+            here += batch.num_rows
+
+
+def _middle(group: Any) -> int:
+    """Give the byte in the middle of a row group: the split that it lies in reads the group."""
+    column = group.column(0) if group.num_columns else None
+    if column is None:
+        return 0
+    start = column.data_page_offset
+    if column.has_dictionary_page and column.dictionary_page_offset < start:
+        start = column.dictionary_page_offset
+    size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
+    return int(start + size // 2)
+
+
+def _is_all(deleted: npt.NDArray[np.int64], file: pq.ParquetFile) -> bool:
+    return bool(len(deleted)) and len(deleted) == file.metadata.num_rows
+
+
+def _kept(deleted: npt.NDArray[np.int64], first: int, rows: int) -> pa.Array | None:
+    """Tell which rows of a page are not deleted by position; None for all of them."""
+    low, high = np.searchsorted(deleted, [first, first + rows])
+    if low == high:
+        return None
+    kept = np.ones(rows, bool)
+    kept[deleted[low:high] - first] = False
+    return pa.array(kept)
+
+
+def _channel(column: ColumnHandle, found: dict[int, Found], split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
+    if isinstance(column, IcebergRowIdColumn):
+        return lambda _batch, first, rows: _row_ids(split.file, first, rows)
+    if not isinstance(column, IcebergColumn):
+        msg = f"{column!r} is not a column of this connector"
+        raise TypeError(msg)
+    return _values(found[column.field.id], split)
+
+
+def _values(found: Found, split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
+    field: Field = found.field
+    if found.name is None:
+        value = split.constants.get(field.id, field.default)
+        return lambda _batch, _first, rows: constant(field, value, rows)
+    name = found.name
+    return lambda batch, _first, rows: found.values(batch.column(name), rows)
+
+
+def _row_ids(file: int, first: int, rows: int) -> pa.Array:
+    numbers = pa.array(np.full(rows, file, np.int32))
+    positions = pa.array(np.arange(first, first + rows))
+    return pa.StructArray.from_arrays([numbers, positions], names=["file", "position"])
+
+
+def _empty(rows: int) -> Page:
+    """Give a page without channels, which still says how many rows there are."""
+    return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])

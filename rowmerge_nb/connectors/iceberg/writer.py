@@ -1,0 +1,287 @@
+"""Writing in a task: sinks that write data files and position delete files under names of their own, seen by nobody until the commit."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import uuid
+import zlib
+from collections import defaultdict
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet as pq
+
+from rowmerge_nb.connectors.iceberg.deletes import ascending
+from rowmerge_nb.connectors.iceberg.files import create, remove
+from rowmerge_nb.connectors.iceberg.handles import (
+    PATH_ID,
+    POSITION_ID,
+    IcebergInsertTableHandle,
+    IcebergMergeTableHandle,
+    iceberg_table,
+)
+from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
+from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+from rowmerge_nb.spi.page import split_page
+from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.connectors.iceberg.handles import DataFileRef, IcebergTableHandle
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["IcebergMergeSink", "IcebergPageSink", "IcebergPageSinkProvider", "footer_of"]
+
+GROUP_ROWS: Final = 262_144
+GROUP_BYTES: Final = 64 * 1024 * 1024
+OPEN_FILES: Final = 100
+_FILE_BYTES: Final = "536870912"
+_DELETES: Final = pa.schema(
+    [
+        pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": str(PATH_ID)}),
+        pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": str(POSITION_ID)}),
+    ]
+)
+
+
+def _options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Give what the table's properties say about how Parquet is to be written."""
+    codec = properties.get("write.parquet.compression-codec", "zstd")
+    level = properties.get("write.parquet.compression-level")
+    chosen = {"compression": "none" if codec == "uncompressed" else codec}
+    return {**chosen, "compression_level": int(level)} if level is not None else chosen
+
+
+class FileWriter:
+    """One Parquet file in the making.
+
+    Args:
+        table: the table.
+        location: where the file goes.
+        schema: the file's schema.
+    """
+
+    def __init__(self, table: IcebergTableHandle, location: str, schema: pa.Schema) -> None:
+        self.location = location
+        self.rows = 0
+        self._table = table
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = self._waiting_bytes = 0
+        self._footers: list[pq.FileMetaData] = []
+        try:
+            self._stream = create(table.io, location)
+        except OSError as error:
+            msg = f"File '{location}' of Iceberg table '{table.name}' cannot be made: {error}"
+            hint = "See that workers can write to the table's location."
+            raise ConnectorError(msg, code="ICEBERG_WRITER_OPEN_ERROR", hint=hint) from error
+        self._writer = pq.ParquetWriter(self._stream, schema, **_options(table.properties), metadata_collector=self._footers)
+
+    @property
+    def size(self) -> int:
+        """How many bytes have been written."""
+        return int(self._stream.tell())
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows; they are written when there are enough of them for a row group."""
+        self.rows += rows.num_rows
+        self._waiting.append(rows)
+        self._waiting_rows += rows.num_rows
+        self._waiting_bytes += rows.nbytes
+        if self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=2 * GROUP_ROWS)
+        self._waiting.clear()
+        self._waiting_rows = self._waiting_bytes = 0
+
+    def close(self) -> dict[str, Any]:
+        """Finish the file, and give what is to be known of it."""
+        self._flush()
+        self._writer.close()
+        size = self.size
+        self._stream.close()
+        written = io.BytesIO()
+        self._footers[0].write_metadata_file(written)
+        footer = base64.b64encode(zlib.compress(written.getvalue())).decode("ascii")
+        return {"path": self.location, "rows": self.rows, "bytes": size, "footer": footer}
+
+    def abort(self) -> None:
+        """Drop the file."""
+        self._waiting.clear()
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+            self._stream.close()
+        remove(self._table.io, self.location)
+
+
+def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
+    """Give the Parquet footer of a written file, from which bounds and counts are taken."""
+    return pq.read_metadata(io.BytesIO(zlib.decompress(base64.b64decode(fragment["footer"]))))
+
+
+def _location(table: IcebergTableHandle, query_id: str, folder: str, suffix: str = "") -> str:
+    name = f"{query_id}-{uuid.uuid4().hex}{suffix}.parquet"
+    custom = table.properties.get("write.py-location-provider.impl")
+    if custom is None and table.properties.get("write.object-storage.enabled", "false").lower() != "true":
+        return "/".join(filter(None, [table.data_location, folder, name]))
+    from pyiceberg.table.locations import load_location_provider
+
+    provider = load_location_provider(table.location, dict(table.properties))
+    return provider.new_data_location(f"{folder}/{name}" if folder else name)
+
+
+class IcebergPageSink(ConnectorPageSink):
+    """Writes rows into data files, one after the other per partition.
+
+    Args:
+        table: the table.
+        query_id: the statement; every file is named after it.
+    """
+
+    def __init__(self, table: IcebergTableHandle, query_id: str) -> None:
+        self._table = table
+        self._query_id = query_id
+        self._schema = file_schema(table.fields)
+        self._target = int(table.properties.get("write.target-file-size-bytes", _FILE_BYTES))
+        self._writers: dict[tuple[Any, ...], FileWriter] = {}
+        self._done: list[dict[str, Any]] = []
+
+    def append_page(self, page: Page) -> None:
+        """Write the rows of a page."""
+        table = self._table
+        for values, rows in groups(table.partitioning, page):
+            # Taken out and put in again, so that the first one is the one that has waited longest.
+            writer = self._writers.pop(values, None)
+            if writer is None:
+                if len(self._writers) >= OPEN_FILES:
+                    self._close(next(iter(self._writers)))
+                folder = folder_of(table.partitioning, values)
+                writer = FileWriter(table, _location(table, self._query_id, folder), self._schema)
+            self._writers[values] = writer
+            writer.append(for_file(rows, self._schema, table.fields))
+            if writer.size >= self._target:
+                self._close(values)
+
+    def _close(self, values: tuple[Any, ...]) -> None:
+        writer = self._writers.pop(values)
+        self._done.append({"kind": "data", "partition": list(values), **writer.close()})
+
+    def finish(self) -> list[bytes]:
+        """Close the files and name them."""
+        for values in list(self._writers):
+            self._close(values)
+        return [json.dumps(entry).encode() for entry in self._done]
+
+    def abort(self) -> None:
+        """Remove what this attempt has written."""
+        for writer in self._writers.values():
+            writer.abort()
+        for entry in self._done:
+            remove(self._table.io, entry["path"])
+        self._writers.clear()
+        self._done.clear()
+
+
+class IcebergMergeSink(ConnectorMergeSink):
+    """Writes what is inserted through a page sink; what is deleted is gathered, sorted, and written as one file per data file.
+
+    Args:
+        table: the table.
+        files: its data files, in the order of their numbers.
+        query_id: the statement.
+    """
+
+    def __init__(self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], query_id: str) -> None:
+        self._table = table
+        self._files = files
+        self._query_id = query_id
+        self._inserts = IcebergPageSink(table, query_id)
+        self._deletes: dict[int, list[npt.NDArray[np.int64]]] = defaultdict(list)
+        self._written: list[dict[str, Any]] = []
+
+    def store_merged_rows(self, page: Page) -> None:
+        """Take a page of inserted and deleted rows."""
+        width = len(self._table.fields)
+        parts = split_page(page, width)
+        if parts.deletions is not None:
+            ids = parts.deletions.column(width)
+            numbers, positions = (pc.struct_field(ids, [i]).to_numpy(zero_copy_only=False) for i in range(2))
+            order = np.argsort(numbers, kind="stable")
+            found, starts = np.unique(numbers[order], return_index=True)
+            if len(found) and not 0 <= found[0] <= found[-1] < len(self._files):
+                msg = f"Row ids name files {found[0]} to {found[-1]} of {len(self._files)}: they were not read for this merge"
+                raise ValueError(msg)
+            for number, rows in zip(found.tolist(), np.split(positions[order], starts[1:]), strict=True):
+                self._deletes[number].append(rows)
+        if parts.insertions is not None:
+            self._inserts.append_page(parts.insertions)
+
+    def finish(self) -> list[bytes]:
+        """Write the delete files, close all files and name them."""
+        for number in sorted(self._deletes):
+            self._write_deletes(number, ascending(np.concatenate(self._deletes[number])))
+        self._deletes.clear()
+        return [*self._inserts.finish(), *(json.dumps(entry).encode() for entry in self._written)]
+
+    def _write_deletes(self, number: int, positions: npt.NDArray[np.int64]) -> None:
+        path = self._files[number].path
+        location = _location(self._table, self._query_id, "", "-deletes")
+        writer = FileWriter(self._table, location, _DELETES)
+        paths = pa.repeat(pa.scalar(path), len(positions))
+        writer.append(pa.Table.from_arrays([paths, pa.array(positions)], schema=_DELETES))
+        self._written.append({"kind": "deletes", "file": number, **writer.close()})
+
+    def abort(self) -> None:
+        """Remove what this attempt has written."""
+        self._inserts.abort()
+        for entry in self._written:
+            remove(self._table.io, entry["path"])
+        self._written.clear()
+        self._deletes.clear()
+
+
+class IcebergPageSinkProvider(ConnectorPageSinkProvider):
+    """Makes sinks."""
+
+    def create_page_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+    ) -> IcebergPageSink:
+        """Make a sink for an INSERT."""
+        if not isinstance(insert_handle, IcebergInsertTableHandle):
+            msg = f"{insert_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        return IcebergPageSink(insert_handle.table_handle, session.query_id)
+
+    def create_merge_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+    ) -> IcebergMergeSink:
+        """Make a sink for a MERGE."""
+        if not isinstance(merge_handle, IcebergMergeTableHandle):
+            msg = f"{merge_handle!r} is not a handle of this connector"
+            raise TypeError(msg)
+        table = iceberg_table(merge_handle.get_table_handle())
+        return IcebergMergeSink(table, merge_handle.files, session.query_id)

@@ -1,0 +1,364 @@
+"""``compare``: one statement run in two ways on the same rows, side by side; nothing is committed.
+
+Each side is a rehearsal: the statement in a transaction of its own up to its finish call, which is then rolled back. What the target would
+hold is read inside of that transaction where the connector shows it; elsewhere the sides are compared by the rows that they take away and
+put in, as their traces have them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.engine.recorder import letters
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import MERGE_ROW
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.trace import PageSample, Trace
+    from rowmerge_nb.plan.explain import NodeRecord
+
+__all__ = ["WAYS", "Comparison", "Difference", "Metric", "Side", "check_comparison"]
+
+WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
+    "flows": ("flow", ("merge", "updatable")),
+    "paradigms": ("paradigm", ("DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS")),
+    "duplicates": ("duplicates", ("trino", "standard")),
+}
+"""What can be compared: the option that differs, and its two values."""
+
+STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
+SHOWN: Final = 10
+"""So many rows of a difference are shown of each side."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way of running the statement.
+
+    Args:
+        name: the option's value.
+        result: the rehearsal; of a failed one its trace has the error.
+        rows: the target's rows as they would be; None where the connector does not show them, and after an error.
+        whole: the trace of another rehearsal, which has all changed rows, where that of ``result`` has not.
+    """
+
+    name: str
+    result: Result
+    rows: pa.Table | None = None
+    whole: Trace | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the statement fails this way."""
+        return self.result.trace.state == "failed"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Something that both sides have a value of, as text; ``""`` where a side has none."""
+
+    name: str
+    meaning: str
+    left: str
+    right: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether the values are different."""
+        return self.left != self.right
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row that one side has more often than the other.
+
+    Args:
+        side: the side's name.
+        what: ``has`` the row in its result; or, where only changes are known, ``removes`` or ``adds`` it.
+        row: its values.
+        times: how much more often.
+    """
+
+    side: str
+    what: str
+    row: tuple[Any, ...]
+    times: int
+
+
+class Comparison:
+    """One statement, run in two ways.
+
+    Args:
+        by: what was compared, a key of `WAYS`.
+        statement: the statement's text.
+        columns: names of the target's columns.
+        left, right: the sides.
+        notice: what a reader should know, or ``""``.
+
+    Attributes:
+        compared: how the results were compared: ``rows``, ``changes``, or ``""`` if they could not be.
+        differences: the rows that differ.
+    """
+
+    def __init__(self, by: str, statement: str, columns: Sequence[str], left: Side, right: Side, notice: str = "") -> None:
+        self.by, self.statement, self.columns = by, statement, tuple(columns)
+        self.left, self.right, self.notice = left, right, notice
+        self.compared, self.differences = _compared(left, right)
+
+    @property
+    def same(self) -> bool | None:
+        """Whether both sides leave the same rows; None if a side failed, or where that is not known."""
+        return not self.differences if self.compared else None
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence."""
+        target = self.left.result.trace.target or self.right.result.trace.target
+        if self.left.failed and self.right.failed:
+            return "Both ways fail."
+        if self.left.failed or self.right.failed:
+            good, bad = (self.right, self.left) if self.left.failed else (self.left, self.right)
+            return f"{good.name} changes {_rows(good.result.count)} of {target}; {bad.name} fails."
+        if self.same is None:
+            return f"Both ways run; whether they leave the same rows in {target} is not known."
+        if not self.same:
+            return f"THE RESULTS DIFFER: {len(self.differences)} different rows in {target}."
+        if self.left.rows is not None:
+            return f"Both ways leave the same {_rows(self.left.rows.num_rows)} in {target}."
+        return f"Both ways take the same rows out of {target} and put the same rows in."
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What each side did, in numbers."""
+        left, right = _measured(self.left), _measured(self.right)
+        return tuple(Metric(name, meaning, left[name], right[name]) for name, meaning in METRICS.items())
+
+    @property
+    def calls(self) -> tuple[tuple[str, int, int], ...]:
+        """The contract's methods in the order of their first calls, and how often each side called them."""
+        counts = [Counter(call.method for call in side.result.trace.calls) for side in (self.left, self.right)]
+        names = dict.fromkeys(call.method for side in (self.left, self.right) for call in side.result.trace.calls)
+        ending = [n for n in names if n.startswith("finish_")] + [n for n in names if n in {"commit", "rollback"}]
+        ordered = [n for n in names if n not in ending] + ending
+        return tuple((name, counts[0][name], counts[1][name]) for name in ordered)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Give the metrics as a pandas DataFrame, a column per side."""
+        import pandas as pd
+
+        values = {self.left.name: [m.left for m in self.metrics], self.right.name: [m.right for m in self.metrics]}
+        return pd.DataFrame(values, index=pd.Index([m.name for m in self.metrics], name=self.by))
+
+    def calls_to_pandas(self) -> pd.DataFrame:
+        """Give the numbers of calls as a pandas DataFrame, a column per side."""
+        import pandas as pd
+
+        names = ["method", self.left.name, self.right.name]
+        return pd.DataFrame(self.calls, columns=names).set_index("method")
+
+    def differences_to_pandas(self) -> pd.DataFrame:
+        """Give the rows that differ as a pandas DataFrame: the side, what it does with the row, how often, and the row."""
+        import pandas as pd
+
+        width = max((len(d.row) for d in self.differences), default=len(self.columns))
+        names = self.columns if width == len(self.columns) else ("row_id",)
+        rows = [(d.side, d.what, d.times, *d.row) for d in self.differences]
+        return pd.DataFrame(rows, columns=["side", "does", "times", *names], dtype=object)
+
+    def __str__(self) -> str:
+        return self._repr_mimebundle_()["text/plain"]
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {self.by}: {self.sentence}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from rowmerge_nb.report.comparison import comparison_bundle
+
+        return comparison_bundle(self)
+
+
+def check_comparison(by: str, kind: str, options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be compared.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED; the hint says what to do instead.
+    """
+    if by not in WAYS:
+        msg = f"by = {by!r} is not possible"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
+    option = WAYS[by][0]
+    clashing = [name for name in (option, "dry_run", "verify", "rehearse") if options.get(name)]
+    if by == "paradigms" and options.get("flow") == "updatable":
+        clashing.append("flow")
+    if clashing:
+        msg = f"A comparison of {by} and the option {clashing[0]} do not go together"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {clashing[0]} out.")
+    if kind not in {"MERGE", "UPDATE", "DELETE"}:
+        msg = f"{kind} cannot be compared: it is run in one way only"
+        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="MERGE, UPDATE and DELETE can.")
+    if by == "flows" and kind == "MERGE":
+        msg = "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and DELETE only"
+        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.")
+    if by == "duplicates" and kind != "MERGE":
+        msg = f"The rules for repeated matches cannot be compared on {'an' if kind == 'UPDATE' else 'a'} {kind}: it matches every row once"
+        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Compare flows or paradigms, or write a MERGE.")
+
+
+# -- numbers ------------------------------------------------------------------------------------------------------
+
+METRICS: Final[Mapping[str, str]] = {
+    "answer": "rows changed, or the error",
+    "operations": "rows inserted, updated and deleted",
+    "operators": "nodes of the plan",
+    "exchanges": "exchanges in the plan",
+    "rows through exchanges": "rows that change the task they are in",
+    "columns read": "columns of the target that the scan reads, besides the row id",
+    "rows read": "rows of the target that the scan gives",
+    "rows stored": "positions of the pages that the connector is handed, by operation",
+    "bytes stored": "size of those pages",
+    "writers": "sinks, or page sources that change rows",
+    "fragments": "what they hand to the finish call",
+    "fragment bytes": "size of the fragments",
+    "connector calls": "calls of the contract, by coordinator and tasks",
+    "rows after": "rows of the target afterwards, where the connector shows them",
+}
+
+
+def _measured(side: Side) -> dict[str, str]:
+    trace = side.result.trace
+    moved = _moved(trace)
+    scan = _scan(trace)
+    columns = [name for name, _ in scan.layout[:-1]] if scan is not None else []
+    stored: Counter[int] = Counter()
+    for writer in trace.writers:
+        stored.update(writer.rows)
+    coordinator = sum(call.where == "coordinator" for call in trace.calls)
+    size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
+    ran = not side.failed
+    measured: dict[str, str] = {
+        "answer": _rows(trace.count) if ran else trace.error.code if trace.error else "failed",
+        "operations": _operations(side.result) if ran else "",
+        "operators": str(len(trace.plan)) if trace.plan else "",
+        "exchanges": str(len(moved)) if trace.plan else "",
+        "rows through exchanges": _number(sum(rows or 0 for rows in moved)) if ran else "",
+        "columns read": f"{len(columns)}: {', '.join(columns)}" if columns else "none" if scan is not None else "",
+        "rows read": _number(trace.rows.get(scan.id, ((), None))[1]) if scan is not None and ran else "",
+        "rows stored": letters(stored) or ("none" if ran else ""),
+        "bytes stored": _number(size) if ran else "",
+        "writers": _number(len(trace.writers)) if ran else "",
+        "fragments": _number(sum(writer.fragments for writer in trace.writers)) if ran else "",
+        "fragment bytes": _number(sum(writer.fragment_bytes for writer in trace.writers)) if ran else "",
+        "connector calls": f"{coordinator} + {len(trace.calls) - coordinator}",
+        "rows after": "" if side.rows is None else _number(side.rows.num_rows),
+    }
+    return measured
+
+
+def _moved(trace: Trace) -> list[int | None]:
+    """Give the rows that go through every exchange of the plan."""
+    nodes = [
+        n for n in trace.plan if n.kind == "Exchange" or (n.kind == "MarkDistinct" and n.attributes.get("exchange") == "yes")
+    ]
+    return [next(iter(trace.rows.get(node.id, ((), None))[0]), None) for node in nodes]
+
+
+def _scan(trace: Trace) -> NodeRecord | None:
+    """Find the scan of the target: it is the one that gives the row id."""
+    return next((n for n in trace.plan if not n.sources and n.layout and n.layout[-1][0] == "row_id"), None)
+
+
+def _operations(result: Result) -> str:
+    counts = result.counts
+    return ", ".join(f"{word[0]} {_number(counts[word])}" for word in ("INSERT", "UPDATE", "DELETE") if counts[word]) or "none"
+
+
+def _rows(count: int | None) -> str:
+    return f"{_number(count)} row{'' if count == 1 else 's'}"
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
+# -- results ------------------------------------------------------------------------------------------------------
+
+
+def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
+    """Say how results were compared, and which rows differ."""
+    if left.failed or right.failed:
+        return "", ()
+    if left.rows is not None and right.rows is not None:
+        return "rows", _differing(left, right, "has", _counted(left.rows), _counted(right.rows))
+    changes = [_changes(side.whole or side.result.trace) for side in (left, right)]
+    found: list[Difference] = []
+    for what in ("removes", "adds"):
+        one, other = (side.get(what) for side in changes)
+        if one is None or other is None:
+            one, other = (side.get(f"{what} by id") for side in changes)
+        if one is None or other is None:
+            return "", ()
+        found += _differing(left, right, what, one, other)
+    return "changes", tuple(found)
+
+
+Rows = dict[str, tuple[int, tuple[Any, ...]]]
+"""Rows by their text: how often, and the values."""
+
+
+def _counted(rows: Any) -> Rows:
+    values = rows if isinstance(rows, list) else list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+    counts = Counter(map(repr, values))
+    return {repr(row): (counts[repr(row)], row) for row in values}
+
+
+def _differing(left: Side, right: Side, what: str, one: Rows, other: Rows) -> tuple[Difference, ...]:
+    found = []
+    for side, mine, theirs in ((left, one, other), (right, other, one)):
+        for text, (count, row) in mine.items():
+            more = count - theirs.get(text, (0, ()))[0]
+            if more > 0:
+                found.append(Difference(side.name, what, row, more))
+    return tuple(found)
+
+
+def _changes(trace: Trace) -> dict[str, Rows]:
+    """Give the rows that a statement takes away and puts in, as far as the trace has all of them."""
+    pages = trace.pages
+    if pages is None:
+        empty = not any(writer.pages for writer in trace.writers)
+        return {name: {} for name in ("removes", "removes by id", "adds")} if empty else {}
+    if not pages.complete:
+        return {}
+    columns = pages.after.num_columns - 3 - (trace.era == "current")
+    operation = pages.after.column(columns).to_pylist()
+    row_ids = pages.after.column(pages.after.num_columns - 2).to_pylist()
+    added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
+    values = list(zip(*(pages.after.column(i).to_pylist() for i in range(columns)), strict=True))
+    removed = {repr(row_id): row_id for o, row_id in zip(operation, row_ids, strict=True) if o not in {1, 4}}
+    found = {
+        "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
+        "removes by id": _counted([(row_id,) for row_id in removed.values()]),
+    }
+    old = _old_rows(pages, columns)
+    return found if old is None else {**found, "removes": _counted(old)}
+
+
+def _old_rows(pages: PageSample, columns: int) -> list[tuple[Any, ...]] | None:
+    """Give the target rows that are deleted or updated, each once; None where the pages do not carry them whole."""
+    if pages.witness is None:
+        return None
+    target = pages.witness.column("target")
+    if target.type.num_fields != columns:
+        return None
+    merged = MERGE_ROW in pages.before.schema.names
+    row_ids = pages.before.column(pages.before.num_columns - (4 if merged else 2)).to_pylist()
+    acting = zip(pages.produced, row_ids, target.to_pylist(), strict=True)
+    return list({repr(row_id): tuple(row.values()) for count, row_id, row in acting if count and row is not None}.values())

@@ -1,0 +1,51 @@
+"""What the engine's façade is handed, and by whom."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["interruptible", "names_of", "statement_text", "user_name"]
+
+
+@contextmanager
+def interruptible(step: str) -> Iterator[None]:
+    """Turn an interrupt, and what a connector raises while a statement is analyzed, into errors of ours."""
+    try:
+        yield
+    except RowMergeError:
+        raise
+    except KeyboardInterrupt as interrupt:
+        msg = "The statement was interrupted"
+        raise StatementInterrupted(msg, step=step) from interrupt
+    except Exception as error:
+        msg = f"The statement could not be looked at ({step}): {type(error).__name__}: {error}"
+        raise ExecutionError(msg, step=step) from error
+
+
+def statement_text(sql: object) -> str:
+    """Take the text of a statement; INVALID_ARGUMENTS for anything else."""
+    if not isinstance(sql, str):
+        msg = f"A statement is a text; this is of type {type(sql).__name__}"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS")
+    return sql
+
+
+def names_of(value: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Take one name or several."""
+    return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def user_name() -> str:
+    """Give the name of who works here."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return os.environ.get("USER", "user")

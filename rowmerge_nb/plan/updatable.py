@@ -1,0 +1,279 @@
+"""The plans of the older flow of UPDATE and DELETE, in which the page source of a split changes the rows that it has read.
+
+Reading and changing happen in one task, by one object. So nothing may stand between them that moves rows: a filter, a projection, a
+semi join with a list of values and a join with one row are all there is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.plan.nodes import Assignment, Filter, Output, PlanNode, Project, Symbol, TableFinish, TableScan
+from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.page import ROW_ID
+from rowmerge_nb.spi.types import BIGINT, VARBINARY
+from rowmerge_nb.sql import expressions as e
+from rowmerge_nb.sql.domains import constraint_of
+from rowmerge_nb.sql.duckdb import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb_text import name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.plan.rules import RuleSettings
+    from rowmerge_nb.sql.analysis import DeleteAnalysis, TableBinding, TypedExpression, UpdateAnalysis
+    from rowmerge_nb.sql.statements import Span
+
+__all__ = [
+    "DeleteRows",
+    "QueryJoin",
+    "UpdatablePageSourceScan",
+    "UpdateRows",
+    "plan_updatable",
+    "prune_updatable_scan",
+    "updated_columns",
+]
+
+MERGE_FLOW: Final = (
+    "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow out, or give flow='merge'."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdatablePageSourceScan(TableScan):
+    """Reads a table by page sources that take the rows to change back, one instance per split."""
+
+    meaning: ClassVar[str] = (
+        "Reads the table, split by split, by page sources that later change the very rows which they have read; the row id is the last column."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryJoin(PlanNode):
+    """Brings the answer of an uncorrelated subquery to the rows: a list to look values up in, or one row.
+
+    Args:
+        source: the rows.
+        spark: the query as Spark SQL, whose answer is sent to all tasks.
+        column: of a list the name of the query's column; ``""`` for one row.
+        kind: ``in``, ``scalar`` or ``exists``.
+        symbol: what expressions call the answer.
+    """
+
+    meaning: ClassVar[str] = "Brings the answer of a subquery to every task, so that no row has to move."
+    source: PlanNode
+    spark: str
+    column: str
+    kind: str
+    symbol: Symbol
+
+    @property
+    def name(self) -> str:
+        """The node's name as Trino prints it."""
+        return "SemiJoin" if self.kind == "in" else "CrossJoin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ChangeRows(PlanNode):
+    source: PlanNode
+    table: TableBinding
+    row_id: Symbol
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteRows(_ChangeRows):
+    """Hands the row ids of what is left of a page back to the page source that has read it."""
+
+    meaning: ClassVar[str] = "Gives the row ids of every filtered page back to the page source that read the page: delete_rows."
+
+    @property
+    def name(self) -> str:
+        """The node's name as Trino printed it."""
+        return "Delete"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateRows(_ChangeRows):
+    """Hands new values and row ids back to the page source that has read the rows.
+
+    Args:
+        columns: the updated columns, in table order.
+        channels: the page's channel of every updated column, and of the row id as the last entry.
+        required: positions of the updated columns that refuse NULL.
+    """
+
+    meaning: ClassVar[str] = "Gives new values and row ids of every page back to the page source that read the page: update_rows."
+    columns: tuple[ColumnHandle, ...]
+    channels: tuple[int, ...]
+    required: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The node's name as Trino printed it."""
+        return "Update"
+
+
+def updated_columns(analysis: UpdateAnalysis | DeleteAnalysis) -> tuple[ColumnHandle, ...]:
+    """Give the columns that a statement assigns, in table column order."""
+    pairs = zip(analysis.target.columns, analysis.clauses[0].values, strict=True)
+    return tuple(ColumnHandle(column.name, column.type) for column, value in pairs if value is not None)
+
+
+def plan_updatable(analysis: UpdateAnalysis | DeleteAnalysis, row_id: ColumnHandle) -> Output:
+    """Plan an UPDATE or DELETE.
+
+    Args:
+        analysis: the statement, resolved.
+        row_id: the row id's column.
+
+    Returns:
+        Output ← TableFinish ← DeleteRows or UpdateRows ← Project? ← Filter? ← QueryJoin* ← UpdatablePageSourceScan.
+
+    Raises:
+        RowMergeError: rows would have to move between reading and writing, or an expression cannot be computed on pages.
+    """
+    return _Planner(analysis, row_id).plan()
+
+
+class _Planner:
+    def __init__(self, analysis: UpdateAnalysis | DeleteAnalysis, row_id: ColumnHandle) -> None:
+        self.analysis = analysis
+        self.handle = row_id
+        self.row_id = Symbol(ROW_ID, row_id.type)
+        self.ids: Iterator[str] = (f"n{number}" for number in itertools.count(1))
+        self.printer = PagePrinter()
+
+    def plan(self) -> Output:
+        target, where = self.analysis.target, self.analysis.where
+        # Texts first: the queries that they ask for are joined below of them.
+        condition = None if where is None else self._printed(where, condition=True)
+        assigned = self._assigned()
+        node = self._joined(self._scan())
+        if where is not None and condition is not None:
+            subquery = any(isinstance(part, e.Subquery) for part in e.walk(where.tree))
+            node = Filter(
+                id=next(self.ids), outputs=node.outputs, source=node, spark="", text=where.text, subquery=subquery, page=condition
+            )
+        node = self._changed(node, assigned)
+        rows = (Symbol("rows", BIGINT),)
+        finish = TableFinish(id=next(self.ids), outputs=rows, source=node, table=target.display)
+        return Output(id=next(self.ids), outputs=rows, source=finish)
+
+    def _scan(self) -> UpdatablePageSourceScan:
+        target, where = self.analysis.target, self.analysis.where
+        names = {field.symbol: c.name for field, c in zip(self.analysis.target_fields, target.columns, strict=True)}
+        return UpdatablePageSourceScan(
+            id=next(self.ids),
+            outputs=(*(Symbol(field.symbol, field.type) for field in self.analysis.target_fields), self.row_id),
+            table=target,
+            columns=(*(ColumnHandle(c.name, c.type) for c in target.columns), self.handle),
+            row_id=self.row_id,
+            row_count=target.row_count,
+            alias="",
+            constraint=constraint_of(where.tree if where is not None else None, names),
+        )
+
+    def _assigned(self) -> list[Assignment]:
+        """Compute the values in the order in which they were written: the engine may order channels as it likes."""
+        found: list[tuple[Span, Assignment]] = []
+        for column, value in zip(self.analysis.target.columns, self.analysis.clauses[0].values, strict=True):
+            if value is not None:
+                text = self._printed(value, condition=False)
+                symbol = Symbol(f"{column.name}_new", column.type)
+                subquery = any(isinstance(part, e.Subquery) for part in e.walk(value.tree))
+                found.append((value.span, Assignment(symbol, "", value.text, subquery, page=text)))
+        return [assignment for _, assignment in sorted(found, key=lambda pair: (pair[0].line, pair[0].column))]
+
+    def _changed(self, node: PlanNode, assigned: list[Assignment]) -> PlanNode:
+        target, outputs = self.analysis.target, (Symbol("partialrows", BIGINT), Symbol("fragment", VARBINARY))
+        if not assigned:
+            return DeleteRows(id=next(self.ids), outputs=outputs, source=node, table=target, row_id=self.row_id)
+        symbols = (self.row_id, *(assignment.symbol for assignment in assigned))
+        project = Project(id=next(self.ids), outputs=symbols, source=node, assignments=tuple(assigned))
+        columns, order = updated_columns(self.analysis), [symbol.name for symbol in symbols]
+        channels = (*(order.index(f"{column.name}_new") for column in columns), 0)
+        nullable = {column.name: column.nullable for column in target.columns}
+        return UpdateRows(
+            id=next(self.ids),
+            outputs=outputs,
+            source=project,
+            table=target,
+            row_id=self.row_id,
+            columns=columns,
+            channels=channels,
+            required=tuple(place for place, column in enumerate(columns) if not nullable[column.name]),
+        )
+
+    def _joined(self, node: PlanNode) -> PlanNode:
+        for place, query in enumerate(self.printer.subqueries):
+            symbol = Symbol(f"$q{place}", query.type)
+            outputs = node.outputs if query.kind == "in" else (*node.outputs, symbol)
+            node = QueryJoin(
+                id=next(self.ids),
+                outputs=outputs,
+                source=node,
+                spark=query.spark,
+                column=query.column,
+                kind=query.kind,
+                symbol=symbol,
+            )
+        return node
+
+    def _printed(self, expression: TypedExpression, *, condition: bool) -> str:
+        for part in e.walk(expression.tree):
+            if isinstance(part, e.Subquery) and part.outer:
+                raise _moving(part, expression)
+        if isinstance(expression.tree, e.Column):
+            return name(expression.tree.symbol)
+        if _is_null(expression.tree):
+            return "NULL"
+        try:
+            return self.printer.condition(expression.tree) if condition else self.printer.value(expression.tree)
+        except UnprintableError as error:
+            msg = f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino"
+            raise _at(AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW), expression.span) from error
+
+
+def _is_null(tree: e.Typed) -> bool:
+    """Tell whether an expression is NULL as it stands; of whatever type, since nothing is computed."""
+    if isinstance(tree, e.Apply) and tree.name == "cast":
+        return _is_null(tree.arguments[0])
+    return isinstance(tree, e.Constant) and tree.value is None
+
+
+def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
+    """Refuse a correlated subquery in the words of the engine of that time, which joined, numbered and grouped the rows for it."""
+    node = "MarkDistinctNode" if query.kind == "scalar" and not query.aggregates else "AggregationNode"
+    msg = f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
+    hint = f"A correlated subquery moves rows between reading and writing. {MERGE_FLOW}"
+    return _at(AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint), expression.span)
+
+
+def _at(error: RowMergeError, span: Span) -> RowMergeError:
+    error.line, error.column, error.length = span.line, span.column, max(span.end - span.start, 1)
+    return error
+
+
+def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
+    """Read only those columns that expressions speak of, and the row id; not of a table so small that its old rows are shown."""
+    chain: list[PlanNode] = [plan]
+    while chain[-1].sources:
+        chain.append(chain[-1].sources[0])
+    scan = chain[-1]
+    if not isinstance(scan, UpdatablePageSourceScan) or (scan.row_count is not None and scan.row_count <= settings.small_rows):
+        return plan
+    texts = [node.page for node in chain if isinstance(node, Filter)]
+    texts += [assignment.page for node in chain if isinstance(node, Project) for assignment in node.assignments]
+    kept = [
+        i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or any(name(symbol.name) in text for text in texts)
+    ]
+    dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in kept}
+    node: PlanNode = replace(scan, outputs=tuple(scan.outputs[i] for i in kept), columns=tuple(scan.columns[i] for i in kept))
+    for above in reversed(chain[:-1]):
+        outputs = tuple(symbol for symbol in above.outputs if symbol not in dropped)
+        node = replace(above, source=node, outputs=outputs)  # type: ignore[call-arg]
+    assert isinstance(node, Output)
+    return node

@@ -1,0 +1,18 @@
+"""All checks together."""
+
+from __future__ import annotations
+
+from rowmerge_nb.testing.contract.changing import ChangeChecks
+from rowmerge_nb.testing.contract.layouts import LayoutChecks
+from rowmerge_nb.testing.contract.on_spark import SparkChecks
+from rowmerge_nb.testing.contract.transactions import TransactionChecks
+
+__all__ = ["ConnectorContract"]
+
+
+class ConnectorContract(ChangeChecks, LayoutChecks, TransactionChecks, SparkChecks):
+    """What every connector must do; subclass it under a name that begins with ``Test``, in a file that pytest collects.
+
+    `make_connector` is the one method that has to be written. The attributes, and what else may be overridden, are described in
+    `rowmerge_nb.testing.contract.store.ContractStore`.
+    """

@@ -1,0 +1,134 @@
+"""Checks of failures: whatever step fails, the table is as it was. And of the order in which the engine asks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.engine.engine import Engine
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.statement import PageStatement, given
+from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
+from rowmerge_nb.testing.faults import Fault, FaultyConnector
+
+if TYPE_CHECKING:
+    from rowmerge_nb.testing.contract.statement import Changes
+
+PLANNING = ["get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout"]
+STEPS = [
+    "get_insert_layout",
+    "begin_merge",
+    "get_splits",
+    "create_page_source",
+    "get_next_page",
+    "create_merge_sink",
+    "store_merged_rows",
+    "finish",
+    "finish_merge",
+    "commit",
+]
+FAULTS = [
+    pytest.param(step, after, id=f"{step} {'after it worked' if after else 'before it works'}")
+    for step in STEPS
+    for after in (False, True)
+    if step != "commit" or not after  # what fails after the commit is committed
+]
+
+
+class FailureChecks(ContractStore):
+    """Faults at the connector's border; `rowmerge_nb.testing.faults` makes them."""
+
+    varies: ClassVar[Collection[str]] = ("paradigm",)
+
+    @pytest.mark.parametrize(("step", "after"), FAULTS)
+    def test_a_fault_at_any_step_leaves_the_table_as_it_was(self, filled: FilledTable, step: str, *, after: bool) -> None:
+        """The engine rolls back then; nothing is left behind, and the statement can be run again."""
+        if self.commits_in_finish and (step == "commit" or (step == "finish_merge" and after)):
+            pytest.skip("commits_in_finish = True: finish_merge is the commit")
+        faulty = FaultyConnector(filled.connector, Fault(step, after=after))
+        statement = filled.statement(faulty)
+        with pytest.raises(OSError, match="the disk is full"):
+            self._merge_aborting(statement, self.some_changes())
+        statement.rollback()
+        assert filled.unchanged()
+        assert filled.left() == []
+        filled.merge(self.some_changes())
+        assert filled.contents() == filled.expected(self.some_changes())
+
+    @staticmethod
+    def _merge_aborting(statement: PageStatement, changes: Changes) -> None:
+        """Run a merge as the engine does: a sink that fails is aborted."""
+        statement.begin(changes)
+        fragments: list[bytes] = []
+        for writer, pages in statement.sink_pages(changes).items():
+            sink = statement.sink(writer)
+            try:
+                for page in pages:
+                    sink.store_merged_rows(page)
+                fragments += given(sink.finish())
+            except BaseException:
+                sink.abort()
+                raise
+        statement.finish(fragments)
+        statement.commit()
+
+    # -- the order of calls ---------------------------------------------------------------------------------------
+
+    def test_planning_asks_in_the_documents_order_and_begins_nothing(self, filled: FilledTable) -> None:
+        """EXPLAIN and a dry run end before begin_merge."""
+        for explained in (False, True):
+            faulty, engine = engine_for(filled)
+            sql = self.merge_sql()
+            frames = {"changes": self.source_frame()}
+            if explained:
+                engine.explain(sql, namespace=frames)
+            else:
+                engine.run(sql, dry_run=True, namespace=frames)
+            calls = [call for call in faulty.calls if call in {*PLANNING, "begin_merge", "finish_merge", "create_merge_sink"}]
+            assert calls == PLANNING
+            assert faulty.calls.count("begin_transaction") == faulty.calls.count("rollback") + faulty.calls.count("commit")
+        assert filled.unchanged()
+        assert filled.left() == []
+
+    # -- the same changes as SQL ----------------------------------------------------------------------------------
+
+    def qualified(self) -> str:
+        """Give the table's name in SQL, in the catalog that `engine_for` makes."""
+        return f'contract."{self.name().schema}"."{self.name().table}"'
+
+    def merge_sql(self) -> str:
+        """Give a MERGE that makes the changes of `some_changes` out of `source_frame`."""
+        first, *others = (f'"{column}"' for column in self.columns)
+        new = ", ".join(f"{column} = s.{column}" for column in others)
+        values = ", ".join(f"s.{column}" for column in (first, *others))
+        return (
+            f"MERGE INTO {self.qualified()} t USING changes s ON t.{first} = s.{first} "
+            f"WHEN MATCHED AND s.wanted = 'delete' THEN DELETE "
+            f"WHEN MATCHED AND s.wanted = 'all' THEN UPDATE SET {new} "
+            f"WHEN MATCHED THEN UPDATE SET {others[-1]} = s.{others[-1]} "
+            f"WHEN NOT MATCHED THEN INSERT VALUES ({values})"
+        )
+
+    def source_frame(self) -> pa.Table:
+        """Give the source of `merge_sql`: a row per change."""
+        changes = self.some_changes()
+        columns = list(self.columns)
+        rows: list[tuple[str, Any, dict[str, Any]]] = [("delete", key, {}) for key in changes.deleted]
+        rows += [("all" if len(new) == len(columns) - 1 else "last", key, dict(new)) for key, new in changes.updated]
+        rows += [("insert", row[0], dict(zip(columns[1:], row[1:], strict=True))) for row in changes.inserted]
+        data: dict[str, Any] = {"wanted": [wanted for wanted, *_ in rows]}
+        for place, (column, kind) in enumerate(self.columns.items()):
+            found = [key if place == 0 else new.get(column) for _, key, new in rows]
+            data[column] = pa.array(found, parse_type(kind).arrow)
+        return pa.table(data)
+
+
+def engine_for(filled: FilledTable, fault: Fault | None = None, spark: Any = None) -> tuple[FaultyConnector, Engine]:
+    """Make an engine with the table's connector as catalog ``contract``, under watch."""
+    faulty = FaultyConnector(filled.connector, fault)
+    engine = Engine(spark=spark, era=str(filled.way.era))
+    engine.add_catalog("contract", faulty)
+    return faulty, engine

@@ -1,0 +1,90 @@
+"""Checks on Spark: the same changes as statements, through tasks of their own processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engine_for
+from rowmerge_nb.testing.contract.statement import Changes
+from rowmerge_nb.testing.contract.store import FilledTable, Way
+from rowmerge_nb.testing.faults import Fault
+
+
+class SparkChecks(FailureChecks):
+    """What only real tasks show. Left out by ``-m "not spark"`` where the marker is known."""
+
+    @pytest.fixture
+    def spark(self, request: pytest.FixtureRequest) -> Iterator[Any]:
+        """The session of a fixture ``spark`` of the project, if it has one; else one of our own."""
+        try:
+            session = request.getfixturevalue("spark")
+        except pytest.FixtureLookupError:
+            from rowmerge_nb.engine.spark import create_session, stop_session
+
+            session = create_session(cores=2)
+            yield session
+            stop_session(session)
+        else:
+            yield session
+
+    @pytest.fixture
+    def on_spark(self, request: pytest.FixtureRequest, connector: Any) -> FilledTable:
+        """A table with rows, in the last of the connector's layouts."""
+        way = Way(list(self.layouts)[-1], paradigm=self.paradigms[0])
+        filled: FilledTable = FilledTable(self, connector, way, [self.row(number) for number in range(1, 15)])
+        self.make_table(connector, self.metadata(way.layout), filled.before)
+        return filled
+
+    def test_statements_on_spark_change_the_right_rows_by_the_right_calls(self, spark: Any, on_spark: FilledTable) -> None:
+        """MERGE, UPDATE and DELETE; sinks are made where pages arrive, and what sinks give reaches finish_merge."""
+        faulty, engine = engine_for(on_spark, spark=spark)
+        frames = {"changes": self.source_frame(), "gone": self.source_frame().select([1]).slice(0, 1)}
+        paradigm = on_spark.way.paradigm
+        result = engine.run(self.merge_sql(), namespace=frames, paradigm=paradigm)
+        changes = self.some_changes()
+        assert on_spark.contents() == on_spark.expected(changes)
+        assert result.count == len(changes.deleted) + len(changes.updated) + len(changes.inserted)
+        wanted = [*PLANNING, "begin_merge", "finish_merge", "commit"]
+        coordinator = [call.method for call in result.trace.calls if call.where == "coordinator"]
+        assert coordinator == wanted
+        writers = {call.where for call in result.trace.calls if call.method == "store_merged_rows"}
+        made = [call.where for call in result.trace.calls if call.method == "create_merge_sink"]
+        assert sorted(made) == sorted(writers), "a sink is made where a page arrives, and nowhere else"
+        assert faulty.calls.count("finish") == len(writers)
+
+        on_spark.before = on_spark.contents()
+        first, second = (f'"{column}"' for column in list(self.columns)[:2])
+        engine.run(f"UPDATE {self.qualified()} SET {second} = NULL WHERE {second} IS NOT NULL", paradigm=paradigm)
+        name = list(self.columns)[1]
+        updated = [(row[0], {name: None}) for row in on_spark.before if row[1] is not None]
+        assert on_spark.contents() == on_spark.expected(Changes(updated=updated))
+
+        on_spark.before = on_spark.contents()
+        gone = on_spark.before[0][0]
+        frames["gone"] = frames["gone"].set_column(0, "k", [[gone]])
+        engine.run(f"DELETE FROM {self.qualified()} WHERE {first} IN (SELECT k FROM gone)", namespace=frames, paradigm=paradigm)
+        assert on_spark.contents() == on_spark.expected(Changes(deleted=(gone,)))
+        assert on_spark.left() == []
+
+    def test_a_sink_that_fails_in_a_task_is_aborted_and_the_table_is_as_it_was(self, spark: Any, on_spark: FilledTable) -> None:
+        """The statement is rolled back, and can be run again."""
+        faulty, engine = engine_for(on_spark, Fault("store_merged_rows", after=True), spark)
+        frames, paradigm = {"changes": self.source_frame()}, on_spark.way.paradigm
+        with pytest.raises(RowMergeError, match="the disk is full"):
+            engine.run(self.merge_sql(), namespace=frames, paradigm=paradigm)
+        assert "abort" in faulty.calls
+        assert faulty.calls[-1] == "rollback"
+        assert "finish_merge" not in faulty.calls
+        assert on_spark.unchanged()
+        assert on_spark.left() == []
+
+    def test_the_rows_of_a_task_that_dies_and_is_run_again_count_once(self, spark: Any, on_spark: FilledTable) -> None:
+        """A worker process ends in the middle of its work."""
+        _, engine = engine_for(on_spark, Fault("store_merged_rows", call=1, after=True, exits=True), spark)
+        engine.run(self.merge_sql(), namespace={"changes": self.source_frame()}, paradigm=on_spark.way.paradigm)
+        assert on_spark.contents() == on_spark.expected(self.some_changes())
+        assert on_spark.left() == []

@@ -1,0 +1,220 @@
+"""Checks of reading: rows, types, names, splits, row ids."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.statement import PageStatement, travel
+from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
+from rowmerge_nb.testing.contract.values import awkward_values
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.testing.contract.statement import Row
+
+
+class ReadingChecks(ContractStore):
+    """What a store that is only read must do."""
+
+    varies: ClassVar[Collection[str]] = ("layout",)
+
+    def test_rows_come_back_as_they_were_written(self, filled: FilledTable) -> None:
+        """NULL included."""
+        assert filled.unchanged()
+
+    def test_a_table_tells_its_columns_in_order_with_their_types(self, filled: FilledTable) -> None:
+        """Names are as written, whatever their case; handles and metadata agree."""
+        statement = filled.statement()
+        told = {column.name: column.type for column in statement.columns}
+        metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
+        statement.rollback()
+        assert [name.lower() for name in told] == [name.lower() for name in self.columns]
+        assert list(told.values()) == [parse_type(kind) for kind in self.columns.values()]
+        assert {column.name: column.type for column in metadata.columns} == told
+
+    def test_an_empty_table_has_no_rows(self, connector: Connector) -> None:
+        """And can be scanned all the same, row ids included."""
+        self.make_table(connector, self.metadata(next(iter(self.layouts))), [])
+        statement = PageStatement(connector, self.name())
+        read = statement.read(row_id=True)
+        statement.rollback()
+        assert read.num_rows == 0
+
+    def test_a_table_that_is_not_there_has_no_handle(self, connector: Connector) -> None:
+        """The engine then says TABLE_NOT_FOUND."""
+        statement = PageStatement(connector, SchemaTableName(self.name().schema, "no_such_table"))
+        statement.rollback()
+        assert statement.handle is None
+
+    def test_values_of_every_type_come_back_as_they_were_written(self, connector: Connector, type_name: str) -> None:
+        """Values at the type's edges, and NULL."""
+        written = [*awkward_values(type_name), None]
+        table = self.typed_table(connector, type_name, list(enumerate(written)))
+        assert same_values(read_by_key(table), written)
+
+    def test_column_names_of_any_spelling_are_kept(self, connector: Connector) -> None:
+        """Spaces, quotes, points, words of SQL; a store that knows one case of letters may change that."""
+        self.only_where_tables_are_created()
+        metadata = self._table_of([(name, "bigint") for name in self.column_names])
+        rows = [(number, *range(len(self.column_names) - 1)) for number in range(3)]
+        self.make_table(connector, metadata, rows)
+        statement = PageStatement(connector, metadata.name)
+        read = statement.read(*reversed(self.column_names))
+        statement.rollback()
+        assert [name.lower() for name in read.column_names] == [name.lower() for name in reversed(self.column_names)]
+        assert in_order([tuple(reversed(tuple(row.values()))) for row in read.to_pylist()]) == rows
+
+    def test_only_the_requested_columns_are_read_in_the_order_of_the_request(self, filled: FilledTable) -> None:
+        """In any order, one alone, and the row id alone; a page has a channel per request, of the column's type."""
+        statement = filled.statement()
+        columns, row_id = statement.columns, statement.row_id
+        whole = [dict(zip(columns, row, strict=True)) for row in statement.rows()]
+        for request in ([*reversed(columns)], columns[-1:], columns[:1], [*columns[1:], row_id], [row_id]):
+            pages = list(statement.pages(request))
+            for page in pages:
+                assert [channel.type for channel in page.columns] == [column.type.arrow for column in request]
+            known = [place for place, column in enumerate(request) if column in columns]
+            rows = [row for page in pages for row in zip(*(page.column(i).to_pylist() for i in known), strict=True)]
+            assert in_order(rows) == (in_order([tuple(row[request[i]] for i in known) for row in whole]) if known else [])
+            assert sum(page.num_rows for page in pages) == len(filled.before)
+        statement.rollback()
+
+    def test_pages_come_in_the_same_order_every_time(self, filled: FilledTable) -> None:
+        """Splits too: a task that is run again must see the rows at the same places."""
+        statement = filled.statement()
+        first, second = statement.rows(), statement.rows()
+        again = [
+            row for page in statement.pages(statement.columns) for row in zip(*map(pa.Array.to_pylist, page.columns), strict=True)
+        ]
+        statement.rollback()
+        assert first == second == again
+
+    def test_what_tasks_need_travels_to_them(self, filled: FilledTable) -> None:
+        """Handles, splits, providers and the transaction are pickled; a copy of a copy reads the same rows."""
+        statement = filled.statement()
+        splits = [travel(travel(split)) for split in statement.splits()]
+        columns = statement.columns
+        source = travel(travel(self._provider(filled.connector)))
+        rows: list[Row] = []
+        for split in splits:
+            opened = source.create_page_source(
+                travel(statement.transaction), travel(statement.session), split, travel(travel(statement.handle)), columns
+            )
+            while (page := opened.get_next_page()) is not None:
+                rows += zip(*(channel.to_pylist() for channel in page.columns), strict=True)
+            opened.close()
+        travel(filled.connector.get_page_sink_provider())
+        travel(filled.connector.get_node_partitioning_provider())
+        statement.rollback()
+        assert in_order(rows) == in_order(filled.before)
+
+    @staticmethod
+    def _provider(connector: Connector) -> Any:
+        return connector.get_page_source_provider()
+
+    def test_a_constraint_hides_no_row_that_satisfies_it(self, filled: FilledTable) -> None:
+        """Skipping rows is allowed, of those outside only."""
+        keys = [self.key(number) for number in (4, 8, 99)]
+        low, high = sorted([self.key(3), self.key(6)])
+        statement = filled.statement()
+        name = statement.columns[0].name
+        for domain in (
+            ColumnDomain(values=tuple(keys)),
+            ColumnDomain(low=low, high=high),
+            ColumnDomain(low=high),
+            ColumnDomain(high=low),
+        ):
+            wanted = {
+                row[0]
+                for row in filled.before
+                if (domain.values is None or row[0] in domain.values)
+                and (domain.low is None or row[0] >= domain.low)
+                and (domain.high is None or row[0] <= domain.high)
+            }
+            read = set(statement.read(constraint=Constraint({name: domain})).column(0).to_pylist())
+            assert wanted <= read, f"rows {sorted(wanted - read, key=repr)} satisfy {domain} and were not read"
+        statement.rollback()
+
+    def test_the_number_of_rows_is_exact_where_it_is_told(self, filled: FilledTable) -> None:
+        """None is fine."""
+        statement = filled.statement()
+        told = statement.metadata.row_count(statement.session, statement.handle)
+        statement.rollback()
+        assert told in {None, len(filled.before)}
+
+    # -- row ids --------------------------------------------------------------------------------------------------
+
+    def test_row_ids_are_unique_and_never_null(self, filled: FilledTable) -> None:
+        """Over all splits; a sink gets the values of the insert layout's columns beside the row id, so these may be part of it."""
+        statement = filled.statement()
+        layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
+        *beside, ids = _texts(statement.read(*(layout.partition_columns if layout else ()), row_id=True))
+        statement.rollback()
+        assert "None" not in ids
+        named = set(zip(*beside, ids, strict=True))
+        assert len(named) == len(filled.before), f"{len(filled.before)} rows have {len(named)} row ids"
+
+    def test_row_ids_are_the_same_however_often_a_handle_is_read(self, filled: FilledTable) -> None:
+        """Whatever columns are read beside them."""
+        statement = filled.statement()
+        key = statement.columns[0].name
+        first = dict(zip(*_texts(statement.read(key, row_id=True)), strict=True))
+        second = statement.read(row_id=True)
+        again = dict(zip(*_texts(second.select([0, second.num_columns - 1])), strict=True))
+        statement.rollback()
+        assert first == again
+
+    def test_row_ids_are_the_same_once_the_merge_has_begun(self, filled: FilledTable) -> None:
+        """The handle that begin_merge gives is the one that is scanned."""
+        statement = filled.statement()
+        before = sorted(_texts(statement.read(row_id=True))[-1])
+        statement.begin()
+        after = sorted(_texts(statement.read(row_id=True))[-1])
+        statement.rollback()
+        assert before == after
+
+    # -- tables of other columns ----------------------------------------------------------------------------------
+
+    def only_where_tables_are_created(self) -> None:
+        """Skip the check where there is one table only."""
+        if not self.creates_tables:
+            pytest.skip(f"creates_tables = False: {type(self).__name__} has the one table {self.table}")
+
+    def _table_of(self, columns: Sequence[tuple[str, str]]) -> ConnectorTableMetadata:
+        made = tuple(ColumnMetadata(name, parse_type(kind), nullable=n > 0) for n, (name, kind) in enumerate(columns))
+        first = next(iter(self.columns))
+        properties = {k: v for k, v in next(iter(self.layouts.values())).items() if k == "primary_key" and first == columns[0][0]}
+        return ConnectorTableMetadata(SchemaTableName(self.name().schema, "other"), made, properties)
+
+    def typed_table(self, connector: Connector, type_name: str, rows: Sequence[Row]) -> PageStatement:
+        """Make a table of a key and a column of some type, and begin a statement on it."""
+        self.only_where_tables_are_created()
+        metadata = self._table_of([(next(iter(self.columns)), "bigint"), ("value", type_name)])
+        self.make_table(connector, metadata, rows)
+        return PageStatement(connector, metadata.name)
+
+
+def read_by_key(statement: PageStatement) -> list[Any]:
+    """Give the values of a table's second column, in the order of the first; the statement ends."""
+    read = sorted(statement.rows(), key=lambda row: row[0])
+    statement.rollback()
+    return [row[1] for row in read]
+
+
+def same_values(read: Sequence[Any], written: Sequence[Any]) -> bool:
+    """Compare values by what they are and how they are written: 1 is not 1.0, and False is not 0."""
+    return [(type(value), value) for value in read] == [(type(value), value) for value in written]
+
+
+def _texts(table: pa.Table) -> list[list[str]]:
+    return [[repr(value) if value is not None else "None" for value in column.to_pylist()] for column in table.columns]

@@ -1,0 +1,236 @@
+"""What a connector's developer tells the kit, and the tables that the checks are made on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row, expected_rows
+from rowmerge_nb.testing.contract.values import TYPES, numbered_value
+
+__all__ = ["ContractStore", "FilledTable", "Way"]
+
+ROWS = 14
+
+
+@dataclass(frozen=True)
+class Way:
+    """One of the ways in which a connector stores tables and changes rows.
+
+    Args:
+        layout: the name of one of `ContractStore.layouts`.
+        era: whose page layout.
+        paradigm: the row change paradigm that is asked for; None for the table's own.
+    """
+
+    layout: str
+    era: Era = Era.DOCUMENTS
+    paradigm: str | None = None
+
+    def __str__(self) -> str:
+        return "-".join(filter(None, [self.layout, str(self.era), self.paradigm]))
+
+
+class ContractStore:
+    """The connector under test, in its developer's words.
+
+    Attributes:
+        table: schema and name of the table that checks are made on.
+        columns: its columns and their types. The first one tells rows apart and is never NULL; the others may be NULL.
+        layouts: table properties under names of your choice; every check of changes is made on a table of each.
+        paradigms: the row change paradigms that a statement may ask for; ``(None,)`` where the table's own is the only one.
+        types: the types that the connector can store, tried one by one.
+        column_names: spellings of column names that must be kept.
+        keyed: the row id is a key, so that no two rows are equal.
+        creates_tables: CREATE TABLE works; without it the kit asks `make_table` for the one table of the attributes above, and for no other.
+        inserts: INSERT works.
+        commits_in_finish: ``finish_merge`` itself is the commit; ``commit`` and ``rollback`` do nothing.
+    """
+
+    table: ClassVar[str] = "default.contract"
+    columns: ClassVar[Mapping[str, str]] = {"id": "bigint", "Price": "double", "name": "varchar"}
+    layouts: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plain": {}}
+    paradigms: ClassVar[Sequence[str | None]] = (None,)
+    types: ClassVar[Sequence[str]] = TYPES
+    column_names: ClassVar[Sequence[str]] = ("id", "select", "Mixed Case", 'quo"ted', "it's", "a.b", "naïve")
+    keyed: ClassVar[bool] = False
+    creates_tables: ClassVar[bool] = True
+    inserts: ClassVar[bool] = True
+    commits_in_finish: ClassVar[bool] = False
+
+    varies: ClassVar[Collection[str]] = ()
+    """What the checks of a class are repeated for: ``layout``, ``era``, ``paradigm``. Set by the classes of checks."""
+
+    # -- to be written --------------------------------------------------------------------------------------------
+
+    def make_connector(self, folder: Path) -> Connector:
+        """Make a connector over a store that is empty.
+
+        Args:
+            folder: an empty directory of the check's own.
+        """
+        msg = f"{type(self).__name__} has no make_connector; write one that gives your connector, over an empty store"
+        raise NotImplementedError(msg)
+
+    def make_table(self, connector: Connector, metadata: ConnectorTableMetadata, rows: Sequence[Row]) -> None:
+        """Make a table with rows; by default by CREATE TABLE and INSERT, or by MERGE where there is no INSERT."""
+        self.create_table(connector, metadata)
+        if rows:
+            statement = PageStatement(connector, metadata.name)
+            if self.inserts:
+                statement.insert(rows)
+            else:
+                statement.merge(Changes(inserted=rows))
+            statement.commit()
+
+    def leftovers(self, connector: Connector) -> Collection[Any]:
+        """Give what statements that have ended have left behind: files, stages, open transactions. There must be none.
+
+        By default what the connector's own ``orphans()`` lists, where it has such a method.
+        """
+        orphans = getattr(connector, "orphans", None)
+        return orphans() if orphans is not None else ()
+
+    # -- for the checks -------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def create_table(connector: Connector, metadata: ConnectorTableMetadata) -> None:
+        """Make an empty table by the contract."""
+        statement = PageStatement(connector, metadata.name)
+        statement.metadata.create_table(statement.session, metadata)
+        statement.commit()
+
+    def name(self) -> SchemaTableName:
+        """Give the table's name."""
+        schema, _, table = self.table.lower().rpartition(".")
+        return SchemaTableName(schema or "default", table)
+
+    def metadata(self, layout: str) -> ConnectorTableMetadata:
+        """Give the table's definition in one of the layouts."""
+        columns = (ColumnMetadata(c, parse_type(kind), nullable=n > 0) for n, (c, kind) in enumerate(self.columns.items()))
+        return ConnectorTableMetadata(self.name(), tuple(columns), self.layouts[layout])
+
+    def row(self, number: int, *, shift: int = 0) -> Row:
+        """Give a row of the table by its number; every fifth one has NULL in all columns but the first."""
+        key, *others = (parse_type(kind) for kind in self.columns.values())
+        if number % 5 == 0 and not shift:
+            return (numbered_value(key, number), *(None for _ in others))
+        return (numbered_value(key, number), *(numbered_value(kind, number + shift) for kind in others))
+
+    def key(self, number: int) -> Any:
+        """Give the key of a row."""
+        return self.row(number)[0]
+
+    def new_values(self, number: int) -> dict[str, Any]:
+        """Give other values than those of `row` for all columns but the first."""
+        return dict(list(zip(self.columns, self.row(number, shift=20), strict=True))[1:])
+
+    def some_changes(self) -> Changes:
+        """Give changes of every kind: two clauses that update, NULL overwritten and written, deletes, inserts."""
+        last = list(self.columns)[-1]
+        new = self.new_values(9)[last]
+        updated = [
+            (self.key(3), self.new_values(3)),
+            (self.key(5), self.new_values(5)),
+            (self.key(9), {last: new}),
+            (self.key(11), {last: None}),
+        ]
+        if len(self.columns) == 2:
+            updated = [(key, dict(values)) for key, values in updated]
+        return Changes((self.key(2), self.key(10)), updated, (self.row(21), self.row(22), self.row(25)))
+
+    # -- fixtures -------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+        """Run checks for every way, layout and type that the connector has."""
+        contract: Any = metafunc.cls
+        if "way" in metafunc.fixturenames:
+            name = metafunc.function.__name__
+            varies = next(base for base in contract.__mro__ if name in vars(base)).varies
+            layouts = list(contract.layouts) if "layout" in varies else list(contract.layouts)[-1:]
+            eras = list(Era) if "era" in varies else [Era.DOCUMENTS]
+            paradigms = contract.paradigms if "paradigm" in varies else contract.paradigms[:1]
+            ways = [Way(layout, era, paradigm) for layout in layouts for era in eras for paradigm in paradigms]
+            metafunc.parametrize("way", ways, ids=str)
+        if "type_name" in metafunc.fixturenames:
+            metafunc.parametrize("type_name", contract.types)
+
+    @pytest.fixture
+    def connector(self, tmp_path: Path) -> Iterator[Connector]:
+        """A connector over an empty store; closed in the end."""
+        made = self.make_connector(tmp_path)
+        yield made
+        made.close()
+
+    @pytest.fixture
+    def filled(self, connector: Connector, way: Way) -> FilledTable:
+        """A table with rows, in one of the ways."""
+        before = [self.row(number) for number in range(1, ROWS + 1)]
+        self.make_table(connector, self.metadata(way.layout), before)
+        return FilledTable(self, connector, way, before)
+
+
+@dataclass
+class FilledTable:
+    """A table with rows.
+
+    Args:
+        contract: who made it.
+        connector: the connector that it is in.
+        way: how it is stored and changed.
+        before: its rows.
+    """
+
+    contract: ContractStore
+    connector: Connector
+    way: Way
+    before: list[Row]
+
+    def statement(self, connector: Connector | None = None) -> PageStatement:
+        """Begin a statement on it."""
+        return PageStatement(connector or self.connector, self.contract.name(), self.way.era, self.way.paradigm)
+
+    def contents(self) -> list[Row]:
+        """Give its rows, as a statement sees them that begins now; in an order that makes them comparable."""
+        statement = self.statement()
+        try:
+            return in_order(statement.rows())
+        finally:
+            statement.rollback()
+
+    def unchanged(self) -> bool:
+        """Tell whether its rows are those that it was made with."""
+        return self.contents() == in_order(self.before)
+
+    def expected(self, changes: Changes) -> list[Row]:
+        """Give the rows that it should have after changes."""
+        return in_order(expected_rows(self.before, list(self.contract.columns), changes))
+
+    def merge(self, changes: Changes) -> None:
+        """Run a MERGE; roll back what fails."""
+        statement = self.statement()
+        try:
+            statement.merge(changes)
+            statement.commit()
+        except BaseException:
+            statement.rollback()
+            raise
+
+    def left(self) -> list[str]:
+        """Give what has been left behind, as texts."""
+        return sorted(map(str, self.contract.leftovers(self.connector)))
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Sort rows of any types."""
+    return sorted(rows, key=repr)

@@ -1,0 +1,193 @@
+"""Checks of what is visible when: sinks, attempts of tasks, rollback, statements at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.testing.contract.statement import Changes, given
+from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
+
+if TYPE_CHECKING:
+    from rowmerge_nb.testing.contract.statement import PageStatement
+
+
+class TransactionChecks(ContractStore):
+    """A reader sees the old table or the new one, and nothing between."""
+
+    varies: ClassVar[Collection[str]] = ("layout", "paradigm")
+
+    def test_nothing_is_visible_before_finish_merge(self, filled: FilledTable) -> None:
+        """Whatever sinks have stored and finished."""
+        statement = filled.statement()
+        statement.begin(self.some_changes())
+        assert filled.unchanged(), "a reader sees something of a merge that has only begun"
+        for writer, pages in statement.sink_pages(self.some_changes()).items():
+            sink = statement.sink(writer)
+            for page in pages:
+                sink.store_merged_rows(page)
+                assert filled.unchanged(), "a reader sees what a sink has stored"
+            given(sink.finish())
+            assert filled.unchanged(), "a reader sees what a sink has finished"
+        statement.rollback()
+        assert filled.unchanged()
+
+    def test_nothing_is_visible_before_the_commit(self, filled: FilledTable) -> None:
+        """And everything after it."""
+        if self.commits_in_finish:
+            pytest.skip("commits_in_finish = True: finish_merge is the commit")
+        statement = filled.statement()
+        statement.merge(self.some_changes())
+        assert filled.unchanged(), "a reader sees what finish_merge has done before the commit"
+        statement.commit()
+        assert filled.contents() == filled.expected(self.some_changes())
+
+    def test_a_merge_without_fragments_changes_nothing(self, filled: FilledTable) -> None:
+        """finish_merge is called also where no sink was made."""
+        statement = filled.statement()
+        statement.begin()
+        statement.finish([])
+        statement.commit()
+        assert filled.unchanged()
+        assert filled.left() == []
+
+    @pytest.mark.parametrize("until", ["begin_merge", "store_merged_rows", "finish", "finish_merge"])
+    def test_a_rollback_restores_the_table_and_leaves_nothing_behind(self, filled: FilledTable, until: str) -> None:
+        """However far the statement had come."""
+        if until == "finish_merge" and self.commits_in_finish:
+            pytest.skip("commits_in_finish = True: finish_merge is the commit")
+        statement = filled.statement()
+        statement.begin(self.some_changes())
+        fragments: list[bytes] = []
+        if until != "begin_merge":
+            for writer, pages in statement.sink_pages(self.some_changes()).items():
+                sink = statement.sink(writer)
+                for page in pages:
+                    sink.store_merged_rows(page)
+                if until != "store_merged_rows":
+                    fragments += given(sink.finish())
+        if until == "finish_merge":
+            statement.finish(fragments)
+        statement.rollback()
+        assert filled.unchanged()
+        assert filled.left() == []
+        self._can_be_changed(filled)
+
+    def test_an_aborted_sink_leaves_nothing(self, filled: FilledTable) -> None:
+        """After pages, and without any."""
+        statement = filled.statement()
+        statement.begin(self.some_changes())
+        for writer, pages in statement.sink_pages(self.some_changes()).items():
+            sink = statement.sink(writer)
+            if writer:
+                sink.store_merged_rows(pages[0])
+            sink.abort()
+        statement.rollback()
+        assert filled.unchanged()
+        assert filled.left() == []
+
+    def test_a_stream_that_ends_early_changes_nothing(self, filled: FilledTable) -> None:
+        """Where something fails on Spark's side, a task's input simply ends: finish() is called, and its fragments are thrown away."""
+        statement = filled.statement()
+        statement.begin(self.some_changes())
+        for writer, pages in statement.sink_pages(self.some_changes()).items():
+            for _ in range(2):
+                statement.attempt(writer, pages[:1])
+        statement.rollback()
+        assert filled.unchanged()
+        assert filled.left() == []
+
+    def test_of_a_task_that_is_run_again_the_last_attempt_counts(self, filled: FilledTable) -> None:
+        """Attempts before it were cut short, were aborted, or died without a word."""
+
+        def before(statement: PageStatement, writer: int, pages: list[Any]) -> None:
+            statement.attempt(writer, pages[:1])
+            aborted = statement.sink(writer)
+            aborted.store_merged_rows(pages[0])
+            aborted.abort()
+            statement.sink(writer).store_merged_rows(pages[0])
+
+        self._with_other_attempts(filled, before=before)
+
+    def test_of_two_copies_of_a_task_only_the_one_whose_fragments_arrive_counts(self, filled: FilledTable) -> None:
+        """Spark may run a slow task twice; either copy may come first."""
+        self._with_other_attempts(filled, before=lambda statement, writer, pages: statement.attempt(writer, pages))
+        filled.before = filled.contents()
+        changes = Changes((self.key(3),), ((self.key(4), self.new_values(4)),), (self.row(31),))
+        self._with_other_attempts(filled, changes, after=lambda statement, writer, pages: statement.attempt(writer, pages))
+
+    def _with_other_attempts(
+        self, filled: FilledTable, changes: Changes | None = None, *, before: Any = None, after: Any = None
+    ) -> None:
+        changes = changes or self.some_changes()
+        statement = filled.statement()
+        statement.begin(changes)
+        fragments: list[bytes] = []
+        for writer, pages in statement.sink_pages(changes).items():
+            if before is not None:
+                before(statement, writer, pages)
+            fragments += statement.attempt(writer, pages)
+            if after is not None:
+                after(statement, writer, pages)
+        statement.finish(fragments)
+        statement.commit()
+        assert filled.contents() == filled.expected(changes)
+        assert filled.left() == []
+
+    # -- statements at the same time ------------------------------------------------------------------------------
+
+    def test_of_two_statements_that_change_one_row_none_is_lost(self, filled: FilledTable) -> None:
+        """The second one has read the old row, so it must fail; run again, it succeeds."""
+        first = Changes(updated=((self.key(3), self.new_values(3)),))
+        second = Changes(updated=((self.key(3), self.new_values(4)),))
+        assert not self._both(filled, first, second), "both were committed, so the first one's change is lost"
+        assert filled.contents() == filled.expected(first)
+        filled.merge(second)
+        assert filled.contents() == filled.expected(second)
+        assert filled.left() == []
+
+    def test_a_row_that_is_deleted_meanwhile_is_not_brought_back(self, filled: FilledTable) -> None:
+        """By a statement that updates it."""
+        first, second = Changes(deleted=(self.key(3),)), Changes(updated=((self.key(3), self.new_values(3)),))
+        assert not self._both(filled, first, second), "a row was updated that had been deleted"
+        assert filled.contents() == filled.expected(first)
+
+    def test_of_two_statements_that_change_different_rows_none_is_lost(self, filled: FilledTable) -> None:
+        """Both are there, or the second one fails."""
+        first = Changes(updated=((self.key(3), self.new_values(3)),), inserted=(self.row(21),))
+        second = Changes((self.key(5),), ((self.key(4), self.new_values(4)),), (self.row(22),))
+        succeeded = self._both(filled, first, second)
+        if succeeded:
+            filled.before = filled.expected(first)
+        assert filled.contents() == filled.expected(second if succeeded else first)
+        assert filled.left() == []
+
+    def _both(self, filled: FilledTable, first: Changes, second: Changes) -> bool:
+        """Run two statements at the same time; tell whether the second one was committed."""
+        one, other = filled.statement(), filled.statement()
+        try:
+            one.begin(first)
+            other.begin(second)
+            kept, late = one.store(first), other.store(second)
+            one.finish(kept)
+            one.commit()
+            try:
+                other.finish(late)
+                other.commit()
+            except RowMergeError as error:
+                other.rollback()
+                if error.code != "TRANSACTION_CONFLICT":
+                    pytest.fail(f"the statement that came second failed with {error}; a conflict is told as TRANSACTION_CONFLICT")
+                return False
+        except BaseException:
+            one.rollback()
+            other.rollback()
+            raise
+        return True
+
+    def _can_be_changed(self, filled: FilledTable) -> None:
+        filled.merge(self.some_changes())
+        assert filled.contents() == filled.expected(self.some_changes())

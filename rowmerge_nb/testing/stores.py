@@ -1,0 +1,126 @@
+"""The engine with the target in a store other than memory: filled and read through the connector's contract, without Spark."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.testing.backends import EngineUnderTest, arrow_table
+from rowmerge_nb.testing.oracle import Outcome, multiset
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.testing.model import Scenario
+
+__all__ = ["StoreUnderTest"]
+
+KEY = "row_key"
+INSERTS = 3
+"""So many inserts fill a table, so that a store of files has several splits."""
+
+
+class StoreUnderTest(EngineUnderTest):
+    """Runs UPDATE and DELETE statements on tables of a store.
+
+    Args:
+        engine: an engine to which the connector was added.
+        catalog: the connector's name there; it is the engine's default catalog.
+        connector: the connector.
+        schema: the schema of the tables; it is the engine's default schema.
+        keyed: the store wants a primary key: the table gets one more column, which is left out of what is compared.
+        flow: how statements are executed.
+    """
+
+    def __init__(
+        self, engine: Any, catalog: str, connector: Connector, schema: str, *, keyed: bool = False, flow: str = "merge"
+    ) -> None:
+        super().__init__(engine, flow)
+        self.name = f"{self.name} on {connector.name}"
+        self._catalog = catalog
+        self._connector = connector
+        self._schema = schema
+        self._keyed = keyed
+        self._numbers = itertools.count(1)
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Run a scenario's statement on a new table."""
+        target, settings = scenario.target, scenario.settings
+        name = SchemaTableName(self._schema, target.name)
+        self._make(name, scenario)
+        before = self._content(name, scenario)
+        sources = {table.name: arrow_table(table) for table in scenario.tables[1:]}
+        try:
+            sql = self._printer.statement(scenario)
+            result = self._engine.run(sql, namespace=sources, era=settings.era, trace=settings.trace, flow=self._flow)
+        except RowMergeError as error:
+            self._pass_over(error)
+            same = self._content(name, scenario) == before
+            kind = self._class(error) if same else f"{error.code}, and the table was changed"
+            return Outcome(None, None, frozenset({kind}), str(error))
+        return Outcome(self._content(name, scenario), result.count)
+
+    def _make(self, name: SchemaTableName, scenario: Scenario) -> None:
+        """Make the table, and fill it by a few inserts."""
+        target, connector = scenario.target, self._connector
+        columns = [ColumnMetadata(c.name, c.type, c.nullable) for c in target.columns]
+        rows = arrow_table(target)
+        properties: Mapping[str, Any] = {}
+        if self._keyed:
+            columns.append(ColumnMetadata(KEY, BIGINT, nullable=False))
+            rows = rows.append_column(KEY, pa.array(np.arange(rows.num_rows)))
+            properties = {"primary_key": [KEY]}
+        session = self._session()
+        transaction = connector.begin_transaction()
+        metadata = connector.get_metadata(transaction)
+        if (old := metadata.get_table_handle(session, name)) is not None:
+            metadata.drop_table(session, old)
+        connector.commit(transaction)
+        transaction = connector.begin_transaction()
+        connector.get_metadata(transaction).create_table(session, ConnectorTableMetadata(name, tuple(columns), properties))
+        connector.commit(transaction)
+        size = max(-(-rows.num_rows // INSERTS), 1)
+        for start in range(0, rows.num_rows, size):
+            self._insert(name, rows.slice(start, size).combine_chunks().to_batches()[0])
+
+    def _insert(self, name: SchemaTableName, page: pa.RecordBatch) -> None:
+        connector, session = self._connector, self._session()
+        transaction = connector.begin_transaction()
+        metadata = connector.get_metadata(transaction)
+        handle = metadata.get_table_handle(session, name)
+        assert handle is not None
+        insert = metadata.begin_insert(session, handle, metadata.get_column_handles(session, handle))
+        sink = connector.get_page_sink_provider().create_page_sink(transaction, session, insert)
+        sink.append_page(page)
+        fragments: Any = sink.finish()
+        metadata.finish_insert(session, insert, fragments)
+        connector.commit(transaction)
+
+    def _content(self, name: SchemaTableName, scenario: Scenario) -> Any:
+        """Read the table's rows, without the key."""
+        connector, session = self._connector, self._session()
+        transaction = connector.begin_transaction()
+        metadata = connector.get_metadata(transaction)
+        handle = metadata.get_table_handle(session, name)
+        assert handle is not None
+        columns = [c for c in metadata.get_column_handles(session, handle) if c.name in scenario.target.names]
+        rows: list[tuple[Any, ...]] = []
+        for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):
+            source = connector.get_page_source_provider().create_page_source(transaction, session, split, handle, columns)
+            while (page := source.get_next_page()) is not None:
+                rows += zip(*(column.to_pylist() for column in page.columns), strict=True)
+            source.close()
+        connector.commit(transaction)
+        return multiset(rows)
+
+    def _session(self) -> ConnectorSession:
+        return ConnectorSession(f"store-{next(self._numbers)}")

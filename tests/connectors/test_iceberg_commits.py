@@ -1,0 +1,388 @@
+"""Commits beside each other, failures half-way, and what is left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import ConnectorError, IcebergConnector
+from rowmerge_nb.connectors.iceberg.commits import RowDelta, Truncation
+from rowmerge_nb.spi import ColumnDomain, ColumnMetadata, ConnectorTableMetadata, Constraint, SchemaTableName, parse_type
+from tests.connectors.iceberg_kit import (
+    Statement,
+    add_deletes,
+    by_pyiceberg,
+    contents,
+    create,
+    delete,
+    files,
+    insert,
+    make_table,
+    rows,
+    table,
+)
+
+NOTHING = (None, None, None)
+
+
+def deleting(store: IcebergConnector, *keys: int, insert: Any = None, constraint: Constraint | None = None) -> Statement:
+    """Begin a merge that deletes rows, and stage it."""
+    statement = Statement(store)
+    statement.begin_merge()
+    ids = {row["id"]: row["$row_id"] for row in statement.rows(ids=True, constraint=constraint)}
+    changes = [(2, ids[key], *NOTHING) for key in keys]
+    statement.stage([*changes, *([(1, None, insert, "new", "x")] if insert is not None else [])])
+    statement.finish()
+    return statement
+
+
+def refused(statement: Statement, why: str) -> None:
+    """See that a commit is refused, changes nothing and leaves nothing."""
+    store = statement.store
+    before = contents(store) if store.catalog.table_exists(("default", "t")) else None
+    with pytest.raises(
+        ConnectorError, match=f"TRANSACTION_CONFLICT: Iceberg table 'default.t' was changed while the statement ran: {why}"
+    ):
+        statement.commit()
+    statement.rollback()
+    if before is not None:
+        assert contents(store) == before
+    folder = Path(statement.handle.data_location.removeprefix("file://"))
+    assert not list(folder.rglob(f"{statement.session.query_id}-*"))
+
+
+def evolve(store: IcebergConnector) -> None:
+    with table(store).update_schema() as update:
+        from pyiceberg.types import LongType
+
+        update.add_column("more", LongType())
+
+
+def repartition(store: IcebergConnector) -> None:
+    with table(store).update_spec() as update:
+        update.add_identity("p")
+
+
+def replace(store: IcebergConnector) -> None:
+    store.catalog.drop_table(("default", "t"))
+    create(store)
+
+
+def remove_file(store: IcebergConnector) -> None:
+    """Drop a whole data file, as an overwrite of another engine does."""
+    table(store).delete("id < 3")
+
+
+CONFLICTS: list[tuple[Callable[[IcebergConnector], None], str]] = [
+    (lambda store: delete(store, 2), "another commit deleted rows of data file 'file://.*' too"),
+    (remove_file, "data file 'file://.*', rows of which were to be deleted, was removed by another commit"),
+    (evolve, "its columns were altered"),
+    (repartition, "its partitioning was altered"),
+    (replace, "it was dropped, and another one has its name"),
+    (lambda store: store.catalog.drop_table(("default", "t")), "it was dropped"),
+]
+
+
+@pytest.mark.parametrize("level", ["serializable", "snapshot"])
+@pytest.mark.parametrize(("other", "why"), CONFLICTS, ids=["deletes", "removes", "evolves", "repartitions", "replaces", "drops"])
+def test_a_commit_in_the_way_is_a_conflict_and_never_a_lost_update(
+    tmp_path: Path, other: Callable[[IcebergConnector], None], why: str, level: str
+) -> None:
+    store = make_table(tmp_path, isolation_level=level)
+    insert(store, rows(1, 2))
+    insert(store, rows(3, 4))
+    statement = deleting(store, 1, insert=7)
+    other(store)
+    refused(statement, why)
+
+
+def test_under_serializable_rows_that_the_statement_would_have_seen_are_a_conflict(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    insert(store, rows(3, 4))
+    statement = deleting(store, 1)
+    insert(store, rows(5))
+    refused(statement, "another commit added rows that the statement would have looked at")
+    statement = deleting(store, 1)
+    delete(store, 3)
+    refused(statement, "another commit deleted rows that the statement looked at")
+    statement = deleting(store, 1)
+    table(store).delete("id in (4, 5)")
+    refused(statement, "another commit removed data files that the statement looked at|another commit added rows")
+    # A MERGE that only inserts would have seen them too.
+    statement = deleting(store, insert=9)
+    insert(store, rows(9))
+    refused(statement, "another commit added rows")
+
+
+def test_under_snapshot_rows_of_other_files_are_no_conflict(tmp_path: Path) -> None:
+    store = make_table(tmp_path, isolation_level="snapshot")
+    insert(store, rows(1, 2))
+    insert(store, rows(3, 4))
+    statement = deleting(store, 1, insert=8)
+    insert(store, rows(5))
+    delete(store, 3)
+    statement.commit()
+    assert [row[0] for row in contents(store)] == [2, 4, 5, 8]
+    assert contents(store) == by_pyiceberg(store)
+
+
+def test_commits_outside_of_what_the_scans_asked_for_are_no_conflict(tmp_path: Path) -> None:
+    store = make_table(tmp_path, partitioning=("p",))
+    insert(store, rows(1, 2, p="x"))
+    insert(store, rows(3, 4, p="y"))
+    within = Constraint({"p": ColumnDomain(values=("x",))})
+    statement = deleting(store, 1, constraint=within)
+    insert(store, rows(5, p="y"))
+    delete(store, 3)
+    table(store).delete("id = 5")
+    statement.commit()
+    assert [row[0] for row in contents(store)] == [2, 4]
+    statement = deleting(store, 2, constraint=within)
+    insert(store, rows(6, p="x"))
+    refused(statement, "another commit added rows")
+
+
+def test_inserts_go_with_everything_but_another_table(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    statement = Statement(store)
+    handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
+    sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+    sink.append_page(pa.RecordBatch.from_pydict({"id": [3], "v": ["a"], "p": ["x"]}))
+    statement.metadata.finish_insert(statement.session, handle, sink.finish())
+    delete(store, 1)
+    insert(store, rows(4))
+    statement.commit()
+    assert [row[0] for row in contents(store)] == [2, 3, 4]
+
+
+def test_equality_deletes_of_another_engine_are_a_conflict(tmp_path: Path) -> None:
+    store = make_table(tmp_path, isolation_level="snapshot")
+    insert(store, rows(1, 2))
+    statement = deleting(store, 1)
+    schema = pa.schema([pa.field("id", pa.int64(), metadata={b"PARQUET:field_id": b"1"})])
+    add_deletes(store, tmp_path / "e.parquet", pa.table({"id": [2]}, schema=schema), "EQUALITY_DELETES", [1])
+    refused(statement, "another commit deleted rows of data file")
+
+
+def test_a_commit_that_comes_between_is_answered_by_another_try_or_by_a_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other commit comes after the check, so that only the catalog notices."""
+    store = make_table(tmp_path)
+    with table(store).transaction() as update:
+        update.set_properties({"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"})
+    insert(store, rows(1, 2))
+    insert(store, rows(3, 4))
+    original = RowDelta._commit
+    others: list[Callable[[], None]] = []
+
+    def commit(self: Any) -> Any:
+        made = original(self)
+        if others:
+            others.pop()()
+        return made
+
+    monkeypatch.setattr(RowDelta, "_commit", commit)
+    statement = Statement(store)
+    handle = statement.metadata.begin_insert(statement.session, statement.handle, ())
+    sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, handle)
+    sink.append_page(pa.RecordBatch.from_pydict({"id": [9], "v": ["a"], "p": ["x"]}))
+    statement.metadata.finish_insert(statement.session, handle, sink.finish())
+    others.append(lambda: delete(store, 4))
+    statement.commit()
+    assert [row[0] for row in contents(store)] == [1, 2, 3, 9]
+    assert table(store).current_snapshot().summary["total-records"] == "5"
+    assert contents(store) == by_pyiceberg(store)
+    statement = deleting(store, 1)
+    others.append(lambda: delete(store, 2))
+    with pytest.raises(ConnectorError, match=r"TRANSACTION_CONFLICT: .*another commit deleted rows of data file"):
+        statement.commit()
+    statement.rollback()
+    assert [row[0] for row in contents(store)] == [1, 3, 9]
+    # Neither attempts that failed nor their manifests are left.
+    assert store.orphans(timedelta(0)) == []
+
+
+def test_many_threads_that_insert_and_delete_lose_nothing(tmp_path: Path) -> None:
+    store = make_table(tmp_path, isolation_level="snapshot")
+    with table(store).transaction() as update:
+        update.set_properties(
+            {"commit.retry.num-retries": "50", "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "20"}
+        )
+    insert(store, rows(*range(100, 104)))
+    outcomes: list[tuple[int, str]] = []
+
+    def work(number: int) -> None:
+        statement = deleting(store, 100 + number, insert=number)
+        try:
+            statement.commit()
+            outcomes.append((number, ""))
+        except ConnectorError as error:
+            statement.rollback()
+            outcomes.append((number, error.code))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 4
+    assert {code for _, code in outcomes} <= {"", "TRANSACTION_CONFLICT"}
+    done = {number for number, code in outcomes if not code}
+    assert done, "one of them at least is the first"
+    expected = {*done, *(100 + number for number in range(4) if number not in done)}
+    assert {row[0] for row in contents(store)} == expected
+    assert contents(store) == by_pyiceberg(store)
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_statement_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    store = make_table(tmp_path, partitioning=("p",))
+    insert(store, rows(1, 2))
+    before = files(store), contents(store)
+    statement = deleting(store, 1, insert=3)
+    assert len(files(store)) == 3
+    statement.rollback()
+    assert (files(store), contents(store)) == before
+    # An attempt that is aborted removes its files by itself, finished or not.
+    for finished in (True, False):
+        statement = Statement(store)
+        statement.begin_merge()
+        sink = statement.sink([(1, None, 5, "a", "z"), (2, statement.ids()[1], *NOTHING)])
+        if finished:
+            sink.finish()
+        sink.abort()
+        assert files(store) == before[0]
+        statement.rollback()
+    statement.rollback()
+
+
+def test_where_nobody_knows_whether_the_commit_went_through_files_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyiceberg.exceptions import CommitStateUnknownException
+
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    statement = deleting(store, 1, insert=3)
+    commit_table = type(store.catalog).commit_table
+
+    def lost(*arguments: Any) -> Any:
+        commit_table(store.catalog, *arguments)
+        raise CommitStateUnknownException("the answer did not arrive")
+
+    monkeypatch.setattr(store.catalog, "commit_table", lost)
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_COMMIT_ERROR: It is not known whether the commit to Iceberg table 'default.t' went"
+    ):
+        statement.commit()
+    statement.rollback()
+    assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (3, "new", "x")]
+
+
+def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_commit(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    statement = Statement(store)
+    statement.begin_merge()
+    ids = statement.ids()
+    change = [(1, None, 3, "a", "x"), (2, ids[2], *NOTHING)]
+    statement.sink(change).finish()
+    statement.stage(change)
+    assert len(files(store)) == 5
+    assert contents(store) == [(1, "a", "x"), (2, "a", "x")]
+    statement.finish()
+    statement.commit()
+    assert contents(store) == by_pyiceberg(store) == [(1, "a", "x"), (3, "a", "x")]
+    assert len(files(store)) == 3
+
+
+def test_a_new_table_appears_with_its_rows_or_not_at_all(tmp_path: Path) -> None:
+    store = IcebergConnector(tmp_path)
+    name = SchemaTableName("default", "made")
+    for good in (False, True):
+        statement = Statement(store, name)
+        columns = (ColumnMetadata("id", parse_type("bigint")),)
+        statement.metadata.create_table(statement.session, ConnectorTableMetadata(name, columns, {}))
+        handle: Any = statement.metadata.get_table_handle(statement.session, name)
+        inserting = statement.metadata.begin_insert(statement.session, handle, ())
+        sink = store.get_page_sink_provider().create_page_sink(statement.transaction, statement.session, inserting)
+        sink.append_page(pa.RecordBatch.from_pydict({"id": [1, 2]}))
+        fragments = sink.finish()
+        assert Statement(store, name).handle is None
+        if good:
+            statement.metadata.finish_insert(statement.session, inserting, fragments)
+            statement.commit()
+        else:
+            statement.rollback()
+            assert not list(tmp_path.rglob("*.parquet"))
+    assert contents(store, name) == [(1,), (2,)]
+    assert len(table(store, name).snapshots()) == 1
+    # Two statements that make one table: the second one finds it there.
+    other = SchemaTableName("default", "twice")
+    statements = [Statement(store, other) for _ in range(2)]
+    for statement in statements:
+        statement.metadata.create_table(statement.session, ConnectorTableMetadata(other, columns, {}))
+    statements[0].commit()
+    with pytest.raises(ConnectorError, match=r"TRANSACTION_CONFLICT: .*another table of this name was made"):
+        statements[1].commit()
+
+
+def test_orphans_are_files_of_ended_statements_and_old_ones_and_never_those_of_a_running_one(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1))
+    running = deleting(store, 1, insert=2)
+    mine = {path for path in files(store) if path.name.startswith(running.session.query_id)}
+    assert len(mine) == 2
+    folder = next(iter(mine)).parent
+    stranger = folder / "00000-of-another-engine.parquet"
+    stranger.write_bytes(b"")
+    assert store.orphans() == [], "of files of others only old ones are listed"
+    assert store.orphans(timedelta(0)) == [f"file://{stranger}"]
+    # The process of a statement dies: for a new connector its files are like those of any other program.
+    other = IcebergConnector(tmp_path)
+    assert other.orphans() == []
+    assert len(other.orphans(timedelta(0))) == 3
+    running.commit()
+    assert contents(store) == [(2, "new", "x")]
+    assert store.orphans(timedelta(0)) == [f"file://{stranger}"]
+    # A task that did not notice the end of its statement.
+    late = folder / f"{running.session.query_id}-late.parquet"
+    late.write_bytes(b"")
+    assert store.orphans() == [f"file://{late}"]
+    assert store.remove_orphans(timedelta(0)) == sorted([f"file://{stranger}", f"file://{late}"])
+    assert contents(store) == by_pyiceberg(store) == [(2, "new", "x")]
+    assert store.orphans(timedelta(0)) == []
+
+
+def test_the_inside_of_pyiceberg_is_what_the_module_of_commits_counts_on() -> None:
+    """If this fails, pyiceberg has changed: look at its row deltas, and at `commits.py`."""
+    import inspect
+
+    import pyiceberg
+    from pyiceberg.manifest import ManifestWriterV2
+    from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.update.snapshot import UpdateSnapshot, _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
+
+    assert pyiceberg.__version__.startswith("0.12.")
+    assert not hasattr(UpdateSnapshot, "row_delta"), "pyiceberg has a public commit of row deltas now: use it"
+    assert not [name for name in dir(Table) if "delta" in name]
+    for overridden in ("_manifests", "_summary", "_validate_concurrency", "_existing_manifests", "_deleted_entries"):
+        assert hasattr(_SnapshotProducer, overridden)
+    for called in ("append_data_file", "new_manifest_output", "spec", "schema", "snapshot_id", "_clean_all_uncommitted"):
+        assert hasattr(_MergeAppendFiles, called)
+    assert {"_parent_snapshot_id", "_compression", "_operation"} <= set(_SnapshotProducer.__annotations__)
+    assert "_validate_concurrency" in inspect.getsource(Transaction)
+    assert "_validate_concurrency" in vars(RowDelta)
+    assert issubclass(Truncation, _FastAppendFiles)
+    assert {"content", "_meta"} <= set(vars(ManifestWriterV2))

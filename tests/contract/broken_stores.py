@@ -1,0 +1,460 @@
+"""Connectors with one bug each, and the contract kit on all of them; run by `test_broken_stores.py` in a pytest of its own.
+
+Every class says in ``caught_by`` which checks must fail because of its bug.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata, MemoryPartitioningProvider, MemorySplitManager
+from rowmerge_nb.connectors.memory_handles import MemoryMergeTableHandle
+from rowmerge_nb.connectors.memory_io import (
+    MemoryBucketFunction,
+    MemoryMergeSink,
+    MemoryPageSinkProvider,
+    MemoryPageSourceProvider,
+    RowIdColumn,
+)
+from rowmerge_nb.spi import ColumnHandle, Operation, PagesSource, SchemaTableName, parse_type
+from rowmerge_nb.testing.contract import ConnectorContract
+
+TABLE = SchemaTableName("default", "contract")
+STORES: list[MemoryConnector] = []
+"""The one connector that the check at hand uses: some bugs need to reach it from where a task would be."""
+
+
+class Store(MemoryConnector):
+    """A memory connector of which parts can be exchanged."""
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        super().__init__()
+        self.parts = parts
+        STORES[:] = [self]
+
+    def get_metadata(self, transaction_handle):
+        kind = self.parts.get("metadata", MemoryMetadata)
+        return kind(self, self._transactions[transaction_handle.number])
+
+    def get_split_manager(self):
+        return self.parts.get("splits", MemorySplitManager)(self)
+
+    def get_page_source_provider(self):
+        return self.parts.get("sources", MemoryPageSourceProvider)()
+
+    def get_page_sink_provider(self):
+        return self.parts.get("sinks", MemoryPageSinkProvider)()
+
+    def get_node_partitioning_provider(self):
+        return self.parts.get("partitioning", MemoryPartitioningProvider)()
+
+    def commit(self, transaction_handle):
+        self.parts.get("commit", MemoryConnector.commit)(self, transaction_handle)
+
+    def rollback(self, transaction_handle):
+        self.parts.get("rollback", MemoryConnector.rollback)(self, transaction_handle)
+
+
+class Kit(ConnectorContract):
+    layouts = {"bucketed": {"bucketed_by": ("id",), "bucket_count": 4}}
+    types = ("bigint", "timestamp(6)")
+    parts: ClassVar[dict[str, Any]] = {}
+    caught_by: ClassVar[set[str]] = set()
+
+    def make_connector(self, folder):
+        return Store(self.parts)
+
+    def leftovers(self, connector):
+        return connector._transactions
+
+
+class TestIntact(Kit):
+    """No bug: no check fails."""
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+class Changed(MemoryPageSourceProvider):
+    """Opens sources whose pages are not what they should be."""
+
+    def create_page_source(self, transaction_handle, session, split, table_handle, columns):
+        source = super().create_page_source(transaction_handle, session, split, table_handle, columns)
+        return PagesSource(filter(None, (self.page(page, columns) for page in iter(source.get_next_page, None))))
+
+    def page(self, page, columns):
+        return page
+
+
+class NullsAsZero(Changed):
+    def page(self, page, columns):
+        filled = [
+            c if c.type != pa.float64() else pa.array(np.nan_to_num(c.to_numpy(zero_copy_only=False))) for c in page.columns
+        ]
+        return pa.RecordBatch.from_arrays(filled, names=page.schema.names)
+
+
+class TestNullIsReadAsZero(Kit):
+    parts = {"sources": NullsAsZero}
+    caught_by = {"rows_come_back_as_they_were_written", "a_merge_deletes_updates_and_inserts_the_right_rows"}
+
+
+class TableOrder(Changed):
+    def page(self, page, columns):
+        order = sorted(range(page.num_columns), key=lambda i: (page.schema.names[i] == "$row_id", page.schema.names[i]))
+        return page.select(order)
+
+
+class TestColumnsComeInAnOrderOfTheirOwn(Kit):
+    parts = {"sources": TableOrder}
+    caught_by = {"only_the_requested_columns_are_read_in_the_order_of_the_request"}
+
+
+class AnyOrder(Changed):
+    def page(self, page, columns):
+        return page.take(pa.array(random.sample(range(page.num_rows), page.num_rows)))
+
+
+class TestRowsComeInAnotherOrderEveryTime(Kit):
+    parts = {"sources": AnyOrder}
+    caught_by = {"pages_come_in_the_same_order_every_time"}
+
+
+class Skipping(MemorySplitManager):
+    def get_splits(self, transaction_handle, session, table_handle, constraint):
+        return () if constraint.domains else super().get_splits(transaction_handle, session, table_handle, constraint)
+
+
+class TestAConstraintSkipsTooMuch(Kit):
+    parts = {"splits": Skipping}
+    caught_by = {"a_constraint_hides_no_row_that_satisfies_it"}
+
+
+class Unpicklable(MemorySplitManager):
+    def get_splits(self, *arguments):
+        splits = super().get_splits(*arguments)
+        for split in splits:
+            object.__setattr__(split, "opener", (line for line in ()))
+        return splits
+
+
+class TestSplitsDoNotTravel(Kit):
+    parts = {"splits": Unpicklable}
+    caught_by = {"what_tasks_need_travels_to_them", "rows_come_back_as_they_were_written"}
+
+
+# -- row ids ------------------------------------------------------------------------------------------------------
+
+NUMBERS = itertools.count()
+
+
+def with_row_ids(page: Any, columns: Any, number: Any) -> Any:
+    """Give a page with other positions in its row ids."""
+    place = next((i for i, column in enumerate(columns) if isinstance(column, RowIdColumn)), None)
+    if place is None:
+        return page
+    ids = page.column(place)
+    if not pa.types.is_struct(ids.type):
+        return page.set_column(
+            place, page.schema.names[place], pa.array([number(position) for position in ids.to_pylist()], pa.int64())
+        )
+    positions = pa.array([number(position) for position in ids.field("position").to_pylist()], pa.int64())
+    return page.set_column(
+        place, page.schema.names[place], pa.StructArray.from_arrays([ids.field("bucket"), positions], ["bucket", "position"])
+    )
+
+
+class FreshIds(Changed):
+    def page(self, page, columns):
+        return with_row_ids(page, columns, lambda _: next(NUMBERS))
+
+
+class TestRowIdsAreNewEveryTime(Kit):
+    parts = {"sources": FreshIds}
+    caught_by = {"row_ids_are_the_same_however_often_a_handle_is_read", "row_ids_are_the_same_once_the_merge_has_begun"}
+
+
+class SharedIds(Changed):
+    def page(self, page, columns):
+        return with_row_ids(page, columns, lambda position: position // 2)
+
+
+class TestTwoRowsShareARowId(Kit):
+    layouts = {"plain": {}}
+    parts = {"sources": SharedIds}
+    caught_by = {"row_ids_are_unique_and_never_null", "a_delete_removes_the_named_rows_and_no_other"}
+
+
+# -- layouts ------------------------------------------------------------------------------------------------------
+
+
+class Buckets(MemoryPartitioningProvider):
+    """Gives other buckets to inserted rows."""
+
+    function: Any = MemoryBucketFunction
+
+    def get_bucket_function(self, transaction_handle, session, partitioning_handle, types):
+        if partitioning_handle.arguments is None:
+            return super().get_bucket_function(transaction_handle, session, partitioning_handle, types)
+        return self.function(partitioning_handle.bucket_count, partitioning_handle.arguments)
+
+
+class OutOfRange(MemoryBucketFunction):
+    def get_buckets(self, page):
+        return pa.array([bucket + 1 for bucket in super().get_buckets(page).to_pylist()], pa.int32())
+
+
+class TestABucketIsOutOfRange(Kit):
+    parts = {"partitioning": type("OutOfRangeBuckets", (Buckets,), {"function": OutOfRange})}
+    caught_by = {"every_row_has_a_bucket_within_the_bucket_count"}
+
+
+class ByPlace(MemoryBucketFunction):
+    def get_buckets(self, page):
+        return pa.array(np.arange(page.num_rows, dtype=np.int32) % self.count)
+
+
+class TestABucketDependsOnThePlaceInThePage(Kit):
+    parts = {"partitioning": type("ByPlaceBuckets", (Buckets,), {"function": ByPlace})}
+    caught_by = {"equal_values_have_equal_buckets_wherever_they_stand"}
+
+
+class MoreBuckets(MemoryBucketFunction):
+    @property
+    def bucket_count(self):
+        return self.count + 1
+
+
+class TestTheLayoutsDisagreeOnTheNumberOfBuckets(Kit):
+    parts = {"partitioning": type("MoreBucketsOfRows", (Buckets,), {"function": MoreBuckets})}
+    caught_by = {"both_layouts_have_equally_many_buckets"}
+
+
+# -- sinks --------------------------------------------------------------------------------------------------------
+
+
+class Sinks(MemoryPageSinkProvider):
+    """Makes another merge sink."""
+
+    sink: Any = MemoryMergeSink
+
+    def create_merge_sink(self, transaction_handle, session, merge_handle):
+        return self.sink(len(merge_handle.get_table_handle().metadata.columns))
+
+
+def sinks(kind: type) -> dict[str, Any]:
+    return {"sinks": type(f"Makes{kind.__name__}", (Sinks,), {"sink": kind})}
+
+
+class Eager(MemoryMergeSink):
+    def store_merged_rows(self, page):
+        super().store_merged_rows(page)
+        store = STORES[0]
+        store.put(store._tables[TABLE].metadata, store.read(TABLE).slice(1))
+
+
+class TestASinkWritesAtOnce(Kit):
+    parts = sinks(Eager)
+    caught_by = {
+        "nothing_is_visible_before_finish_merge",
+        "a_stream_that_ends_early_changes_nothing",
+        "a_rollback_restores_the_table_and_leaves_nothing_behind",
+        "an_aborted_sink_leaves_nothing",
+        "a_fault_at_any_step_leaves_the_table_as_it_was",
+    }
+
+
+class OneEra(MemoryMergeSink):
+    def store_merged_rows(self, page):
+        known = pa.array([operation in {1, 2, 3} for operation in page.column(self._column_count).to_pylist()])
+        super().store_merged_rows(page.filter(known))
+
+
+class TestTheHalvesOfAnUpdateAreIgnored(Kit):
+    parts = sinks(OneEra)
+    caught_by = {"a_merge_deletes_updates_and_inserts_the_right_rows", "an_update_changes_the_assigned_columns_and_no_other"}
+
+
+class Forgetful(MemoryMergeSink):
+    def store_merged_rows(self, page):
+        self._deletes.clear()
+        super().store_merged_rows(page)
+
+
+class TestASinkRemembersItsLastPageOnly(Kit):
+    parts = sinks(Forgetful)
+    caught_by = {"a_merge_deletes_updates_and_inserts_the_right_rows", "all_rows_are_deleted_and_new_ones_inserted"}
+
+
+class NoNulls(MemoryMergeSink):
+    def store_merged_rows(self, page):
+        operation = page.column(self._column_count).to_pylist()
+        whole = [o == Operation.DELETE or page.column(1)[i].is_valid for i, o in enumerate(operation)]
+        if any(whole):
+            super().store_merged_rows(page.filter(pa.array(whole)))
+
+
+class TestRowsWithNullAreDropped(Kit):
+    parts = sinks(NoNulls)
+    caught_by = {"an_insert_by_merge_adds_rows_and_keeps_all_others", "values_of_every_type_are_inserted_and_updated"}
+
+
+# -- metadata -----------------------------------------------------------------------------------------------------
+
+
+class Gathered(Sinks):
+    """Makes sinks that also leave what they have with the store itself."""
+
+    class sink(MemoryMergeSink):  # noqa: N801
+        def finish(self):
+            given = super().finish()
+            STORES[0].__dict__.setdefault("gathered", []).extend(given)
+            return given
+
+
+class Gathering(MemoryMetadata):
+    def begin_merge(self, session, table_handle, updated_columns=None):
+        STORES[0].__dict__["gathered"] = []
+        return super().begin_merge(session, table_handle, updated_columns)
+
+    def finish_merge(self, session, merge_handle, fragments):
+        super().finish_merge(session, merge_handle, STORES[0].__dict__["gathered"])
+
+
+class TestEveryAttemptCounts(Kit):
+    parts = {"metadata": Gathering, "sinks": Gathered}
+    caught_by = {
+        "of_a_task_that_is_run_again_the_last_attempt_counts",
+        "of_two_copies_of_a_task_only_the_one_whose_fragments_arrive_counts",
+    }
+
+
+class Hasty(MemoryMetadata):
+    def finish_merge(self, session, merge_handle, fragments):
+        super().finish_merge(session, merge_handle, fragments)
+        self._connector._tables.update(self._transaction.tables)
+
+
+class TestFinishMergeCommits(Kit):
+    parts = {"metadata": Hasty}
+    caught_by = {"nothing_is_visible_before_the_commit", "a_rollback_restores_the_table_and_leaves_nothing_behind"}
+
+
+class Needy(MemoryMetadata):
+    def finish_merge(self, session, merge_handle, fragments):
+        header = next(iter(fragments))
+        assert header
+        super().finish_merge(session, merge_handle, fragments)
+
+
+class TestFinishMergeNeedsAFragment(Kit):
+    parts = {"metadata": Needy}
+    caught_by = {"a_merge_without_fragments_changes_nothing"}
+
+
+class Rowless(MemoryMetadata):
+    def row_count(self, session, table_handle):
+        return 7
+
+
+class TestTheNumberOfRowsIsAGuess(Kit):
+    parts = {"metadata": Rowless}
+    caught_by = {"the_number_of_rows_is_exact_where_it_is_told"}
+
+
+class Stubborn(MemoryMetadata):
+    def get_insert_layout(self, session, table_handle):
+        self.begin_merge(session, table_handle)
+        return super().get_insert_layout(session, table_handle)
+
+    def begin_merge(self, session, table_handle, updated_columns=None):
+        self._connector._transactions[-next(NUMBERS) - 1] = self._transaction
+        return MemoryMergeTableHandle(table_handle)
+
+
+class TestPlanningBeginsSomething(Kit):
+    parts = {"metadata": Stubborn}
+    caught_by = {"planning_asks_in_the_documents_order_and_begins_nothing"}
+
+
+# -- transactions -------------------------------------------------------------------------------------------------
+
+
+def without_looking(store: MemoryConnector, handle: Any) -> None:
+    transaction = store._transactions[handle.number]
+    for name in transaction.tables:
+        transaction.read[name] = store._tables[name].current if name in store._tables else 0
+    MemoryConnector.commit(store, handle)
+
+
+class TestTheLastToCommitWins(Kit):
+    parts = {"commit": without_looking}
+    caught_by = {
+        "of_two_statements_that_change_one_row_none_is_lost",
+        "of_two_statements_that_change_different_rows_none_is_lost",
+        "a_row_that_is_deleted_meanwhile_is_not_brought_back",
+    }
+
+
+class TestARollbackForgetsNothing(Kit):
+    parts = {"rollback": lambda store, handle: None}
+    caught_by = {
+        "a_rollback_restores_the_table_and_leaves_nothing_behind",
+        "a_fault_at_any_step_leaves_the_table_as_it_was",
+        "an_aborted_sink_leaves_nothing",
+    }
+
+
+class TestARollbackCommits(Kit):
+    parts = {"rollback": lambda store, handle: store.commit(handle) if handle.number in store._transactions else None}
+    caught_by = {"a_rollback_restores_the_table_and_leaves_nothing_behind"}
+
+
+# -- types --------------------------------------------------------------------------------------------------------
+
+
+class Milliseconds(MemoryMetadata):
+    def finish_merge(self, session, merge_handle, fragments):
+        super().finish_merge(session, merge_handle, fragments)
+        for name, table in self._transaction.tables.items():
+            data = table.versions[table.current]
+            rough = [
+                c.cast(pa.timestamp("ms"), safe=False).cast(c.type) if pa.types.is_timestamp(c.type) else c for c in data.columns
+            ]
+            table.versions[table.current] = pa.table(rough, schema=data.schema)
+            assert name
+
+
+class TestMicrosecondsAreLost(Kit):
+    parts = {"metadata": Milliseconds}
+    caught_by = {"values_of_every_type_are_inserted_and_updated"}
+
+
+class Renaming(MemoryMetadata):
+    def get_column_handles(self, session, table_handle):
+        kind = parse_type("bigint")
+        return tuple(ColumnHandle(c.name, kind if c.type.base == "integer" else c.type) for c in table_handle.metadata.columns)
+
+
+class TestTypesAreToldDifferently(Kit):
+    columns = {"id": "bigint", "Price": "integer", "name": "varchar"}
+    parts = {"metadata": Renaming}
+    caught_by = {"a_table_tells_its_columns_in_order_with_their_types"}
+
+
+class TestNothingIsWritten(ConnectorContract):
+    """A developer who has not begun yet."""
+
+    types = ("bigint",)
+    caught_by = {"rows_come_back_as_they_were_written"}
+
+
+BROKEN = {kind.__name__: kind for kind in list(vars().values()) if isinstance(kind, type) and hasattr(kind, "caught_by")}
+
+pytestmark = pytest.mark.filterwarnings("error")

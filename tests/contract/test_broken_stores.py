@@ -1,0 +1,64 @@
+"""A connector with a bug fails the checks that are about it, and one without fails none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.contract.broken_stores import BROKEN
+
+FILE = Path(__file__).with_name("broken_stores.py")
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """Per connector the checks that failed, and what each of them said."""
+    report = tmp_path_factory.mktemp("kit") / "report.xml"
+    command = [sys.executable, "-m", "pytest", "-q", str(FILE), "-p", "no:cacheprovider", "--tb=native", f"--junitxml={report}"]
+    run = subprocess.run(
+        [*command, "-k", "not on_spark and not in_a_task and not a_task_that_dies and (not a_fault or finish_merge)"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=FILE.parents[2],
+        env={**os.environ, "PYTHONPATH": str(FILE.parents[2])},
+    )
+    assert report.exists(), run.stdout + run.stderr
+    found: dict[str, dict[str, str]] = {name: {} for name in BROKEN}
+    for case in ET.parse(report).getroot().iter("testcase"):
+        for outcome in (*case.iter("failure"), *case.iter("error")):
+            name = case.attrib["name"].partition("[")[0].removeprefix("test_")
+            found[case.attrib["classname"].rpartition(".")[2]][name] = outcome.text or ""
+    return found
+
+
+def test_the_kit_passes_a_connector_without_bugs(failed: dict[str, dict[str, str]]) -> None:
+    assert failed["TestIntact"] == {}
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if name not in {"Kit", "TestIntact"}])
+def test_a_bug_is_caught_by_the_checks_that_are_about_it(failed: dict[str, dict[str, str]], name: str) -> None:
+    assert BROKEN[name].caught_by
+    assert set(failed[name]) >= BROKEN[name].caught_by
+
+
+def test_few_other_checks_fail_where_the_bug_is_a_small_one(failed: dict[str, dict[str, str]]) -> None:
+    for name in (
+        "TestAConstraintSkipsTooMuch",
+        "TestTheNumberOfRowsIsAGuess",
+        "TestFinishMergeNeedsAFragment",
+        "TestTheLastToCommitWins",
+    ):
+        assert set(failed[name]) == BROKEN[name].caught_by
+
+
+def test_a_failed_check_says_what_is_wrong_in_words(failed: dict[str, dict[str, str]]) -> None:
+    assert "14 rows have 7 row ids" in failed["TestTwoRowsShareARowId"]["row_ids_are_unique_and_never_null"]
+    lost = failed["TestTheLastToCommitWins"]["of_two_statements_that_change_one_row_none_is_lost"]
+    assert "both were committed, so the first one's change is lost" in lost
+    assert "has no make_connector; write one" in failed["TestNothingIsWritten"]["rows_come_back_as_they_were_written"]

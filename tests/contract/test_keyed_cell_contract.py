@@ -1,0 +1,21 @@
+"""The contract kit on the keyed connector of sixty lines, as a notebook has it in a cell."""
+
+from __future__ import annotations
+
+from rowmerge_nb.testing.contract import ConnectorContract
+from tests.engine import keyed_connector_cell
+
+
+class TestKeyedCell(ConnectorContract):
+    table = "default.prices"
+    columns = {"id": "bigint", "price": "double"}
+    keyed = True
+    creates_tables = False
+    inserts = False
+    commits_in_finish = True
+
+    def make_connector(self, folder):
+        return keyed_connector_cell.STORE
+
+    def make_table(self, connector, metadata, rows):
+        connector.rows = dict(rows)
