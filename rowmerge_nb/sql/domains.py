@@ -165,7 +165,7 @@ def _fitting(value: Any, kind: Type) -> Any:
     """Give a constant as a value of a column's type, None if that type has no such value."""
     if is_integer(kind):
         bits = _BITS[kind.base]
-        return int(value) if value == int(value) and -(2**bits) < value < 2**bits else None
+        return int(value) if value == int(value) and -(2**bits) <= value < 2**bits else None
     if kind.base == "decimal":
         precision, scale = kind.parameters
         scaled = Decimal(value).scaleb(scale)

@@ -33,8 +33,9 @@ from rowmerge_nb.testing.postgresql import private_server
 __all__ = ["Report", "Trials", "main", "places"]
 
 STORES: Final = ("hive", "sqlite", "postgresql", "iceberg")
-KINDS: Final = ("driver", "worker")
+KINDS: Final = ("worker", "driver")
 PATIENCE_SECONDS: Final = 60
+_DAEMON: Final = "rowmerge_nb.engine.daemon"
 
 
 @dataclass
@@ -109,20 +110,23 @@ class Child:
         return bool(select.select([stdout], [], [], seconds)[0])
 
     def workers(self) -> list[int]:
-        """Give the Python workers of its Spark: what the daemon has forked."""
-        parents = _processes()
-        offspring = _offspring(self._process.pid, parents)
-        daemons = {pid for pid in offspring if "daemon" in parents[pid][1]}
-        return [pid for pid in daemons if parents[pid][0] in daemons]
+        """Give the Python workers of its Spark: what the daemon, which Java has started, has forked."""
+        session = _session(self._process.pid)
+        daemons = {
+            pid for pid, (parent, command) in session.items() if _DAEMON in command and "java" in session.get(parent, (0, ""))[1]
+        }
+        return [
+            pid for pid, (_, command) in session.items() if _DAEMON in command and "java" not in command and pid not in daemons
+        ]
 
     def kill(self) -> None:
         """Kill it with all that it has started, and wait until nothing of it lives."""
-        started = [self._process.pid, *_offspring(self._process.pid, _processes())]
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         end = time.monotonic() + PATIENCE_SECONDS
-        while set(started) & set(_processes()) and time.monotonic() < end:
+        # Workers notice by themselves that their Spark is gone.
+        while _session(self._process.pid) and time.monotonic() < end:
             time.sleep(0.05)
 
     def close(self) -> None:
@@ -137,16 +141,13 @@ class Child:
         self._log.close()
 
 
-def _processes() -> dict[int, tuple[int, str]]:
-    """Give the parent and the command of every process that lives."""
-    told = subprocess.run(["ps", "-eo", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True).stdout
-    rows = (line.split(None, 3) for line in told.splitlines())
-    return {int(row[0]): (int(row[1]), row[3] if len(row) > 3 else "") for row in rows if not row[2].startswith("Z")}
-
-
-def _offspring(pid: int, parents: dict[int, tuple[int, str]]) -> list[int]:
-    found = [child for child, (parent, _) in parents.items() if parent == pid]
-    return found + [grandchild for child in found for grandchild in _offspring(child, parents)]
+def _session(leader: int) -> dict[int, tuple[int, str]]:
+    """Give the parent and the command of every process that lives in the session of a child."""
+    command = ["ps", "-ww", "-eo", "pid=,ppid=,sid=,stat=,args="]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 4) for line in told.splitlines()]
+    alive = [row for row in rows if row[2] == str(leader) and not row[3].startswith("Z")]
+    return {int(row[0]): (int(row[1]), row[4] if len(row) > 4 else "") for row in alive}
 
 
 class Trials:
@@ -170,17 +171,17 @@ class Trials:
         self._table = initial_rows(rows)
         self._number = 0
         self._seconds = 0.0
+        self._driver: Child | None = None
         self._files = Path(tempfile.mkdtemp(prefix="rowmerge_nb-trials-"))
 
     def prepare(self) -> None:
         """Make the table, and see how long a MERGE takes that nobody disturbs."""
-        with _child(self._place) as child:
-            child.ask("start")
-            _succeeded(child.ask("create", rows=self._table.num_rows))
-            after = self._next()
-            began = time.monotonic()
-            _succeeded(child.ask("merge", source=str(self._source)))
-            self._seconds = time.monotonic() - began
+        child = self._living_driver()
+        _succeeded(child.ask("create", rows=self._table.num_rows))
+        after = self._next()
+        began = time.monotonic()
+        _succeeded(child.ask("merge", source=str(self._source)))
+        self._seconds = time.monotonic() - began
         self._table = after
         told = self._look(remove=False)
         if told["digest"] != _digest(after) or told["orphans"]:
@@ -188,26 +189,27 @@ class Trials:
             raise RuntimeError(msg)
 
     def close(self) -> None:
-        """Remove what the trials have needed beside the store."""
+        """End the driver, and remove what the trials have needed beside the store."""
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None
         shutil.rmtree(self._files, ignore_errors=True)
 
     def drivers(self, trials: int) -> Report:
         """Kill drivers."""
         report, began = Report(self._place.store, "driver"), time.monotonic()
         for _ in range(trials):
-            with _child(self._place) as child:
-                child.ask("start")
-                self._later_statement(child, report)
-                after = self._next()
-                child.order("merge", source=str(self._source))
-                delay = self._random.uniform(0, self._seconds)
-                ended = child.has_answered(delay)
-                child.kill()
-            report.finished += ended
-            self._judge(report, after, f"the driver was killed after {delay:.2f} s")
-        with _child(self._place) as child:
-            child.ask("start")
+            child = self._living_driver()
             self._later_statement(child, report)
+            after = self._next()
+            child.order("merge", source=str(self._source))
+            delay = self._random.uniform(0, self._seconds)
+            report.finished += child.has_answered(delay)
+            child.kill()
+            child.close()
+            self._driver = None
+            self._judge(report, after, f"the driver was killed after {delay:.2f} s")
+        self._later_statement(self._living_driver(), report)
         self._see(report, self._look(remove=False), "after the last statement", (self._table,))
         report.seconds = time.monotonic() - began
         return report
@@ -215,25 +217,31 @@ class Trials:
     def workers(self, trials: int) -> Report:
         """Kill Python workers of Spark."""
         report, began = Report(self._place.store, "worker"), time.monotonic()
-        with _child(self._place) as child:
-            child.ask("start")
-            for _ in range(trials):
-                after = self._next()
-                child.order("merge", source=str(self._source))
-                delay = self._random.uniform(0, self._seconds)
-                killed = self._kill_a_worker(child, delay)
-                answer = child.answer()
-                succeeded = "error" not in answer
-                report.finished += not killed
-                report.retried += killed and succeeded
-                report.failed += not succeeded
-                what = f"a worker was {'' if killed else 'not '}killed after {delay:.2f} s and the statement said {answer}"
-                new = self._judge(report, after, what)
-                if new != succeeded:
-                    report.problems.append(f"{what}, and the table has {'changed' if new else 'not changed'}")
-            self._later_statement(child, report)
+        child = self._living_driver()
+        for _ in range(trials):
+            after = self._next()
+            child.order("merge", source=str(self._source))
+            delay = self._random.uniform(0, self._seconds)
+            killed = self._kill_a_worker(child, delay)
+            answer = child.answer()
+            succeeded = "error" not in answer
+            report.finished += not killed
+            report.retried += killed and succeeded
+            report.failed += not succeeded
+            what = f"a worker was {'' if killed else 'not '}killed after {delay:.2f} s and the statement said {answer}"
+            new = self._judge(report, after, what)
+            if new != succeeded:
+                report.problems.append(f"{what}, and the table has {'changed' if new else 'not changed'}")
+        self._later_statement(child, report)
         report.seconds = time.monotonic() - began
         return report
+
+    def _living_driver(self) -> Child:
+        """Give the driver that lives, or a new one."""
+        if self._driver is None:
+            self._driver = Child(self._place)
+            self._driver.ask("start")
+        return self._driver
 
     def _kill_a_worker(self, child: Child, delay: float) -> bool:
         """Wait, then kill one of the workers, as soon as there is one; False if the statement was faster."""
@@ -279,6 +287,10 @@ class Trials:
         report.trials += 1
         left = _traces(self._place)
         told = self._look(remove=False)
+        end = time.monotonic() + PATIENCE_SECONDS
+        # A server needs a moment to notice that its client is gone.
+        while left and not told["orphans"] and time.monotonic() < end:
+            told = self._look(remove=False)
         new = self._see(report, told, what, (self._table, after)) == 1
         report.old, report.new = report.old + (not new), report.new + new
         if left and not told["orphans"]:

@@ -57,7 +57,9 @@ class Database:
             from pathlib import Path
 
             path = Path(self.connector.store.path)
-            return [entry.name for entry in path.parent.iterdir() if entry.name.startswith(f".{path.name}")]
+            return [
+                entry.name for entry in path.parent.iterdir() if entry.name.startswith((f".{path.name}", f"{path.name}-journal"))
+            ]
         return [row[0] for row in self.rows("SELECT relname::text AS n FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'")]
 
 

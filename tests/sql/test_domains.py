@@ -125,6 +125,18 @@ def test_what_is_not_certain_is_no_domain(condition: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("tiny = -128", {"tiny": ColumnDomain((-128,))}),
+        ("whole < -2147483647", {"whole": ColumnDomain(high=-(2**31))}),
+        ("whole IN (-2147483648, 2147483647)", {"whole": ColumnDomain((-(2**31), 2**31 - 1))}),
+    ],
+)
+def test_the_smallest_number_of_a_type_belongs_to_it(condition: str, found: dict[str, Any]) -> None:
+    assert domains(condition) == found
+
+
+@pytest.mark.parametrize(
     ("condition", "pairs"),
     [
         ("t.whole = s.whole", 1),

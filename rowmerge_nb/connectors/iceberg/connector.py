@@ -21,7 +21,7 @@ from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class IcebergConnector(Connector):
             hint = "Name the newest of the files metadata/*.metadata.json."
             raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
 
-    def orphans(self, age: timedelta = timedelta(days=1)) -> list[str]:
+    def orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """List files of tables that no snapshot knows: leftovers of failed statements and commits, of this and other engines.
 
         Args:
@@ -208,19 +208,21 @@ class IcebergConnector(Connector):
             running = {query for transaction in self._transactions.values() for query in transaction.queries}
             ended = set(self._ended)
         tables = (self._tables.load(name) for name in self._tables.names())
-        return sorted(path for table in tables if table is not None for path in orphans_of(table, running, ended, age))
+        found = [orphan for table in tables if table is not None for orphan in orphans_of(table, running, ended, age)]
+        return sorted(found, key=lambda orphan: orphan.name)
 
-    def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[str]:
+    def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """Remove what `orphans` lists; give what was removed."""
         removed = []
         for name in self._tables.names():
             table = self._tables.load(name)
             if table is None:
                 continue
-            for path in set(self.orphans(age)) & set(orphans_of(table, (), (), timedelta())):
-                remove_location(table.io, path)
-                removed.append(path)
-        return sorted(removed)
+            listed = {orphan.name for orphan in self.orphans(age)}
+            for orphan in [orphan for orphan in orphans_of(table, (), (), timedelta()) if orphan.name in listed]:
+                remove_location(table.io, orphan.name)
+                removed.append(orphan)
+        return sorted(removed, key=lambda orphan: orphan.name)
 
     def _transaction(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         return self._transactions[_number(handle)]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
 from rowmerge_nb.connectors.iceberg.files import local_path
+from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 __all__ = ["orphans_of", "remove_attempts", "remove_folder", "remove_location"]
+
+
+_WRITTEN: Final = re.compile(r"(.+)-[0-9a-f]{32}.*\.parquet")
+"""The name of a file that an attempt wrote begins with its statement."""
 
 
 def remove_folder(path: Path) -> None:
@@ -64,7 +70,7 @@ def remove_location(io: Any, location: str) -> None:
         io.delete(location)
 
 
-def orphans_of(table: Table, running: Collection[str], ended: Collection[str], age: timedelta) -> Iterator[str]:
+def orphans_of(table: Table, running: Collection[str], ended: Collection[str], age: timedelta) -> Iterator[Orphan]:
     """Give the files below a table's folders that no snapshot of it knows.
 
     Args:
@@ -87,7 +93,9 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
             if path in known or name.startswith(tuple(f"{query}-" for query in running)) or name == "version-hint.text":
                 continue
             if name.startswith(tuple(f"{query}-" for query in ended)) or (info.mtime is not None and info.mtime < oldest):
-                yield path
+                written = _WRITTEN.fullmatch(name)
+                modified = info.mtime.timestamp() if info.mtime is not None else None
+                yield Orphan(path, info.size, modified, written[1] if written is not None else "")
 
 
 def _known(table: Table) -> set[str]:

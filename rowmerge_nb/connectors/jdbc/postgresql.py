@@ -83,6 +83,9 @@ class PostgresTransaction(JdbcTransaction):
     def _connection(self) -> Session:
         if self._writer is None:
             self._writer = self._store.connect(writing=True)
+            # In the middle of a long statement a server does not notice that its client is gone, and keeps its locks; not all can look.
+            with suppress(RowMergeError):
+                self._writer.execute("SET client_connection_check_interval = '2s'", "Connecting")
         return self._writer
 
     # -- tables ---------------------------------------------------------------------------------------------------
