@@ -19,7 +19,7 @@ from tests.connectors.hive_acid_kit import Statement, contents, events, inserted
 at = dt.datetime.fromisoformat
 EARLY = [
     at("1969-12-31 23:59:58.999999"),
-    at("1960-01-01 00:00:00.000001"),
+    at("1960-01-01 00:00:00.001000"),
     at("1912-06-23 12:00:00.500000"),
     at("1677-09-22 00:00:00.123456"),
 ]
@@ -106,7 +106,12 @@ def test_other_files_are_written_by_arrow(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_what_no_engine_reads_back_is_refused(tmp_path: Path) -> None:
     store = make_table(tmp_path, COLUMNS)
-    for bad in (at("1969-12-31 23:59:59.000001"), at("1600-01-01 00:00:00"), at("2300-01-01 00:00:00")):
+    for bad in (
+        at("1969-12-31 23:59:59.500000"),
+        at("1960-01-01 00:00:00.000999"),
+        at("1600-01-01 00:00:00"),
+        at("2300-01-01 00:00:00"),
+    ):
         with pytest.raises(ExecutionError, match="cannot be written to an ORC file") as caught:
             merge(store, inserted((1, bad)))
         assert caught.value.code == "NOT_SUPPORTED"

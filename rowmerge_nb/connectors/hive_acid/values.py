@@ -39,6 +39,7 @@ _PARTITION: Final = _PLAIN - {"real", "double", "varbinary"}
 _LONGEST: Final = {"varchar": 65535, "char": 255}
 _MOST_PRECISION: Final = 6
 _SECOND: Final = 1_000_000
+_MILLISECOND: Final = 1_000
 _NANOSECONDS_END: Final = (1 << 63) // 1000
 """Microseconds that nanoseconds of 64 bits reach to, which is what the reader of ORC files makes of timestamps."""
 
@@ -251,7 +252,10 @@ def _micros(values: pa.Array) -> npt.NDArray[np.int64]:
 
 def _check_timestamps(values: pa.Array, name: str) -> None:
     micros = _micros(values)
-    bad = micros[((micros < 0) & (micros > -_SECOND)) | (micros >= _NANOSECONDS_END) | (micros < -_NANOSECONDS_END)]
+    # Before 1970 writers and readers agree neither about the last second nor about fractions below a millisecond.
+    rest = micros % _SECOND
+    early = (micros < 0) & ((micros > -_SECOND) | ((rest > 0) & (rest < _MILLISECOND)))
+    bad = micros[early | (micros >= _NANOSECONDS_END) | (micros < -_NANOSECONDS_END)]
     if bad.size:
         shown = np.datetime64(int(bad[0]), "us").item()
         msg = f"Timestamp {shown} of column '{name}' cannot be written to an ORC file so that every engine reads it back"
@@ -259,7 +263,7 @@ def _check_timestamps(values: pa.Array, name: str) -> None:
             msg,
             code="NOT_SUPPORTED",
             step="append_page",
-            hint="Timestamps lie between 1677-09-21 and 2262-04-11, and not within the last second of 1969.",
+            hint="Timestamps lie between 1677-09-21 and 2262-04-11; before 1970 with no fraction below a millisecond, nor within the last second.",
         )
 
 
