@@ -101,7 +101,8 @@ class RowChangeRun(StatementRun):
                 step = "rollback"
                 self.rehearsed = self.transaction.rows_now(self.analysis.target)
                 self.transaction.rollback()
-                return replace(self._trace("finished"), committed=False)
+                rows = None if self.rehearsed is None else self.rehearsed.num_rows
+                return replace(self._trace("finished"), committed=False, rows_after=rows)
             step = "commit"
             self.begin_step("commit")
             with self.timed("commit"):
