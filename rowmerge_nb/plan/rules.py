@@ -72,9 +72,11 @@ def estimated_rows(node: PlanNode) -> int | None:
             return None
         bound = max(node.spark.count("), ("), 1)
         for table in node.tables:
-            if table.row_count is None:
+            # The target of an INSERT is among the tables, and its query need not read it.
+            times = node.spark.count(table.view)
+            if times and table.row_count is None:
                 return None
-            bound *= max(table.row_count, 2) ** node.spark.count(table.view)
+            bound *= max(table.row_count or 0, 2) ** times
         return bound
     return estimated_rows(node.sources[0]) if node.sources else None
 
