@@ -250,7 +250,9 @@ class IcebergMetadata(ConnectorMetadata):
         if not handle.partitioning:
             return None
         columns, partitioning = layout_of(handle.partitioning)
-        return ConnectorTableLayout(tuple(handle.fields[place].name for place in columns), partitioning, multiple_writers_per_partition_supported=True)
+        return ConnectorTableLayout(
+            tuple(handle.fields[place].name for place in columns), partitioning, multiple_writers_per_partition_supported=True
+        )
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
         """Give the hash of the row id's file: the deleted rows of a file go to one writer, which makes one delete file.
