@@ -13,7 +13,15 @@ import pytest
 
 from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg.commits import RowDelta, Truncation
-from rowmerge_nb.spi import ColumnDomain, ColumnMetadata, ConnectorTableMetadata, Constraint, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnDomain,
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    Constraint,
+    SchemaTableName,
+    parse_type,
+)
 from tests.connectors.iceberg_kit import (
     Statement,
     add_deletes,
@@ -307,6 +315,19 @@ def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_c
     assert len(files(store)) == 3
 
 
+def test_statements_of_one_name_do_not_remove_each_other_s_files(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1))
+    for key in (2, 3):
+        statement = Statement(store)
+        statement.session = ConnectorSession("same")
+        statement.begin_merge()
+        statement.stage([(1, None, key, "a", "x")])
+        statement.finish()
+        statement.commit()
+    assert {row[0] for row in contents(store)} == {1, 2, 3}
+
+
 def test_a_new_table_appears_with_its_rows_or_not_at_all(tmp_path: Path) -> None:
     store = IcebergConnector(tmp_path)
     name = SchemaTableName("default", "made")
@@ -357,7 +378,7 @@ def test_orphans_are_files_of_ended_statements_and_old_ones_and_never_those_of_a
     assert contents(store) == [(2, "new", "x")]
     assert store.orphans(timedelta(0)) == [f"file://{stranger}"]
     # A task that did not notice the end of its statement.
-    late = folder / f"{running.session.query_id}-late.parquet"
+    late = folder / f"{running.merge_handle.prefix}-late.parquet"
     late.write_bytes(b"")
     assert store.orphans() == [f"file://{late}"]
     assert store.remove_orphans(timedelta(0)) == sorted([f"file://{stranger}", f"file://{late}"])

@@ -35,14 +35,14 @@ def embedded_catalog(directory: Path) -> Catalog:
         ConnectorError: ICEBERG_FILESYSTEM_ERROR or ICEBERG_CATALOG_ERROR.
     """
     try:
+        from pyiceberg.catalog.sql import SqlCatalog
+    except ImportError as error:
+        raise _missing() from error
+    try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         msg = f"Directory '{directory}' cannot be made: {error}"
         raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint="Name a directory that you may write to.") from error
-    try:
-        from pyiceberg.catalog.sql import SqlCatalog
-    except ImportError as error:
-        raise _missing() from error
     with _told(f"catalog '{directory / 'catalog.sqlite'}'"):
         catalog = SqlCatalog("rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}", warehouse=location_of(directory))
         catalog.create_namespace_if_not_exists("default")

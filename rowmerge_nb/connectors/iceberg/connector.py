@@ -112,7 +112,7 @@ class IcebergConnector(Connector):
             folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
             for table in transaction.written[:1]:
                 io = file_io(table.io, table.location)
-                remove_attempts(io, folders, transaction.queries, transaction.kept, deep=False)
+                remove_attempts(io, folders, transaction.prefixes, transaction.kept, deep=False)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo the transaction: remove all files that its tasks have written."""
@@ -122,7 +122,7 @@ class IcebergConnector(Connector):
         self._end(transaction_handle)
         for table in transaction.written:
             io = file_io(table.io, table.location)
-            remove_attempts(io, {table.data_location}, transaction.queries, (), deep=True)
+            remove_attempts(io, {table.data_location}, transaction.prefixes, (), deep=True)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Give the metadata of a transaction."""
@@ -205,7 +205,7 @@ class IcebergConnector(Connector):
                 statements never; of other programs' running statements nothing is known but the age of their files.
         """
         with self._lock:
-            running = {query for transaction in self._transactions.values() for query in transaction.queries}
+            running = {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}
             ended = set(self._ended)
         tables = (self._tables.load(name) for name in self._tables.names())
         return sorted(path for table in tables if table is not None for path in orphans_of(table, running, ended, age))
@@ -228,7 +228,7 @@ class IcebergConnector(Connector):
     def _end(self, handle: ConnectorTransactionHandle) -> None:
         with self._lock:
             transaction = self._transactions.pop(_number(handle))
-            self._ended |= transaction.queries
+            self._ended |= transaction.prefixes
 
 
 class IcebergSplitManager(ConnectorSplitManager):

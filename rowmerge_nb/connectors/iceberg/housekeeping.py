@@ -41,17 +41,17 @@ def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[tuple
             yield f"{prefix}{info.path}", info
 
 
-def remove_attempts(io: Any, folders: Collection[str], queries: Collection[str], kept: Collection[str], *, deep: bool) -> None:
+def remove_attempts(io: Any, folders: Collection[str], prefixes: Collection[str], kept: Collection[str], *, deep: bool) -> None:
     """Remove files that attempts of ended statements wrote and no fragment named.
 
     Args:
         io: pyiceberg's access to files.
         folders: where to look.
-        queries: the statements.
+        prefixes: how the names of their files begin.
         kept: files that were committed.
         deep: look into the folders of folders too.
     """
-    marks = tuple(f"{query}-" for query in queries)
+    marks = tuple(f"{prefix}-" for prefix in prefixes)
     for folder in sorted(folders):
         for location, info in list(_listed(io, folder, recursive=deep)):
             if info.base_name.startswith(marks) and location not in kept:
@@ -69,8 +69,8 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
 
     Args:
         table: the table.
-        running: statements that are writing now; their files are never among them.
-        ended: statements that have ended; their files are, whatever their age.
+        running: how names of files begin that are being written now; they are never among them.
+        ended: how names begin that ended statements wrote; they are, whatever their age.
         age: how old files of unknown origin must be.
     """
     known = _known(table)
@@ -84,9 +84,9 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
     for folder in sorted(folders):
         for path, info in _listed(io, folder):
             name = info.base_name
-            if path in known or name.startswith(tuple(f"{query}-" for query in running)) or name == "version-hint.text":
+            if path in known or name.startswith(tuple(f"{prefix}-" for prefix in running)) or name == "version-hint.text":
                 continue
-            if name.startswith(tuple(f"{query}-" for query in ended)) or (info.mtime is not None and info.mtime < oldest):
+            if name.startswith(tuple(f"{prefix}-" for prefix in ended)) or (info.mtime is not None and info.mtime < oldest):
                 yield path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -72,14 +73,14 @@ class IcebergTransaction:
 
     Args:
         tables: the tables that were looked up; None for those that are not there.
-        queries: the statements that write files.
+        prefixes: how the names of files begin that are written.
         written: the tables that they write into.
         actions: what the commit does, in order.
         kept: files that the commit makes part of a table.
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
-    queries: set[str] = field(default_factory=set)
+    prefixes: set[str] = field(default_factory=set)
     written: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], None]] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
@@ -205,8 +206,8 @@ class IcebergMetadata(ConnectorMetadata):
             ConnectorError: NOT_SUPPORTED for a table that cannot be written.
         """
         handle = iceberg_table(table_handle)
-        self._begin_write(session, handle)
-        return IcebergInsertTableHandle(handle)
+        _, prefix = self._begin_write(session, handle)
+        return IcebergInsertTableHandle(handle, prefix)
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
@@ -264,9 +265,9 @@ class IcebergMetadata(ConnectorMetadata):
     ) -> IcebergMergeTableHandle:
         """Begin a MERGE: number the table's files."""
         handle = iceberg_table(table_handle)
-        loaded = self._begin_write(session, handle)
+        loaded, prefix = self._begin_write(session, handle)
         loaded.read = content_of(loaded.table, handle.snapshot)
-        return IcebergMergeTableHandle(handle, live_files(loaded.read))
+        return IcebergMergeTableHandle(handle, live_files(loaded.read), prefix)
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
@@ -287,11 +288,13 @@ class IcebergMetadata(ConnectorMetadata):
             raise ValueError(msg)
         return found
 
-    def _begin_write(self, session: ConnectorSession, handle: IcebergTableHandle) -> Loaded:
+    def _begin_write(self, session: ConnectorSession, handle: IcebergTableHandle) -> tuple[Loaded, str]:
         _check_writable(handle)
-        self._transaction.queries.add(session.query_id)
+        # Files are removed by the beginning of their names, which no other statement's may share, whatever it is called.
+        prefix = f"{session.query_id}-{uuid.uuid4().hex[:8]}"
+        self._transaction.prefixes.add(prefix)
         self._transaction.written.append(handle)
-        return self._loaded(handle)
+        return self._loaded(handle), prefix
 
     def _change(self, handle: IcebergTableHandle) -> Any:
         from rowmerge_nb.connectors.iceberg.commits import Change
