@@ -282,20 +282,34 @@ def test_where_nobody_knows_whether_the_commit_went_through_files_are_left(
 
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
-    statement = deleting(store, 1, insert=3)
-    commit_table = type(store.catalog).commit_table
+    commit_table = store.catalog.commit_table
 
     def lost(*arguments: Any) -> Any:
-        commit_table(store.catalog, *arguments)
+        commit_table(*arguments)
         raise CommitStateUnknownException("the answer did not arrive")
 
     monkeypatch.setattr(store.catalog, "commit_table", lost)
+    # The catalog can be asked what has become of it.
+    deleting(store, 1, insert=3).commit()
+    assert contents(store) == [(2, "a", "x"), (3, "new", "x")]
+
+    def silent(*_: Any) -> Any:
+        raise ConnectionError("no answer")
+
+    def lost_and_silent(*arguments: Any) -> Any:
+        commit_table(*arguments)
+        monkeypatch.setattr(store.catalog, "load_table", silent)
+        silent()
+
+    statement = deleting(store, 2, insert=4)
+    monkeypatch.setattr(store.catalog, "commit_table", lost_and_silent)
     with pytest.raises(
         ConnectorError, match=r"ICEBERG_COMMIT_ERROR: It is not known whether the commit to Iceberg table 'default.t' went"
     ):
         statement.commit()
     statement.rollback()
-    assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (3, "new", "x")]
+    monkeypatch.undo()
+    assert contents(store) == by_pyiceberg(store) == [(3, "new", "x"), (4, "new", "x")]
 
 
 def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_commit(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyiceberg.exceptions import CommitFailedException, ValidationException
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -340,6 +340,26 @@ def _commit(
     except ValidationException as error:
         conflict(handle.name, str(error))
     except Exception as error:
+        if _has_landed(handle, transaction, producer):
+            return
         msg = f"It is not known whether the commit to Iceberg table '{handle.name}' went through: {error}"
         hint = "Look at the table before you run the statement again; its files are left where they are."
         raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint) from error
+
+
+def _has_landed(handle: IcebergTableHandle, transaction: Transaction, producer: _FastAppendFiles | None) -> bool:
+    """Ask the catalog whether a commit has gone through whose answer did not arrive.
+
+    Raises:
+        ConnectorError: TRANSACTION_CONFLICT if the table is not there any more, or is another one.
+    """
+    table = transaction._table  # noqa: SLF001
+    try:
+        now = table.catalog.load_table(table.name()).metadata
+    except NoSuchTableError:
+        conflict(handle.name, "it was dropped")
+    except Exception:  # noqa: BLE001 - the catalog does not answer now either
+        return False
+    if str(now.table_uuid) != handle.identity:
+        conflict(handle.name, "it was dropped, and another one has its name")
+    return producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
