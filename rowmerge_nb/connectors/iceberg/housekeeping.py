@@ -33,8 +33,12 @@ def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[tuple
         found: fs.FileSystem = fs.LocalFileSystem()
         prefix = location[: len(location) - len(path)] if location.endswith(path) else "file://"
     else:
-        scheme, netloc, path = io.parse_location(location, io.properties)
-        found = io.fs_by_scheme(scheme, netloc)
+        from pyiceberg.io.pyarrow import PyArrowFileIO
+
+        # Whatever else a catalog reads files with: this one can list them.
+        lister = PyArrowFileIO(io.properties)
+        scheme, netloc, path = lister.parse_location(location, lister.properties)
+        found = lister.fs_by_scheme(scheme, netloc)
         prefix = location[: len(location) - len(path)]
     for info in found.get_file_info(fs.FileSelector(path, recursive=recursive, allow_not_found=True)):
         if info.type == fs.FileType.File:
