@@ -329,6 +329,29 @@ def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_c
     assert len(files(store)) == 3
 
 
+def test_files_that_are_not_on_the_local_disk_go_through_pyiceberg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("files", "housekeeping"):
+        monkeypatch.setattr(f"rowmerge_nb.connectors.iceberg.{module}.local_path", lambda _: None)
+    store = make_table(tmp_path, partitioning=("p",))
+    insert(store, rows(1, 2, 3))
+    delete(store, 1)
+    statement = deleting(store, 2, insert=4)
+    statement.sink([(1, None, 9, "a", "x")]).abort()
+    statement.rollback()
+    assert len(files(store)) == 2
+    (data,) = (path for path in files(store) if "deletes" not in path.name)
+    assert store.orphans(timedelta(0)) == []
+    late = data.with_name("late.parquet")
+    late.write_bytes(b"")
+    assert store.remove_orphans(timedelta(0)) == [f"file://{late}"]
+    assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (3, "a", "x")]
+    data.unlink()
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_MISSING_DATA: File 'file://.*' of Iceberg table 'default.t' does not exist"
+    ):
+        contents(store)
+
+
 def test_statements_of_one_name_do_not_remove_each_other_s_files(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1))
