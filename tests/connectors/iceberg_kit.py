@@ -149,8 +149,9 @@ def by_pyiceberg(store: IcebergConnector, name: SchemaTableName = NAME) -> list[
 
 
 def files(store: IcebergConnector, folder: str = "data", name: SchemaTableName = NAME) -> set[Path]:
+    """Give the files of a table, without the notes that say which process writes."""
     root = Path(table(store, name).location().removeprefix("file://")) / folder
-    return {path for path in root.rglob("*") if path.is_file()}
+    return {path for path in root.rglob("*") if path.is_file() and not path.name.endswith("-writer")}
 
 
 def add_deletes(store: IcebergConnector, path: Path, data: pa.Table, content: str, ids: Sequence[int] | None = None) -> None:

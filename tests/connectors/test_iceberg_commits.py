@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,7 +17,16 @@ import pytest
 
 from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg.commits import RowDelta, Truncation
-from rowmerge_nb.spi import ColumnDomain, ColumnMetadata, ConnectorTableMetadata, Constraint, Orphan, SchemaTableName, parse_type
+from rowmerge_nb.spi import (
+    ColumnDomain,
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    Constraint,
+    Orphan,
+    SchemaTableName,
+    parse_type,
+)
 from tests.connectors.iceberg_kit import (
     Statement,
     add_deletes,
@@ -211,6 +224,25 @@ def test_a_commit_that_comes_between_is_answered_by_another_try_or_by_a_conflict
     assert store.orphans(timedelta(0)) == []
 
 
+def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1))
+    before, content = set(files(store)), contents(store)
+    abandoned = deleting(store, 1, insert=2)
+    (note,) = tmp_path.rglob("*-writer")
+    assert note.read_text() == f"{socket.gethostname()}:{os.getpid()}"
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True)
+    note.write_text(f"{socket.gethostname()}:{dead.stdout.strip()}")
+    other = IcebergConnector(tmp_path)
+    found = other.orphans()
+    assert {orphan.process for orphan in found} == {note.read_text()}
+    assert {orphan.statement for orphan in found} == {abandoned.session.query_id}
+    assert len(found) == 3
+    assert len(other.remove_orphans()) == 3
+    assert set(files(other)) == before
+    assert contents(other) == content
+
+
 def test_many_threads_that_insert_and_delete_lose_nothing(tmp_path: Path) -> None:
     store = make_table(tmp_path, isolation_level="snapshot")
     with table(store).transaction() as update:
@@ -274,20 +306,34 @@ def test_where_nobody_knows_whether_the_commit_went_through_files_are_left(
 
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
-    statement = deleting(store, 1, insert=3)
-    commit_table = type(store.catalog).commit_table
+    commit_table = store.catalog.commit_table
 
     def lost(*arguments: Any) -> Any:
-        commit_table(store.catalog, *arguments)
+        commit_table(*arguments)
         raise CommitStateUnknownException("the answer did not arrive")
 
     monkeypatch.setattr(store.catalog, "commit_table", lost)
+    # The catalog can be asked what has become of it.
+    deleting(store, 1, insert=3).commit()
+    assert contents(store) == [(2, "a", "x"), (3, "new", "x")]
+
+    def silent(*_: Any) -> Any:
+        raise ConnectionError("no answer")
+
+    def lost_and_silent(*arguments: Any) -> Any:
+        commit_table(*arguments)
+        monkeypatch.setattr(store.catalog, "load_table", silent)
+        silent()
+
+    statement = deleting(store, 2, insert=4)
+    monkeypatch.setattr(store.catalog, "commit_table", lost_and_silent)
     with pytest.raises(
         ConnectorError, match=r"ICEBERG_COMMIT_ERROR: It is not known whether the commit to Iceberg table 'default.t' went"
     ):
         statement.commit()
     statement.rollback()
-    assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (3, "new", "x")]
+    monkeypatch.undo()
+    assert contents(store) == by_pyiceberg(store) == [(3, "new", "x"), (4, "new", "x")]
 
 
 def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_commit(tmp_path: Path) -> None:
@@ -305,6 +351,42 @@ def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_c
     statement.commit()
     assert contents(store) == by_pyiceberg(store) == [(1, "a", "x"), (3, "a", "x")]
     assert len(files(store)) == 3
+
+
+def test_files_that_are_not_on_the_local_disk_go_through_pyiceberg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("files", "housekeeping"):
+        monkeypatch.setattr(f"rowmerge_nb.connectors.iceberg.{module}.local_path", lambda _: None)
+    store = make_table(tmp_path, partitioning=("p",))
+    insert(store, rows(1, 2, 3))
+    delete(store, 1)
+    statement = deleting(store, 2, insert=4)
+    statement.sink([(1, None, 9, "a", "x")]).abort()
+    statement.rollback()
+    assert len(files(store)) == 2
+    (data,) = (path for path in files(store) if "deletes" not in path.name)
+    assert store.orphans(timedelta(0)) == []
+    late = data.with_name("late.parquet")
+    late.write_bytes(b"")
+    assert names(store.remove_orphans(timedelta(0))) == [f"file://{late}"]
+    assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (3, "a", "x")]
+    data.unlink()
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_MISSING_DATA: File 'file://.*' of Iceberg table 'default.t' does not exist"
+    ):
+        contents(store)
+
+
+def test_statements_of_one_name_do_not_remove_each_other_s_files(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1))
+    for key in (2, 3):
+        statement = Statement(store)
+        statement.session = ConnectorSession("same")
+        statement.begin_merge()
+        statement.stage([(1, None, key, "a", "x")])
+        statement.finish()
+        statement.commit()
+    assert {row[0] for row in contents(store)} == {1, 2, 3}
 
 
 def test_a_new_table_appears_with_its_rows_or_not_at_all(tmp_path: Path) -> None:
@@ -354,15 +436,16 @@ def test_orphans_are_files_of_ended_statements_and_old_ones_and_never_those_of_a
     stranger.write_bytes(b"")
     assert store.orphans() == [], "of files of others only old ones are listed"
     assert names(store.orphans(timedelta(0))) == [f"file://{stranger}"]
-    # The process of a statement dies: for a new connector its files are like those of any other program.
+    # Another connector sees that the process that writes them lives.
     other = IcebergConnector(tmp_path)
     assert other.orphans() == []
-    assert len(other.orphans(timedelta(0))) == 3
+    assert names(other.orphans(timedelta(0))) == [f"file://{stranger}"]
     running.commit()
     assert contents(store) == [(2, "new", "x")]
     assert names(store.orphans(timedelta(0))) == [f"file://{stranger}"]
+    assert not list(folder.glob("*-writer")), "the note that says who writes is gone"
     # A task that did not notice the end of its statement.
-    late = folder / f"{running.session.query_id}-late.parquet"
+    late = folder / f"{running.merge_handle.prefix}-late.parquet"
     late.write_bytes(b"")
     assert names(store.orphans()) == [f"file://{late}"]
     assert names(store.remove_orphans(timedelta(0))) == sorted([f"file://{stranger}", f"file://{late}"])

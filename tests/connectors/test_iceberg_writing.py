@@ -174,6 +174,20 @@ def test_delete_files_are_sorted_about_one_file_each_and_name_a_row_once(tmp_pat
     assert len(contents(store)) == 195
 
 
+def test_manifests_are_joined_where_the_table_asks_for_it(tmp_path: Path) -> None:
+    store = make_table(tmp_path, partitioning=("p",))
+    with table(store).transaction() as update:
+        update.set_properties({"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "2"})
+    for key in range(1, 6):
+        insert(store, rows(key, p=f"p{key % 2}"))
+    delete(store, 1, 2)
+    delete(store, 3)
+    found = table(store)
+    manifests = found.current_snapshot().manifests(found.io)
+    assert [manifest.content.name for manifest in manifests].count("DATA") == 1
+    assert contents(store) == by_pyiceberg(store) == [(4, "a", "p0"), (5, "a", "p1")]
+
+
 def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,6 +369,15 @@ def table_schema() -> Any:
     from pyiceberg.types import LongType, NestedField
 
     return Schema(NestedField(1, "id", LongType()))
+
+
+def test_directories_may_have_names_that_addresses_would_take_apart(tmp_path: Path) -> None:
+    store = make_table(tmp_path / "Müller's #1 100% dir", partitioning=("p",))
+    insert(store, rows(1, 2, p="a/b#c?d e"))
+    delete(store, 1)
+    assert contents(store) == by_pyiceberg(store) == [(2, "a", "a/b#c?d e")]
+    with pytest.raises(ConnectorError, match=r"ICEBERG_FILESYSTEM_ERROR: Directory '.*what.' has a question mark in its name"):
+        IcebergConnector(tmp_path / "what?")
 
 
 def test_a_catalog_of_pyiceberg_s_may_be_given_or_named(tmp_path: Path) -> None:

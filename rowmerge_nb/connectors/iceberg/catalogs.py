@@ -35,16 +35,21 @@ def embedded_catalog(directory: Path) -> Catalog:
         ConnectorError: ICEBERG_FILESYSTEM_ERROR or ICEBERG_CATALOG_ERROR.
     """
     try:
+        from pyiceberg.catalog.sql import SqlCatalog
+    except ImportError as error:
+        raise _missing() from error
+    try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         msg = f"Directory '{directory}' cannot be made: {error}"
         raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint="Name a directory that you may write to.") from error
-    try:
-        from pyiceberg.catalog.sql import SqlCatalog
-    except ImportError as error:
-        raise _missing() from error
+    if "?" in str(directory):
+        msg = f"Directory '{directory}' has a question mark in its name, which the catalog's address cannot hold"
+        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint="Name another directory.")
     with _told(f"catalog '{directory / 'catalog.sqlite'}'"):
-        catalog = SqlCatalog("rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}", warehouse=location_of(directory))
+        catalog = SqlCatalog(
+            "rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}?timeout=30", warehouse=location_of(directory)
+        )
         catalog.create_namespace_if_not_exists("default")
     return catalog
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyiceberg.exceptions import CommitFailedException, ValidationException
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -92,11 +93,18 @@ class _AnySchema(_SnapshotProducer[Any]):
         )
 
     def _schema_of(self, spec_id: int) -> Schema:
-        """Give the newest schema that has all columns of a partitioning: files may be older than the removal of a column."""
+        return self._schemas[spec_id]
+
+    @cached_property
+    def _schemas(self) -> dict[int, Schema]:
+        """The newest schema that has all columns of a partitioning, for each: files may be older than the removal of a column."""
         metadata = self._transaction.table_metadata
-        sources = {part.source_id for part in metadata.specs()[spec_id].fields}
         candidates = [metadata.schema(), *reversed(metadata.schemas)]
-        return next((schema for schema in candidates if sources <= set(schema.field_ids)), candidates[0])
+        found = {}
+        for number, spec in metadata.specs().items():
+            sources = {part.source_id for part in spec.fields}
+            found[number] = next((schema for schema in candidates if sources <= set(schema.field_ids)), candidates[0])
+        return found
 
 
 class RowDelta(_AnySchema, _MergeAppendFiles):
@@ -136,11 +144,11 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         metadata = self._transaction.table_metadata
+        specs = metadata.specs()
         limit = int(metadata.properties.get("write.summary.partition-limit", "0"))
         collector = SnapshotSummaryCollector(partition_summary_limit=limit)
         for file in (*self._change.data, *self._change.deletes):
-            spec = metadata.specs()[file.spec_id]
-            collector.add_file(file, schema=self._schema_of(file.spec_id), partition_spec=spec)
+            collector.add_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
         return update_snapshot_summaries(
             summary=Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {})),
@@ -190,11 +198,10 @@ class Truncation(_AnySchema, _FastAppendFiles):
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         metadata, live = self._transaction.table_metadata, self._live()
-        collector = SnapshotSummaryCollector()
+        collector, specs = SnapshotSummaryCollector(), metadata.specs()
         for entry in (*live.data, *live.deletes):
             file = entry.data_file
-            spec = metadata.specs()[file.spec_id]
-            collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=spec)
+            collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
         return update_snapshot_summaries(
             summary=Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {})),
@@ -340,6 +347,26 @@ def _commit(
     except ValidationException as error:
         conflict(handle.name, str(error))
     except Exception as error:
+        if _has_landed(handle, transaction, producer):
+            return
         msg = f"It is not known whether the commit to Iceberg table '{handle.name}' went through: {error}"
         hint = "Look at the table before you run the statement again; its files are left where they are."
         raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint) from error
+
+
+def _has_landed(handle: IcebergTableHandle, transaction: Transaction, producer: _FastAppendFiles | None) -> bool:
+    """Ask the catalog whether a commit has gone through whose answer did not arrive.
+
+    Raises:
+        ConnectorError: TRANSACTION_CONFLICT if the table is not there any more, or is another one.
+    """
+    table = transaction._table  # noqa: SLF001
+    try:
+        now = table.catalog.load_table(table.name()).metadata
+    except NoSuchTableError:
+        conflict(handle.name, "it was dropped")
+    except Exception:  # noqa: BLE001 - the catalog does not answer now either
+        return False
+    if str(now.table_uuid) != handle.identity:
+        conflict(handle.name, "it was dropped, and another one has its name")
+    return producer is None or now.snapshot_by_id(producer.snapshot_id) is not None

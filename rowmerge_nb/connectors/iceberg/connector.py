@@ -13,7 +13,7 @@ from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, na
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io
 from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
-from rowmerge_nb.connectors.iceberg.housekeeping import orphans_of, remove_attempts, remove_location
+from rowmerge_nb.connectors.iceberg.housekeeping import forget_writer, orphans_of, remove_attempts, remove_location
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
@@ -111,8 +111,10 @@ class IcebergConnector(Connector):
         with suppress(Exception):
             folders = {path.rsplit("/", 1)[0] for path in transaction.kept}
             for table in transaction.written[:1]:
+                for prefix in transaction.prefixes:
+                    forget_writer(table.io, table.data_location, prefix)
                 io = file_io(table.io, table.location)
-                remove_attempts(io, folders, transaction.queries, transaction.kept, deep=False)
+                remove_attempts(io, folders, transaction.prefixes, transaction.kept, deep=False)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo the transaction: remove all files that its tasks have written."""
@@ -122,7 +124,7 @@ class IcebergConnector(Connector):
         self._end(transaction_handle)
         for table in transaction.written:
             io = file_io(table.io, table.location)
-            remove_attempts(io, {table.data_location}, transaction.queries, (), deep=True)
+            remove_attempts(io, {table.data_location}, transaction.prefixes, (), deep=True)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Give the metadata of a transaction."""
@@ -201,11 +203,12 @@ class IcebergConnector(Connector):
         """List files of tables that no snapshot knows: leftovers of failed statements and commits, of this and other engines.
 
         Args:
-            age: how old a file must be at least. Files of this connector's own ended statements are listed at once, those of its running
-                statements never; of other programs' running statements nothing is known but the age of their files.
+            age: how old a file must be at least. Files of this connector's own ended statements are listed at once, as are those of
+                processes of this machine that have died; those of running statements never. Of other machines and other programs nothing
+                is known but the age of their files.
         """
         with self._lock:
-            running = {query for transaction in self._transactions.values() for query in transaction.queries}
+            running = {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}
             ended = set(self._ended)
         tables = (self._tables.load(name) for name in self._tables.names())
         found = [orphan for table in tables if table is not None for orphan in orphans_of(table, running, ended, age)]
@@ -230,7 +233,7 @@ class IcebergConnector(Connector):
     def _end(self, handle: ConnectorTransactionHandle) -> None:
         with self._lock:
             transaction = self._transactions.pop(_number(handle))
-            self._ended |= transaction.queries
+            self._ended |= transaction.prefixes
 
 
 class IcebergSplitManager(ConnectorSplitManager):

@@ -13,7 +13,7 @@ from rowmerge_nb.errors import ConnectorError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["create", "open_file", "reading", "remove"]
+__all__ = ["create", "file_io", "local_path", "open_file", "reading", "remove"]
 
 
 def local_path(location: str) -> str | None:

@@ -152,16 +152,19 @@ class IcebergMergeTableHandle(ConnectorMergeTableHandle):
     Args:
         table_handle: the table.
         files: its data files, in the order of their numbers.
+        prefix: how the names of all files begin that are written for it.
     """
 
     files: tuple[DataFileRef, ...]
+    prefix: str
 
 
 @dataclass(frozen=True)
 class IcebergInsertTableHandle(ConnectorInsertTableHandle):
-    """A table that rows are inserted into."""
+    """A table that rows are inserted into; the names of all files that are written for it begin alike."""
 
     table_handle: IcebergTableHandle
+    prefix: str
 
 
 @dataclass(frozen=True)

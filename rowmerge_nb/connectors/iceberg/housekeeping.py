@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
-from rowmerge_nb.connectors.iceberg.files import local_path
+from rowmerge_nb.connectors.iceberg.files import create, local_path, remove
+from rowmerge_nb.connectors.leftovers import has_died, this_process
 from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import timedelta
     from pathlib import Path
 
     from pyiceberg.table import Table
 
-__all__ = ["orphans_of", "remove_attempts", "remove_folder", "remove_location"]
+__all__ = ["forget_writer", "note_writer", "orphans_of", "remove_attempts", "remove_folder", "remove_location"]
 
 
-_WRITTEN: Final = re.compile(r"(.+)-[0-9a-f]{32}.*\.parquet")
-"""The name of a file that an attempt wrote begins with its statement."""
+_WRITER: Final = "-writer"
+"""How the name of the file ends that says which process runs a statement, as long as it runs."""
+_PREFIX: Final = re.compile(r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer)")
+"""The name of a file that a statement wrote begins with the statement."""
 
 
 def remove_folder(path: Path) -> None:
@@ -39,25 +42,29 @@ def _listed(io: Any, location: str, *, recursive: bool = True) -> Iterator[tuple
         found: fs.FileSystem = fs.LocalFileSystem()
         prefix = location[: len(location) - len(path)] if location.endswith(path) else "file://"
     else:
-        scheme, netloc, path = io.parse_location(location, io.properties)
-        found = io.fs_by_scheme(scheme, netloc)
+        from pyiceberg.io.pyarrow import PyArrowFileIO
+
+        # Whatever else a catalog reads files with: this one can list them.
+        lister = PyArrowFileIO(io.properties)
+        scheme, netloc, path = lister.parse_location(location, lister.properties)
+        found = lister.fs_by_scheme(scheme, netloc)
         prefix = location[: len(location) - len(path)]
     for info in found.get_file_info(fs.FileSelector(path, recursive=recursive, allow_not_found=True)):
         if info.type == fs.FileType.File:
             yield f"{prefix}{info.path}", info
 
 
-def remove_attempts(io: Any, folders: Collection[str], queries: Collection[str], kept: Collection[str], *, deep: bool) -> None:
+def remove_attempts(io: Any, folders: Collection[str], prefixes: Collection[str], kept: Collection[str], *, deep: bool) -> None:
     """Remove files that attempts of ended statements wrote and no fragment named.
 
     Args:
         io: pyiceberg's access to files.
         folders: where to look.
-        queries: the statements.
+        prefixes: how the names of their files begin.
         kept: files that were committed.
         deep: look into the folders of folders too.
     """
-    marks = tuple(f"{query}-" for query in queries)
+    marks = tuple(f"{prefix}-" for prefix in prefixes)
     for folder in sorted(folders):
         for location, info in list(_listed(io, folder, recursive=deep)):
             if info.base_name.startswith(marks) and location not in kept:
@@ -70,13 +77,29 @@ def remove_location(io: Any, location: str) -> None:
         io.delete(location)
 
 
+def note_writer(properties: Mapping[str, str], data_location: str, prefix: str) -> None:
+    """Write down which process runs a statement: if it dies, others can tell."""
+    with create(properties, _note(data_location, prefix)) as file:
+        file.write(this_process().encode())
+
+
+def forget_writer(properties: Mapping[str, str], data_location: str, prefix: str) -> None:
+    """Remove the note: the statement has ended."""
+    remove(properties, _note(data_location, prefix))
+
+
+def _note(data_location: str, prefix: str) -> str:
+    return f"{data_location}/{prefix}{_WRITER}"
+
+
 def orphans_of(table: Table, running: Collection[str], ended: Collection[str], age: timedelta) -> Iterator[Orphan]:
     """Give the files below a table's folders that no snapshot of it knows.
 
     Args:
         table: the table.
-        running: statements that are writing now; their files are never among them.
-        ended: statements that have ended; their files are, whatever their age.
+        running: how names of files begin that are being written now; they are never among them, nor are those of other processes of this
+            machine that are alive.
+        ended: how names begin that ended statements wrote; they are, whatever their age, as are those of processes that have died.
         age: how old files of unknown origin must be.
     """
     known = _known(table)
@@ -86,16 +109,31 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
         table.properties.get("write.data.path", f"{location}/data").rstrip("/"),
         table.properties.get("write.metadata.path", f"{location}/metadata").rstrip("/"),
     }
+    found = [(path, info) for folder in sorted(folders) for path, info in _listed(io, folder)]
+    notes = [(path, info.base_name.removesuffix(_WRITER)) for path, info in found if info.base_name.endswith(_WRITER)]
+    processes = {prefix: _read(io, path) for path, prefix in notes if prefix not in running}
+    dead = {prefix for prefix, process in processes.items() if has_died(process)}
+    untouched = tuple(f"{prefix}-" for prefix in {*running, *processes} - dead - set(ended))
+    listed = tuple(f"{prefix}-" for prefix in {*ended, *dead})
     oldest = datetime.now(UTC) - age
-    for folder in sorted(folders):
-        for path, info in _listed(io, folder):
-            name = info.base_name
-            if path in known or name.startswith(tuple(f"{query}-" for query in running)) or name == "version-hint.text":
-                continue
-            if name.startswith(tuple(f"{query}-" for query in ended)) or (info.mtime is not None and info.mtime < oldest):
-                written = _WRITTEN.fullmatch(name)
-                modified = info.mtime.timestamp() if info.mtime is not None else None
-                yield Orphan(path, info.size, modified, written[1] if written is not None else "")
+    for path, info in found:
+        name = info.base_name
+        if path in known or name.startswith(untouched) or name == "version-hint.text":
+            continue
+        if name.startswith(listed) or (info.mtime is not None and info.mtime < oldest):
+            written = _PREFIX.fullmatch(name)
+            modified = info.mtime.timestamp() if info.mtime is not None else None
+            process = next((process for prefix, process in processes.items() if name.startswith(f"{prefix}-")), "")
+            yield Orphan(path, info.size, modified, written[1] if written is not None else "", process)
+
+
+def _read(io: Any, location: str) -> str:
+    """Read a note; it may be gone by now."""
+    try:
+        with io.new_input(location).open() as file:
+            return str(file.read().decode(errors="replace"))
+    except FileNotFoundError:
+        return ""
 
 
 def _known(table: Table) -> set[str]:

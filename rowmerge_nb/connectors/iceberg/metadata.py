@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from rowmerge_nb.connectors.iceberg.handles import (
     IcebergTableHandle,
     iceberg_table,
 )
+from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, exact_row_count, live_files
 from rowmerge_nb.connectors.iceberg.types import fields_of
@@ -72,14 +74,14 @@ class IcebergTransaction:
 
     Args:
         tables: the tables that were looked up; None for those that are not there.
-        queries: the statements that write files.
+        prefixes: how the names of files begin that are written.
         written: the tables that they write into.
         actions: what the commit does, in order.
         kept: files that the commit makes part of a table.
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
-    queries: set[str] = field(default_factory=set)
+    prefixes: set[str] = field(default_factory=set)
     written: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], None]] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
@@ -205,8 +207,8 @@ class IcebergMetadata(ConnectorMetadata):
             ConnectorError: NOT_SUPPORTED for a table that cannot be written.
         """
         handle = iceberg_table(table_handle)
-        self._begin_write(session, handle)
-        return IcebergInsertTableHandle(handle)
+        _, prefix = self._begin_write(session, handle)
+        return IcebergInsertTableHandle(handle, prefix)
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
@@ -269,9 +271,9 @@ class IcebergMetadata(ConnectorMetadata):
     ) -> IcebergMergeTableHandle:
         """Begin a MERGE: number the table's files."""
         handle = iceberg_table(table_handle)
-        loaded = self._begin_write(session, handle)
+        loaded, prefix = self._begin_write(session, handle)
         loaded.read = content_of(loaded.table, handle.snapshot)
-        return IcebergMergeTableHandle(handle, live_files(loaded.read))
+        return IcebergMergeTableHandle(handle, live_files(loaded.read), prefix)
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
@@ -292,11 +294,19 @@ class IcebergMetadata(ConnectorMetadata):
             raise ValueError(msg)
         return found
 
-    def _begin_write(self, session: ConnectorSession, handle: IcebergTableHandle) -> Loaded:
+    def _begin_write(self, session: ConnectorSession, handle: IcebergTableHandle) -> tuple[Loaded, str]:
         _check_writable(handle)
-        self._transaction.queries.add(session.query_id)
+        # Files are removed by the beginning of their names, which no other statement's may share, whatever it is called.
+        prefix = f"{session.query_id}-{uuid.uuid4().hex[:8]}"
+        self._transaction.prefixes.add(prefix)
         self._transaction.written.append(handle)
-        return self._loaded(handle)
+        try:
+            note_writer(handle.io, handle.data_location, prefix)
+        except OSError as error:
+            msg = f"Nothing can be written to '{handle.data_location}' of Iceberg table '{handle.name}': {error}"
+            hint = "See that driver and workers can write to the table's location."
+            raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
+        return self._loaded(handle), prefix
 
     def _change(self, handle: IcebergTableHandle) -> Any:
         from rowmerge_nb.connectors.iceberg.commits import Change

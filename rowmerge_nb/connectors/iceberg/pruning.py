@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -88,8 +90,9 @@ def may_matter(group: Any, found: Mapping[int, Found], domains: Mapping[int, Col
         known = column.statistics
         if known.has_null_count and known.null_count == group.num_rows:
             return False
-        if known.has_min_max and not _overlaps(domain, known.min, known.max):
-            return False
+        with suppress(pa.ArrowNotImplementedError):
+            if known.has_min_max and not _overlaps(domain, known.min, known.max):
+                return False
     return True
 
 

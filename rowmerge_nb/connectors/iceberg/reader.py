@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.connectors.iceberg.deletes import deleted_positions, equality_deletes
-from rowmerge_nb.connectors.iceberg.files import open_file, reading
+from rowmerge_nb.connectors.iceberg.files import local_path, open_file, reading
 from rowmerge_nb.connectors.iceberg.handles import IcebergColumn, IcebergRowIdColumn, IcebergSplit, iceberg_table
 from rowmerge_nb.connectors.iceberg.projection import Found, constant, find_fields
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
@@ -60,7 +60,8 @@ def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence
     equality = equality_deletes(split, table)
     compared = {field.id: field for deletes in equality for field in deletes.fields}
     with reading(table.name, split.path), open_file(table.io, split.path) as opened:
-        file = pq.ParquetFile(opened)
+        # From afar a row group is fetched in few large pieces.
+        file = pq.ParquetFile(opened, pre_buffer=local_path(split.path) is None)
         wanted = [column.field for column in columns if isinstance(column, IcebergColumn)]
         wanted += [field for field in compared.values() if field.id not in {f.id for f in wanted}]
         mapping = table.properties.get("schema.name-mapping.default")

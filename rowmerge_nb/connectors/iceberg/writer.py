@@ -64,8 +64,10 @@ def _options(properties: Mapping[str, str]) -> dict[str, Any]:
     """Give what the table's properties say about how Parquet is to be written."""
     codec = properties.get("write.parquet.compression-codec", "zstd")
     level = properties.get("write.parquet.compression-level")
-    chosen = {"compression": "none" if codec == "uncompressed" else codec}
-    return {**chosen, "compression_level": int(level)} if level is not None else chosen
+    chosen: dict[str, Any] = {"compression": "none" if codec == "uncompressed" else codec}
+    if level is not None and codec in {"zstd", "gzip", "brotli"}:
+        chosen["compression_level"] = int(level)
+    return chosen
 
 
 class FileWriter:
@@ -137,8 +139,8 @@ def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
     return pq.read_metadata(io.BytesIO(zlib.decompress(base64.b64decode(fragment["footer"]))))
 
 
-def _location(table: IcebergTableHandle, query_id: str, folder: str, suffix: str = "") -> str:
-    name = f"{query_id}-{uuid.uuid4().hex}{suffix}.parquet"
+def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str = "") -> str:
+    name = f"{prefix}-{uuid.uuid4().hex}{suffix}.parquet"
     custom = table.properties.get("write.py-location-provider.impl")
     if custom is None and table.properties.get("write.object-storage.enabled", "false").lower() != "true":
         return "/".join(filter(None, [table.data_location, folder, name]))
@@ -153,12 +155,12 @@ class IcebergPageSink(ConnectorPageSink):
 
     Args:
         table: the table.
-        query_id: the statement; every file is named after it.
+        prefix: how the names of its files begin.
     """
 
-    def __init__(self, table: IcebergTableHandle, query_id: str) -> None:
+    def __init__(self, table: IcebergTableHandle, prefix: str) -> None:
         self._table = table
-        self._query_id = query_id
+        self._prefix = prefix
         self._schema = file_schema(table.fields)
         self._target = int(table.properties.get("write.target-file-size-bytes", _FILE_BYTES))
         self._writers: dict[tuple[Any, ...], FileWriter] = {}
@@ -174,7 +176,7 @@ class IcebergPageSink(ConnectorPageSink):
                 if len(self._writers) >= OPEN_FILES:
                     self._close(next(iter(self._writers)))
                 folder = folder_of(table.partitioning, values)
-                writer = FileWriter(table, _location(table, self._query_id, folder), self._schema)
+                writer = FileWriter(table, _location(table, self._prefix, folder), self._schema)
             self._writers[values] = writer
             writer.append(for_file(rows, self._schema, table.fields))
             if writer.size >= self._target:
@@ -206,14 +208,14 @@ class IcebergMergeSink(ConnectorMergeSink):
     Args:
         table: the table.
         files: its data files, in the order of their numbers.
-        query_id: the statement.
+        prefix: how the names of its files begin.
     """
 
-    def __init__(self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], query_id: str) -> None:
+    def __init__(self, table: IcebergTableHandle, files: tuple[DataFileRef, ...], prefix: str) -> None:
         self._table = table
         self._files = files
-        self._query_id = query_id
-        self._inserts = IcebergPageSink(table, query_id)
+        self._prefix = prefix
+        self._inserts = IcebergPageSink(table, prefix)
         self._deletes: dict[int, list[npt.NDArray[np.int64]]] = defaultdict(list)
         self._written: list[dict[str, Any]] = []
 
@@ -243,7 +245,7 @@ class IcebergMergeSink(ConnectorMergeSink):
 
     def _write_deletes(self, number: int, positions: npt.NDArray[np.int64]) -> None:
         path = self._files[number].path
-        location = _location(self._table, self._query_id, "", "-deletes")
+        location = _location(self._table, self._prefix, "", "-deletes")
         writer = FileWriter(self._table, location, _DELETES)
         paths = pa.repeat(pa.scalar(path), len(positions))
         writer.append(pa.Table.from_arrays([paths, pa.array(positions)], schema=_DELETES))
@@ -271,7 +273,7 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         if not isinstance(insert_handle, IcebergInsertTableHandle):
             msg = f"{insert_handle!r} is not a handle of this connector"
             raise TypeError(msg)
-        return IcebergPageSink(insert_handle.table_handle, session.query_id)
+        return IcebergPageSink(insert_handle.table_handle, insert_handle.prefix)
 
     def create_merge_sink(
         self,
@@ -284,4 +286,4 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
             msg = f"{merge_handle!r} is not a handle of this connector"
             raise TypeError(msg)
         table = iceberg_table(merge_handle.get_table_handle())
-        return IcebergMergeSink(table, merge_handle.files, session.query_id)
+        return IcebergMergeSink(table, merge_handle.files, merge_handle.prefix)
