@@ -77,6 +77,15 @@ def test_buckets_are_left_out_when_all_bucket_columns_have_values(tmp_path: Path
     assert paths(store, id=ColumnDomain(values=()), v=ColumnDomain(values=("v3",))) == []
 
 
+def test_values_that_a_column_cannot_have_rule_nothing_out(tmp_path: Path) -> None:
+    store = make_table(
+        tmp_path, [("id", "smallint"), ("c", "char(3)")], bucketed_by=("id",), bucket_count=4, partitioned_by=("c",)
+    )
+    merge(store, inserted((1, "a  "), (2, "b  ")))
+    assert (1, "a  ") in read(store, Constraint({"id": ColumnDomain(values=(1 << 40, 1))}))
+    assert read(store, Constraint({"id": ColumnDomain(values=("1",)), "c": ColumnDomain(values=("a",))})) != []
+
+
 def test_zero_has_two_forms_so_that_buckets_of_floating_point_are_all_read(tmp_path: Path) -> None:
     store = make_table(tmp_path, [("x", "double")], bucketed_by=("x",), bucket_count=4)
     merge(store, inserted((0.0,), (-0.0,), (1.5,)))

@@ -281,6 +281,16 @@ def test_what_cannot_be_read_says_why(store: HiveAcidConnector, change: Any, wor
     assert store.metastore.list_tables() == [NAME]
 
 
+def test_a_statement_that_only_reads_leaves_no_aborted_transaction(store: HiveAcidConnector) -> None:
+    make_table(store)
+    for end in (Statement.commit, Statement.rollback):
+        statement = Statement(store)
+        (number,) = (transaction.number for transaction in store.open_transactions())
+        end(statement)
+        with client(store) as thrift:
+            assert number not in {info.id for info in thrift.get_open_txns_info().open_txns}
+
+
 def test_a_transaction_is_kept_alive_as_long_as_it_is_open(store: HiveAcidConnector) -> None:
     statement = None
     beaten = threading.Event()

@@ -107,8 +107,12 @@ class HiveAcidConnector(Connector):
             transaction = self._transactions.pop(_number(transaction_handle), None)
         if transaction is None:
             return
-        if transaction.number is not None:
+        if transaction.number is not None and transaction.written:
             self.metastore.abort(transaction.number)
+        elif transaction.number is not None:
+            # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
+            with suppress(ConnectorError):
+                self.metastore.commit(transaction.number, Changes())
         for folder in (*transaction.made, *transaction.folders):
             shutil.rmtree(folder, ignore_errors=True)
         _remove_attempts(transaction)
