@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,12 @@ def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: 
     for catalog, connector in sorted(connectors.items()):
         metadata = transaction.metadata(catalog)
         for name in metadata.list_tables(session):
-            handle = metadata.get_table_handle(session, name)
+            try:
+                handle = metadata.get_table_handle(session, name)
+            except ConnectorError:
+                # A store shared with other engines has tables that cannot be read here; they are there all the same.
+                found.append(TableInfo((f"{catalog}.{name}", connector.name, (), None, "")))
+                continue
             if handle is None:
                 continue
             known = metadata.get_table_metadata(session, handle)
