@@ -122,6 +122,16 @@ def test_a_large_file_is_read_in_parts_and_only_those_that_matter(tmp_path: Path
     assert read(store, Constraint({"id": ColumnDomain(low=60_000)})) == []
 
 
+def test_a_part_of_a_file_that_has_changed_is_an_error(tmp_path: Path, tiny_stripes: None) -> None:
+    store = large(tmp_path)
+    statement = Statement(store)
+    split = splits_of(statement.handle)[0]
+    split.path.write_bytes(b"something else")
+    with pytest.raises(ConnectorError, match="could be read when the statement began") as caught:
+        list(read_split(split, statement.handle.table, ()))
+    assert caught.value.code == "HIVE_BAD_DATA"
+
+
 def test_row_ids_of_parts_are_those_of_the_whole(tmp_path: Path, tiny_stripes: None) -> None:
     store = large(tmp_path)
     ids = row_ids(store)
