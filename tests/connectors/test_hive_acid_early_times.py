@@ -99,9 +99,15 @@ def test_other_files_are_written_by_arrow(tmp_path: Path, monkeypatch: pytest.Mo
     store = make_table(tmp_path, COLUMNS)
     merge(store, inserted(*enumerate(LATE)))
     assert len(contents(store)) == 4
+    statement = Statement(store)
+    statement.stage([])
+    sink = statement.sink(0, inserted((1, EARLY[0])))
     with pytest.raises(ExecutionError, match="needs the package pyorc") as caught:
-        merge(store, inserted((1, EARLY[0])))
+        sink.finish()
     assert caught.value.hint == "Run: pip install 'rowmerge-nb[hive]'"
+    sink.abort()
+    statement.rollback()
+    assert len(contents(store)) == 4
 
 
 def test_what_no_engine_reads_back_is_refused(tmp_path: Path) -> None:

@@ -77,6 +77,15 @@ def test_buckets_are_left_out_when_all_bucket_columns_have_values(tmp_path: Path
     assert paths(store, id=ColumnDomain(values=()), v=ColumnDomain(values=("v3",))) == []
 
 
+def test_values_that_a_column_cannot_have_rule_nothing_out(tmp_path: Path) -> None:
+    store = make_table(
+        tmp_path, [("id", "smallint"), ("c", "char(3)")], bucketed_by=("id",), bucket_count=4, partitioned_by=("c",)
+    )
+    merge(store, inserted((1, "a  "), (2, "b  ")))
+    assert (1, "a  ") in read(store, Constraint({"id": ColumnDomain(values=(1 << 40, 1))}))
+    assert read(store, Constraint({"id": ColumnDomain(values=(1,)), "c": ColumnDomain(values=("a",))})) == [(1, "a  ")]
+
+
 def test_zero_has_two_forms_so_that_buckets_of_floating_point_are_all_read(tmp_path: Path) -> None:
     store = make_table(tmp_path, [("x", "double")], bucketed_by=("x",), bucket_count=4)
     merge(store, inserted((0.0,), (-0.0,), (1.5,)))
@@ -111,6 +120,16 @@ def test_a_large_file_is_read_in_parts_and_only_those_that_matter(tmp_path: Path
         assert len(few) < 20_000
     assert len(read(store, Constraint({"v": ColumnDomain(low="v059999")}))) < 20_000
     assert read(store, Constraint({"id": ColumnDomain(low=60_000)})) == []
+
+
+def test_a_part_of_a_file_that_has_changed_is_an_error(tmp_path: Path, tiny_stripes: None) -> None:
+    store = large(tmp_path)
+    statement = Statement(store)
+    split = splits_of(statement.handle)[0]
+    split.path.write_bytes(b"something else")
+    with pytest.raises(ConnectorError, match="could be read when the statement began") as caught:
+        list(read_split(split, statement.handle.table, ()))
+    assert caught.value.code == "HIVE_BAD_DATA"
 
 
 def test_row_ids_of_parts_are_those_of_the_whole(tmp_path: Path, tiny_stripes: None) -> None:

@@ -32,7 +32,7 @@ from tests.connectors.hive_acid_kit import Statement
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-STATEMENTS = int(os.environ.get("ROWMERGE_RANDOM_STATEMENTS", "40"))
+STATEMENTS = int(os.environ.get("ROWMERGE_RANDOM_STATEMENTS", "25"))
 FIRST = int(os.environ.get("ROWMERGE_RANDOM_FIRST", "0"))
 NOBODY_CAN = "HIVE_INVALID_PARTITION_VALUE"
 """Hive takes the empty text for NULL in the name of a partition."""

@@ -241,7 +241,7 @@ def test_tables_that_trino_wrote_can_be_registered(store: HiveAcidConnector, tmp
     assert (folder / "delta_0000001_0000001_0000").is_dir()
 
 
-def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector) -> None:
+def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector, tmp_path: Path) -> None:
     store.metastore.commit(None, Changes(schemas={"sales": True}))
     assert store.metastore.list_schemas() == ["default", "sales"]
     assert store.metastore.schema_location("sales") == store.warehouse / "sales.db"
@@ -259,6 +259,9 @@ def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector) -> None:
     assert store.metastore.list_schemas() == ["default"]
     with pytest.raises(ConnectorError, match="Schema 'sales' does not exist"):
         store.metastore.schema_location("sales")
+    elsewhere = HiveAcidConnector(tmp_path, metastore=store.metastore._clients.uri)  # type: ignore[attr-defined]
+    elsewhere.metastore.commit(None, Changes(schemas={"sales": True}))
+    assert store.metastore.schema_location("sales") == tmp_path / "sales.db"
 
 
 @pytest.mark.parametrize(
@@ -279,6 +282,16 @@ def test_what_cannot_be_read_says_why(store: HiveAcidConnector, change: Any, wor
     assert caught.value.code == "NOT_SUPPORTED"
     assert store.orphans() == []
     assert store.metastore.list_tables() == [NAME]
+
+
+def test_a_statement_that_only_reads_leaves_no_aborted_transaction(store: HiveAcidConnector) -> None:
+    make_table(store)
+    for end in (Statement.commit, Statement.rollback):
+        statement = Statement(store)
+        (number,) = (transaction.number for transaction in store.open_transactions())
+        end(statement)
+        with client(store) as thrift:
+            assert number not in {info.id for info in thrift.get_open_txns_info().open_txns}
 
 
 def test_a_transaction_is_kept_alive_as_long_as_it_is_open(store: HiveAcidConnector) -> None:

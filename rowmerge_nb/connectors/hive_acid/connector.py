@@ -43,8 +43,8 @@ class HiveAcidConnector(Connector):
     """Hive's transactional tables.
 
     Args:
-        directory: where tables are made; the metastore's file ``metastore.sqlite`` is in it, the tables in ``warehouse``. Not needed
-            with a Hive Metastore, which says of every schema where its tables are made.
+        directory: where tables are made; the metastore's file ``metastore.sqlite`` is in it, the tables in ``warehouse``. With a
+            Hive Metastore, where schemas are made; None leaves that to the metastore.
         metastore: another metastore than the embedded one: the address ``thrift://host:port`` of a Hive Metastore.
 
     Raises:
@@ -63,7 +63,7 @@ class HiveAcidConnector(Connector):
     def __init__(self, directory: str | Path | None = None, metastore: Metastore | str | None = None) -> None:
         self.metastore: Metastore
         if isinstance(metastore, str):
-            self.metastore = _thrift_metastore(metastore)
+            self.metastore = _thrift_metastore(metastore, None if directory is None else Path(directory).absolute())
         elif directory is not None:
             self.metastore = metastore or EmbeddedMetastore(_made(Path(directory).absolute()) / "metastore.sqlite")
         else:
@@ -108,8 +108,12 @@ class HiveAcidConnector(Connector):
             transaction = self._transactions.pop(_number(transaction_handle), None)
         if transaction is None:
             return
-        if transaction.number is not None:
+        if transaction.number is not None and transaction.written:
             self.metastore.abort(transaction.number)
+        elif transaction.number is not None:
+            # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
+            with suppress(ConnectorError):
+                self.metastore.commit(transaction.number, Changes())
         for folder in (*transaction.made, *transaction.folders):
             shutil.rmtree(folder, ignore_errors=True)
         _remove_attempts(transaction)
@@ -323,7 +327,7 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _thrift_metastore(uri: str) -> Metastore:
+def _thrift_metastore(uri: str, folder: Path | None) -> Metastore:
     try:
         from rowmerge_nb.connectors.hive_acid.thrift_metastore import ThriftMetastore
     except ImportError as error:
@@ -331,7 +335,7 @@ def _thrift_metastore(uri: str) -> Metastore:
             raise
         msg = f"The Hive Metastore {uri} needs the package pymetastore, which is not installed"
         raise SetupError(msg, hint="Run: pip install 'rowmerge-nb[hive]'") from None
-    return ThriftMetastore(uri)
+    return ThriftMetastore(uri, folder)
 
 
 def _number(handle: ConnectorTransactionHandle) -> int:

@@ -73,12 +73,13 @@ class _EventFile:
 
     def _begin_again(self) -> None:
         """Have the slower writer write what there is by now, and what comes."""
+        exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES)
         self._writer.close()
-        self._exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES)
+        self._exact = exact
         if self._begun:
             with reading(self._path) as file:
                 for stripe in range(file.nstripes):
-                    self._exact.write(pa.Table.from_batches([file.read_stripe(stripe)]))
+                    exact.write(pa.Table.from_batches([file.read_stripe(stripe)]))
 
 
 class AcidFileWriter:

@@ -34,7 +34,8 @@ def partition_matters(name: str, table: HiveTable, constraint: Constraint | None
     """Tell whether a partition may hold rows within a constraint."""
     for column, text in zip(table.partition_columns, partition_texts(name), strict=True):
         domain = constraint.domains.get(column.name) if constraint is not None else None
-        if domain is None:
+        # Of char, values with and without their spaces are equal.
+        if domain is None or column.type.base == "char":
             continue
         value = partition_value(text, column, table.name).as_py()
         if value is None or not _meets(domain, value, value):
@@ -64,7 +65,11 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
     rows = list(itertools.product(*lists))
     if not rows:
         return frozenset()
-    arrays = [pa.array(values, column.type.arrow) for values, column in zip(zip(*rows, strict=True), columns, strict=True)]
+    try:
+        arrays = [pa.array(values, column.type.arrow) for values, column in zip(zip(*rows, strict=True), columns, strict=True)]
+    except (pa.ArrowException, OverflowError):
+        # Values that the column's type does not have: whoever compares with them knows what they mean.
+        return None
     found = buckets_of(arrays, [column.type for column in columns], table.bucket_count, table.bucketing_version)
     return frozenset(found.tolist())
 

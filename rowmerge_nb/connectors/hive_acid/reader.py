@@ -216,6 +216,9 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
     if split.stripes is None and not split.domains and not split.deletes:
         return None, None
     tail = read_tail(split.path)
+    if tail is None and split.stripes is not None:
+        msg = f"The end of file '{split.path}' of table '{table.name}' could be read when the statement began, and now it cannot"
+        raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Run the statement again; if it stays so, bring the file back.")
     if tail is None:
         return None, None
     kept = stripes_that_matter(table, tail, split.domains, flat=split.original is not None)

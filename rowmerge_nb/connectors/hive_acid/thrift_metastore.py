@@ -53,6 +53,7 @@ class ThriftMetastore(Metastore):
 
     Args:
         uri: ``thrift://host:port``; several with commas between them are tried in order.
+        folder: where the folders of schemas are made; None leaves that to the metastore.
 
     Raises:
         ConnectorError: HIVE_METASTORE_ERROR if it does not answer.
@@ -60,7 +61,8 @@ class ThriftMetastore(Metastore):
 
     shared: ClassVar[bool] = True
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, folder: Path | None = None) -> None:
+        self._folder = folder
         self._clients = MetastoreClients(uri)
         self._user = getpass.getuser()
         self._process = f"{socket.gethostname()}:{os.getpid()}"
@@ -150,7 +152,7 @@ class ThriftMetastore(Metastore):
         made: list[HiveTable] = []
         with self._clients.connected("commit") as client:
             for schema, there in changes.schemas.items():
-                _change_schema(client, schema, there=there)
+                _change_schema(client, schema, self._folder, there=there)
             for table in changes.dropped:
                 _require_table(client, table)
                 client.drop_table(table.name.schema, table.name.table, deleteData=False)
@@ -319,10 +321,11 @@ def _write_id(client: Any, transaction: int, table: HiveTable) -> int:
     return int(client.allocate_table_write_ids(request).txnToWriteIds[0].writeId)
 
 
-def _change_schema(client: Any, schema: str, *, there: bool) -> None:
+def _change_schema(client: Any, schema: str, folder: Path | None, *, there: bool) -> None:
+    location = None if folder is None else f"file:{folder / schema}.db"
     try:
         if there:
-            client.create_database(ttypes.Database(name=schema))
+            client.create_database(ttypes.Database(name=schema, locationUri=location))
         else:
             client.drop_database(schema, deleteData=False, cascade=False)
     except ttypes.AlreadyExistsException:
