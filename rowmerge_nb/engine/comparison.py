@@ -72,8 +72,8 @@ class Metric:
 
     @property
     def differs(self) -> bool:
-        """Whether the values are different."""
-        return self.left != self.right
+        """Whether the values are different; a side that has none does not differ."""
+        return bool(self.left and self.right) and self.left != self.right
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ METRICS: Final[Mapping[str, str]] = {
     "writers": "sinks, or page sources that change rows",
     "fragments": "what they hand to the finish call",
     "fragment bytes": "size of the fragments",
-    "connector calls": "calls of the contract, by coordinator and tasks",
+    "connector calls": "calls of the contract that are recorded, by coordinator and by tasks",
     "rows after": "rows of the target afterwards, where the connector shows them",
 }
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.edge import conform
-from rowmerge_nb.errors import ExecutionError, SetupError
+from rowmerge_nb.errors import ConnectorError, ExecutionError, SetupError
+from rowmerge_nb.plan.updatable import MERGE_FLOW
 from rowmerge_nb.sql.duckdb_text import name
 
 if TYPE_CHECKING:
@@ -143,6 +144,25 @@ class PageEvaluator:
                 raise _placed(ExecutionError(msg, code="INVALID_ARGUMENTS", step="Project"), column.expression)
         return arrays
 
+    def check(self, page: Page) -> None:
+        """Have DuckDB read all expressions, on a page without rows.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED where it does not take one; then nothing has begun yet.
+        """
+        where = self.program.where
+        try:
+            if where is not None and where.text != "NULL":
+                self._run(f"SELECT {name(_ROW)} FROM page WHERE {where.text}", page, where)
+            for column in self.program.assigned:
+                if self._plain(column, page) is None:
+                    self._computed([column], page)
+        except ExecutionError as error:
+            msg = f"The flow 'updatable' cannot compute this: {error.message}"
+            refused = ConnectorError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW)
+            refused.line, refused.column, refused.length = error.line, error.column, error.length
+            raise refused from error
+
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
@@ -247,4 +267,4 @@ def translated(message: str) -> ExecutionError:
     if "out of range" in text.lower() or "Overflow in" in text:
         return ExecutionError("A number is out of the range of its type", code=_RANGE, step="Project")
     said = text.partition("\n")[0]
-    return ExecutionError(f"The page could not be computed: {said}", step="Project", hint="Run the statement with flow='merge'.")
+    return ExecutionError(f"The page could not be computed: {said}", step="Project", hint=MERGE_FLOW)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.edge import spark_type
 from rowmerge_nb.engine.lowering import OUTCOME_DDL
-from rowmerge_nb.engine.page_program import AssignedColumn, PageExpression, PageProgram, PageQuery, require_duckdb
+from rowmerge_nb.engine.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram, PageQuery, require_duckdb
 from rowmerge_nb.engine.row_changes import WhereRun
 from rowmerge_nb.engine.split_pass import SplitPass
 from rowmerge_nb.errors import ConnectorError, RowMergeError
@@ -71,9 +71,23 @@ class _UpdatableRun(WhereRun):
     def _planned(self, facts: TargetFacts) -> Output:
         return plan_updatable(self.analysis, facts.row_id)
 
+    def _check_program(self) -> None:
+        """Have DuckDB read all expressions before anything begins."""
+        program, scan = self._program(), self._driving()
+        empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.outputs[:-1]]).empty_table()
+        answers = [pa.nulls(1, query.type) for query in program.queries]
+        evaluator = PageEvaluator(program, answers)
+        try:
+            evaluator.check(
+                pa.RecordBatch.from_arrays([column.combine_chunks() for column in empty.columns], schema=empty.schema)
+            )
+        finally:
+            evaluator.close()
+
     def _begin(self, facts: TargetFacts) -> None:
         """Begin; from here on splits and page sources get the handle that the connector gives."""
         method = f"begin_{self.verb}"
+        self._check_program()
         self.begin_step(method)
         arguments = (self.transaction.session, self._target_handle(), *self._updated())
         told = ", ".join(column.name for columns in self._updated() for column in columns)

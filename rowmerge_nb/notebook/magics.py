@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from rowmerge_nb.engine.comparison import Comparison
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
 
 __all__ = ["MergeMagic", "project_defaults", "register", "unregister"]
 
-_ENGINE_OPTIONS: Final = ("paradigm", "duplicates", "era", "dialect", "trace", "verify")
+_ENGINE_OPTIONS: Final = ("paradigm", "flow", "duplicates", "era", "dialect", "trace", "verify")
 
 
 def _choices(name: str) -> list[str]:
@@ -52,6 +53,7 @@ class MergeMagic(Magics):
     """Defaults of ``%%merge``; ``%config MergeMagic`` lists them, ``%config MergeMagic.era = "current"`` sets one."""
 
     paradigm = Enum(["", *_choices("paradigm")], "", help="Row change paradigm; empty for that of the table.").tag(config=True)
+    flow = Enum(_choices("flow"), "merge", help="How UPDATE and DELETE are executed.").tag(config=True)
     duplicates = Enum(_choices("duplicates"), "trino", help="Which repeated matches end a MERGE.").tag(config=True)
     era = Enum(_choices("era"), "documents", help="Whose page layout is used.").tag(config=True)
     dialect = Enum(_choices("dialect"), "trino", help="Which SQL is accepted.").tag(config=True)
@@ -129,8 +131,10 @@ class MergeMagic(Magics):
                 shown.append(self._bundle(result, use, parts, at))
                 show(shown[-1])
 
-    def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result:
+    def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison:
         try:
+            if use.has("compare"):
+                return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
             if use.has("explain"):
                 return engine.explain(text, **options)
             return engine.run(text, dry_run=use.has("dry-run"), **options)
@@ -141,7 +145,9 @@ class MergeMagic(Magics):
             error.statement = text
             raise error from None
 
-    def _bundle(self, result: Result, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
+    def _bundle(self, result: Any, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
+        if use.has("compare"):
+            return dict(result._repr_mimebundle_())
         if use.has("explain"):
             return plan_bundle(result, use.values["explain"])
         return result_bundle(result, parts=parts, timings=self.timings, max_rows=self.max_rows, first_line=first_line)
@@ -224,6 +230,22 @@ _WORDS: Final = (
     "show",
     "describe",
 )
+
+
+def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the options of a comparison: defaults of what it compares, or cannot have, are left out, and are refused if written.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for an option of the magic that does not go together with it.
+    """
+    from rowmerge_nb.engine.comparison import WAYS
+
+    for name in ("explain", "dry-run", "show"):
+        if use.has(name):
+            msg = f"--compare and --{name} do not go together"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{name} out.")
+    left_out = {"verify", WAYS[use.values["compare"]][0]}
+    return {name: value for name, value in options.items() if name not in left_out or use.has(name)}
 
 
 def _command_of(rest: str) -> str:

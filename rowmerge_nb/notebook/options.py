@@ -72,6 +72,11 @@ OPTIONS: Final = (
     MagicOption(
         "show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, verdicts.", "PART,PART"
     ),
+    MagicOption(
+        "compare",
+        "Run a MERGE, UPDATE or DELETE in two ways on the same rows and show both side by side; nothing is committed.",
+        "flows|paradigms|duplicates",
+    ),
     MagicOption("trace", "How many rows the report keeps: some, all, or counts only.", "auto|full|off"),
     MagicOption(
         "verify",

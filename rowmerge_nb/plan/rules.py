@@ -42,11 +42,13 @@ class RuleSettings:
         small_rows: a table of at most this many rows is small: it is sent whole to every task, or read in one.
         key_rows: a source of at most this many rows has its join keys sent to all tasks to prune the target.
         off: names of the rules that are not to be applied.
+        few_tasks_rows: so many changed rows are written by few tasks.
     """
 
     small_rows: int = 10_000
     key_rows: int = 2_000_000
     off: frozenset[str] = frozenset()
+    few_tasks_rows: int = 4_000_000
 
 
 def apply_rules(plan: Output, settings: RuleSettings) -> Output:
@@ -70,9 +72,11 @@ def estimated_rows(node: PlanNode) -> int | None:
             return None
         bound = max(node.spark.count("), ("), 1)
         for table in node.tables:
-            if table.row_count is None:
+            # The target of an INSERT is among the tables, and its query need not read it.
+            times = node.spark.count(table.view)
+            if times and table.row_count is None:
                 return None
-            bound *= max(table.row_count, 2) ** node.spark.count(table.view)
+            bound *= max(table.row_count or 0, 2) ** times
         return bound
     return estimated_rows(node.sources[0]) if node.sources else None
 
@@ -214,6 +218,26 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
     return _rewrite(plan, choose)
 
 
+def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
+    """Leave out the writers' exchange where the connector can do without and no partitions are to be kept together.
+
+    Sending every row once more costs more than the few files that it saves; not so where there are many tasks, each with files of its own.
+    Small statements keep it: there it shows how rows are placed.
+    """
+    rows = _changing_rows(plan)
+    if rows is None or not settings.small_rows < rows <= settings.few_tasks_rows:
+        return plan
+
+    def stay(node: PlanNode) -> PlanNode:
+        if not isinstance(node, MergeWriter) or not isinstance(node.source, Exchange):
+            return node
+        layouts = [layout for layout in (node.source.insert_layout, node.source.update_layout) if layout is not None]
+        free = all(layout.multiple_writers_per_partition_supported and not layout.partition_columns for layout in layouts)
+        return replace(node, source=node.source.source) if free else node
+
+    return _rewrite(plan, stay)
+
+
 def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
     """Run processor and writer in one pass where no exchange lies between them."""
 
@@ -248,6 +272,7 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "replicate_small_target": replicate_small_target,
     "prune_target": prune_target,
     "co_locate_matches": co_locate_matches,
+    "write_where_rows_are": write_where_rows_are,
     "fuse_processor_and_writer": fuse_processor_and_writer,
     "insert_few_rows_at_once": insert_few_rows_at_once,
 }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.statements import Span
 
 __all__ = [
+    "MERGE_FLOW",
     "DeleteRows",
     "QueryJoin",
     "UpdatablePageSourceScan",

@@ -55,8 +55,8 @@ def _lines(comparison: Comparison) -> list[str]:
     lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
     lines += [comparison.notice] if comparison.notice else []
     lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
-    rows = [[comparison.by, *(side.name for side in sides), ""]]
-    rows += [[m.name, m.left, m.right, "differs" if m.differs else ""] for m in comparison.metrics if m.left or m.right]
+    rows = [[comparison.by, "", *(side.name for side in sides)]]
+    rows += [[m.name, "≠" if m.differs else "", m.left, m.right] for m in comparison.metrics if m.left or m.right]
     lines += ["", *(line.rstrip() for line in columns_of(rows))]
     if comparison.differences:
         lines += ["", "Rows that differ"]

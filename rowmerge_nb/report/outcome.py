@@ -48,7 +48,7 @@ class Outcome:
     """What happened.
 
     Args:
-        tag: ``dry run`` or ``explain``, or ``""``.
+        tag: ``dry run``, ``explain``, or that it was a rehearsal; ``""`` for what ran.
         subject: ``MERGE INTO accounts`` for renderers that stand alone.
         sentence: the outcome.
         elapsed: seconds of the whole statement, for those who ask for times.
@@ -76,8 +76,14 @@ _DEFINED: Final = {
 
 def build_outcome(trace: Trace) -> Outcome:
     """Say what a statement did, or what it would do."""
-    tag = {"planned": "dry run", "explained": "explain"}.get(trace.state, "")
-    sentence = _planned(trace) if tag else _failed(trace) if trace.state == "failed" else _finished(trace)
+    tag = {"planned": "dry run", "explained": "explain"}.get(trace.state, "" if trace.committed else "rehearsal, rolled back")
+    sentence = (
+        _planned(trace)
+        if trace.state in {"planned", "explained"}
+        else _failed(trace)
+        if trace.state == "failed"
+        else _finished(trace)
+    )
     elapsed = trace.seconds.get("total", sum(trace.seconds.values())) if trace.seconds else None
     verb = {"MERGE": "MERGE INTO", "INSERT": "INSERT INTO", "DELETE": "DELETE FROM"}.get(trace.kind, trace.kind)
     return Outcome(tag, f"{verb} {visible(trace.target)}".strip(), sentence, elapsed, _meta(trace), _balance(trace))

@@ -26,6 +26,8 @@ class ConnectorTableLayout:
         partition_columns: the columns that decide the place of a row. Of an update layout there are none: its only
             argument is always the row id.
         partitioning: the connector's own partitioning; None asks for the engine's hash of ``partition_columns``.
+        multiple_writers_per_partition_supported: rows of one place may end in several sinks, at the price of more files. The engine
+            need not send rows anywhere then.
 
     >>> ConnectorTableLayout(("region",)).partitioning is None
     True
@@ -33,6 +35,7 @@ class ConnectorTableLayout:
 
     partition_columns: tuple[str, ...] = ()
     partitioning: ConnectorPartitioningHandle | None = None
+    multiple_writers_per_partition_supported: bool = False
 
 
 class BucketFunction(ABC):

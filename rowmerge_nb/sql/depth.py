@@ -73,7 +73,7 @@ def check_tree(statement: Any) -> None:
 def _children(node: Any) -> Iterator[Any]:
     for value in vars(node).values():
         for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, tuple):  # pairs of WHEN and THEN
-                yield from item
-            elif dataclasses.is_dataclass(item) and not isinstance(item, Span):
-                yield item
+            # Pairs of WHEN and THEN, or of an argument's name and value, where the name may be missing.
+            for part in item if isinstance(item, tuple) else (item,):
+                if dataclasses.is_dataclass(part) and not isinstance(part, Span):
+                    yield part

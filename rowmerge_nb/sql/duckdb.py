@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.duckdb_casts import cast_text, is_total
+from rowmerge_nb.sql.duckdb_decimals import decimal_quotient, widened
 from rowmerge_nb.sql.duckdb_moments import moment_text, shifted
 from rowmerge_nb.sql.duckdb_text import UnprintableError, duckdb_type, failure, literal, name, once
 from rowmerge_nb.sql.function_tables.duckdb import CONSTANT_ARGUMENTS, FUNCTIONS
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, exact_precision, is_float, is_integer, is_numeric
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, MAX_PRECISION, exact_precision, is_float, is_integer, is_numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -130,26 +131,29 @@ class _Printer:
         if operator == "*" and left.type.parameters[1] + right.type.parameters[1] > node.type.parameters[1]:
             msg = f"a product of {left.type} and {right.type}"
             raise UnprintableError(msg)
-        return self.native(f"CAST(({a} {operator} {b}) AS {duckdb_type(node.type)})")
+        return self.native(f"CAST(({widened(a, left.type, right.type, operator)} {operator} {b}) AS {duckdb_type(node.type)})")
 
     def divided(self, node: e.Apply, operator: str, a: str, b: str) -> str:
-        if not is_integer(node.type) and (operator == "/" or exact_precision("%", *(n.type for n in node.arguments)) > 38):
-            msg = "a division of decimals"
-            raise UnprintableError(msg)
+        kinds = [argument.type for argument in node.arguments]
         zero = self.failure("DIVISION_BY_ZERO", "'Division by zero'")
+        if node.type.base == "decimal" and operator == "/":
+            return once(lambda x, y: decimal_quotient(x, y, kinds, node.type, zero), a, b)
+        if node.type.base == "decimal" and exact_precision("%", *kinds) > MAX_PRECISION:
+            msg = f"the remainder of {kinds[0]} and {kinds[1]}"
+            raise UnprintableError(msg)
         kind = duckdb_type(node.type)
         sign = "//" if operator == "/" else "%"
         divisor = node.arguments[1]
-        if isinstance(divisor, e.Constant) and divisor.value is not None and divisor.value.strip("-0."):
+        if isinstance(divisor, e.Constant) and divisor.value is not None and divisor.value.strip("-0.") not in {"", "1"}:
             return self.native(f"CAST(({a} {sign} {b}) AS {kind})")
-        return once(
-            lambda x, y: (
-                f"CASE WHEN {y} = 0 THEN CASE WHEN {x} IS NOT NULL THEN {zero} END "
-                f"ELSE {self.native(f'CAST(({x} {sign} {y}) AS {kind})')} END"
-            ),
-            a,
-            b,
-        )
+
+        def write(x: str, y: str) -> str:
+            by_zero = f"WHEN {y} = 0 THEN CASE WHEN {x} IS NOT NULL THEN {zero} END"
+            # DuckDB calls the remainder of the lowest number by -1 an overflow.
+            by_one = f" WHEN {y} = -1 THEN {x} - {x}" if sign == "%" and is_integer(node.type) else ""
+            return f"CASE {by_zero}{by_one} ELSE {self.native(f'CAST(({x} {sign} {y}) AS {kind})')} END"
+
+        return once(write, a, b)
 
     def negate(self, node: e.Apply) -> str:
         (text,) = self.all(node.arguments)

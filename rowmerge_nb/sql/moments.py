@@ -224,7 +224,9 @@ def _difference(unit: str, first: str, second: str, kind: Type) -> str:
     low, high = f"least({a}, {b})", f"greatest({a}, {b})"
     apart = f"((year({high}) - year({low})) * 12 + month({high}) - month({low}))"
     whole = f"({apart} - IF({low} + make_ym_interval(0, {apart}) > {high}, 1, 0))"
-    return f"CAST(IF({a} <= {b}, 1, -1) * ({whole} div {_MONTHS[unit]}) AS BIGINT)"
+    # NULL where one of them is: least and greatest pass over NULL.
+    sign = f"CASE WHEN {a} <= {b} THEN 1 WHEN {a} > {b} THEN -1 END"
+    return f"CAST({sign} * ({whole} div {_MONTHS[unit]}) AS BIGINT)"
 
 
 # -- patterns ---------------------------------------------------------------------------------------------------------

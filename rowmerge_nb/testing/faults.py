@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
 
-__all__ = ["Fault", "FaultyConnector"]
+__all__ = ["UNSET", "Fault", "FaultyConnector"]
 
 
 class _Unset(Enum):

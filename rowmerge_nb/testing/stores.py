@@ -17,12 +17,12 @@ from rowmerge_nb.testing.backends import EngineUnderTest, arrow_table
 from rowmerge_nb.testing.oracle import Outcome, multiset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.testing.model import Scenario
 
-__all__ = ["StoreUnderTest"]
+__all__ = ["StoreUnderTest", "insert_page", "read_rows"]
 
 KEY = "row_key"
 INSERTS = 3
@@ -50,24 +50,23 @@ class StoreUnderTest(EngineUnderTest):
         self._connector = connector
         self._schema = schema
         self._keyed = keyed
-        self._numbers = itertools.count(1)
 
     def run(self, scenario: Scenario) -> Outcome:
         """Run a scenario's statement on a new table."""
         target, settings = scenario.target, scenario.settings
         name = SchemaTableName(self._schema, target.name)
         self._make(name, scenario)
-        before = self._content(name, scenario)
+        before = read_rows(self._connector, name, target.names)
         sources = {table.name: arrow_table(table) for table in scenario.tables[1:]}
         try:
             sql = self._printer.statement(scenario)
             result = self._engine.run(sql, namespace=sources, era=settings.era, trace=settings.trace, flow=self._flow)
         except RowMergeError as error:
             self._pass_over(error)
-            same = self._content(name, scenario) == before
+            same = read_rows(self._connector, name, target.names) == before
             kind = self._class(error) if same else f"{error.code}, and the table was changed"
             return Outcome(None, None, frozenset({kind}), str(error))
-        return Outcome(self._content(name, scenario), result.count)
+        return Outcome(read_rows(self._connector, name, target.names), result.count)
 
     def _make(self, name: SchemaTableName, scenario: Scenario) -> None:
         """Make the table, and fill it by a few inserts."""
@@ -79,7 +78,7 @@ class StoreUnderTest(EngineUnderTest):
             columns.append(ColumnMetadata(KEY, BIGINT, nullable=False))
             rows = rows.append_column(KEY, pa.array(np.arange(rows.num_rows)))
             properties = {"primary_key": [KEY]}
-        session = self._session()
+        session = _session()
         transaction = connector.begin_transaction()
         metadata = connector.get_metadata(transaction)
         if (old := metadata.get_table_handle(session, name)) is not None:
@@ -90,37 +89,44 @@ class StoreUnderTest(EngineUnderTest):
         connector.commit(transaction)
         size = max(-(-rows.num_rows // INSERTS), 1)
         for start in range(0, rows.num_rows, size):
-            self._insert(name, rows.slice(start, size).combine_chunks().to_batches()[0])
+            insert_page(connector, name, rows.slice(start, size).combine_chunks().to_batches()[0])
 
-    def _insert(self, name: SchemaTableName, page: pa.RecordBatch) -> None:
-        connector, session = self._connector, self._session()
-        transaction = connector.begin_transaction()
-        metadata = connector.get_metadata(transaction)
-        handle = metadata.get_table_handle(session, name)
-        assert handle is not None
-        insert = metadata.begin_insert(session, handle, metadata.get_column_handles(session, handle))
-        sink = connector.get_page_sink_provider().create_page_sink(transaction, session, insert)
-        sink.append_page(page)
-        fragments: Any = sink.finish()
-        metadata.finish_insert(session, insert, fragments)
-        connector.commit(transaction)
 
-    def _content(self, name: SchemaTableName, scenario: Scenario) -> Any:
-        """Read the table's rows, without the key."""
-        connector, session = self._connector, self._session()
-        transaction = connector.begin_transaction()
-        metadata = connector.get_metadata(transaction)
-        handle = metadata.get_table_handle(session, name)
-        assert handle is not None
-        columns = [c for c in metadata.get_column_handles(session, handle) if c.name in scenario.target.names]
-        rows: list[tuple[Any, ...]] = []
-        for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):
-            source = connector.get_page_source_provider().create_page_source(transaction, session, split, handle, columns)
-            while (page := source.get_next_page()) is not None:
-                rows += zip(*(column.to_pylist() for column in page.columns), strict=True)
-            source.close()
-        connector.commit(transaction)
-        return multiset(rows)
+_numbers = itertools.count(1)
 
-    def _session(self) -> ConnectorSession:
-        return ConnectorSession(f"store-{next(self._numbers)}")
+
+def _session() -> ConnectorSession:
+    return ConnectorSession(f"store-{next(_numbers)}")
+
+
+def insert_page(connector: Connector, name: SchemaTableName, page: pa.RecordBatch) -> None:
+    """Insert rows by one sink of a connector: of a store of files, a file."""
+    session = _session()
+    transaction = connector.begin_transaction()
+    metadata = connector.get_metadata(transaction)
+    handle = metadata.get_table_handle(session, name)
+    assert handle is not None
+    insert = metadata.begin_insert(session, handle, metadata.get_column_handles(session, handle))
+    sink = connector.get_page_sink_provider().create_page_sink(transaction, session, insert)
+    sink.append_page(page)
+    fragments: Any = sink.finish()
+    metadata.finish_insert(session, insert, fragments)
+    connector.commit(transaction)
+
+
+def read_rows(connector: Connector, name: SchemaTableName, columns: Sequence[str]) -> Any:
+    """Read columns of a table through its connector, split by split; gives a multiset of rows."""
+    session = _session()
+    transaction = connector.begin_transaction()
+    metadata = connector.get_metadata(transaction)
+    handle = metadata.get_table_handle(session, name)
+    assert handle is not None
+    wanted = [column for column in metadata.get_column_handles(session, handle) if column.name in columns]
+    rows: list[tuple[Any, ...]] = []
+    for split in connector.get_split_manager().get_splits(transaction, session, handle, Constraint()):
+        source = connector.get_page_source_provider().create_page_source(transaction, session, split, handle, wanted)
+        while (page := source.get_next_page()) is not None:
+            rows += zip(*(column.to_pylist() for column in page.columns), strict=True)
+        source.close()
+    connector.commit(transaction)
+    return multiset(rows)

@@ -13,7 +13,8 @@ from pyarrow import orc
 
 from rowmerge_nb import HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid.names import encode_bucket
-from rowmerge_nb.connectors.hive_acid.orc import AcidFileWriter, RowKeys, write_deletes
+from rowmerge_nb.connectors.hive_acid.orc import RowKeys
+from rowmerge_nb.connectors.hive_acid.orc_writing import AcidFileWriter, write_deletes
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, acid_state
 from rowmerge_nb.spi import (
     ColumnMetadata,

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import orc as arrow_orc
 
 from rowmerge_nb import HiveAcidConnector
-from rowmerge_nb.connectors.hive_acid import orc, reader
+from rowmerge_nb.connectors.hive_acid import orc_writing, reader
 from rowmerge_nb.connectors.hive_acid.orc import DeletedRows, KeyBounds
 from rowmerge_nb.connectors.hive_acid.orc_tail import read_tail
 from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
@@ -85,7 +85,7 @@ def test_zero_has_two_forms_so_that_buckets_of_floating_point_are_all_read(tmp_p
 
 @pytest.fixture
 def tiny_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orc, "_STRIPE_BYTES", 4096)
+    monkeypatch.setattr(orc_writing, "_STRIPE_BYTES", 4096)
     monkeypatch.setattr(reader, "SPLIT_BYTES", 20_000)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, IcebergConnector
+from rowmerge_nb import Engine, IcebergConnector, RowMergeError
+from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
 from rowmerge_nb.demo import SETUP, STATEMENT
 from tests.goldens_on_spark.departures import DEPARTURES
 from tests.goldens_on_spark.support import SCHEMA, Server, columns_of, expected_answer, recorded_cases
@@ -66,6 +69,106 @@ def test_the_document_s_merge_in_both_eras_makes_one_snapshot_that_pyiceberg_rea
     assert (summary["added-records"], summary["added-position-deletes"]) == ("5", "4")
 
 
+def test_statements_of_every_kind_on_a_partitioned_table(lake: Engine) -> None:
+    made = lake.run("""
+        CREATE TABLE t WITH (partitioning = ARRAY['month(day)', 'bucket(id, 2)']) AS
+        SELECT * FROM (VALUES (1, DATE '2024-01-31', CAST('a' AS char(3)), TIMESTAMP '2024-01-31 01:02:03.1'),
+                              (2, DATE '2024-02-01', 'b', NULL), (3, NULL, NULL, NULL)) x (id, day, c, ts)""")
+    assert made.count == 3
+    shown = lake.run("SHOW CREATE TABLE t").table.to_pylist()[0]["Create Table"]
+    assert "c varchar" in shown
+    assert "partitioning = ARRAY['month(day)', 'bucket(id, 2)']" in shown
+    assert len(table_of(lake, "t").snapshots()) == 1, "table and rows are one commit"
+    assert lake.run("INSERT INTO t (id, day) VALUES (4, DATE '2024-02-29'), (5, NULL)").count == 2
+    assert lake.run("UPDATE t SET day = DATE '2024-03-01', c = 'new' WHERE id IN (1, 4)").count == 2
+    assert lake.run("DELETE FROM t WHERE day IS NULL").count == 2
+    assert [row[:3] for row in rows_of(lake)] == [
+        (1, dt.date(2024, 3, 1), "new"),
+        (2, dt.date(2024, 2, 1), "b  "),
+        (4, dt.date(2024, 3, 1), "new"),
+    ]
+    read = table_of(lake, "t").scan().to_arrow().select(["id", "day", "c"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in read) == [row[:3] for row in rows_of(lake)]
+    assert lake.run("SELECT count(*) FROM t WHERE day >= DATE '2024-03-01'").table.to_pylist()[0] == {"_col0": 2}
+    lake.run("TRUNCATE TABLE t")
+    assert rows_of(lake) == []
+    lake.run_script(
+        "CREATE SCHEMA lake.more; CREATE TABLE lake.more.t (a integer); DROP TABLE lake.more.t; DROP SCHEMA lake.more"
+    )
+    assert "more" not in {row["Schema"] for row in lake.run("SHOW SCHEMAS FROM lake").table.to_pylist()}
+
+
+def test_a_small_merge_makes_one_data_file_and_one_delete_file_per_file_that_it_touches(lake: Engine, spark: Any) -> None:
+    lake.run("CREATE TABLE t (id bigint, v varchar)")
+    for start in (0, 100):
+        lake.run(f"INSERT INTO t SELECT n, 'old' FROM TABLE(sequence({start}, {start + 99})) s (n)")
+    files = int(table_of(lake, "t").current_snapshot().summary["total-data-files"])
+    result = lake.run("""
+        MERGE INTO t USING (SELECT * FROM TABLE(sequence(90, 209))) s (n) ON t.id = s.n
+        WHEN MATCHED AND n < 95 THEN DELETE WHEN MATCHED THEN UPDATE SET v = 'new' WHEN NOT MATCHED THEN INSERT VALUES (n, 'more')""")
+    summary = table_of(lake, "t").current_snapshot().summary
+    assert result.count == 120
+    assert summary["added-data-files"] == "1"
+    assert int(summary["added-delete-files"]) <= files
+    assert summary["added-position-deletes"] == "110"
+
+
+def test_another_commit_while_the_statement_runs_fails_it_and_leaves_the_table_to_the_other(
+    lake: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.run_script("CREATE TABLE t (id bigint, v varchar); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    finish = IcebergMetadata.finish_merge
+
+    def late(self: Any, *arguments: Any) -> None:
+        finish(self, *arguments)
+        monkeypatch.undo()
+        lake.run("UPDATE t SET v = 'other' WHERE id = 1")
+
+    monkeypatch.setattr(IcebergMetadata, "finish_merge", late)
+    with pytest.raises(
+        RowMergeError, match=r"TRANSACTION_CONFLICT: Iceberg table 'default.t' was changed while the statement ran"
+    ) as caught:
+        lake.run("UPDATE t SET v = 'mine'")
+    assert "Run it again" in str(caught.value)
+    assert rows_of(lake) == [(1, "other"), (2, "b")]
+    connector: Any = lake._connectors["lake"]
+    assert connector.orphans() == []
+
+
+def test_a_statement_that_fails_in_a_task_or_at_its_end_leaves_nothing(lake: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.run_script("CREATE TABLE t (id bigint, v bigint); INSERT INTO t VALUES (1, 1), (2, 0)")
+    before = table_of(lake, "t").metadata_location
+    with pytest.raises(RowMergeError, match=r"DIVISION_BY_ZERO"):
+        lake.run("UPDATE t SET v = 1 / v")
+
+    def failing(*_: Any) -> None:
+        raise RuntimeError("no more")
+
+    monkeypatch.setattr(IcebergMetadata, "finish_merge", failing)
+    with pytest.raises(RowMergeError, match=r"no more"):
+        lake.run("UPDATE t SET v = 3")
+    table = table_of(lake, "t")
+    assert table.metadata_location == before
+    folder = Path(table.location().removeprefix("file://")) / "data"
+    assert len(list(folder.rglob("*.parquet"))) == int(table.current_snapshot().summary["total-data-files"])
+    assert rows_of(lake) == [(1, 1), (2, 0)]
+
+
+def test_a_table_that_cannot_be_shown_does_not_hide_the_others(lake: Engine) -> None:
+    lake.run_script("CREATE TABLE good (id bigint); CREATE TABLE bad (id bigint)")
+    path = Path(table_of(lake, "bad").metadata_location.removeprefix("file://"))
+    path.write_text(
+        path.read_text()
+        .replace('"type":"long"', '"type":"timestamp_ns"')
+        .replace('"format-version":2', '"format-version":3,"next-row-id":0')
+    )
+    listed = {entry[0]: entry[2] for entry in lake.tables()}
+    assert listed["lake.default.good"] == ("id bigint",)
+    assert listed["lake.default.bad"] == ()
+    with pytest.raises(RowMergeError, match=r"Column 'id' of Iceberg table 'default.bad' is of type timestamp_ns"):
+        lake.run("SELECT * FROM bad")
+
+
 class IcebergServer(Server):
     """Recorded cases on Iceberg tables, as they were recorded."""
 
@@ -90,8 +193,6 @@ class IcebergServer(Server):
         columns = columns_of(case["tables"][case["target"]])
         read = self.connector.catalog.load_table((SCHEMA, case["target"])).scan().to_arrow()
         arrays = [read.column(place).combine_chunks().cast(kind.arrow) for place, (_, kind) in enumerate(columns)]
-        import pyarrow as pa
-
         return row_texts([kind for _, kind in columns], pa.Table.from_arrays(arrays, names=[name for name, _ in columns]))
 
 

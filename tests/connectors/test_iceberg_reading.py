@@ -146,6 +146,12 @@ def test_a_table_whose_partitioning_was_altered_is_read_and_changed(tmp_path: Pa
     with table(store).update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("p")
     assert contents(store) == [(2, "a"), (4, "a")]
+    delete(store, 2)
+    assert contents(store) == by_pyiceberg(store) == [(4, "a")]
+    statement = Statement(store)
+    statement.metadata.truncate_table(statement.session, statement.handle)
+    statement.commit()
+    assert contents(store) == by_pyiceberg(store) == []
 
 
 def test_files_without_field_ids_are_read_by_the_name_mapping_and_partition_columns_by_the_partition(tmp_path: Path) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import _thread
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, SchemaTableName, parse_type
-from tests.engine.faults import FaultyConnector
+from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableLayout, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.testing.faults import UNSET, Fault, FaultyConnector
 
 pytestmark = pytest.mark.spark
 
@@ -23,13 +24,17 @@ ROWS = pa.table({"id": [1, 2, 3], "v": [10, 20, 30]})
 SOURCE = pa.table({"id": [2, 3, 4], "v": [200, 300, 400]})
 
 
-def shop(spark: Any, fault: str, diary: Path) -> tuple[Engine, FaultyConnector]:
-    connector = FaultyConnector(fault, diary)
+def shop(spark: Any, fault: Fault | None = None) -> tuple[Engine, FaultyConnector]:
+    connector = FaultyConnector(MemoryConnector(), fault)
     columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in ROWS.column_names)
     connector.put(ConnectorTableMetadata(TARGET, columns), ROWS)
     engine = Engine(spark=spark)
     engine.add_catalog("shop", connector)
     return engine, connector
+
+
+def bad_data(message: str) -> ConnectorError:
+    return ConnectorError(message, code="HIVE_BAD_DATA")
 
 
 def failed(engine: Engine, sql: str, **options: Any) -> RowMergeError:
@@ -38,56 +43,61 @@ def failed(engine: Engine, sql: str, **options: Any) -> RowMergeError:
     return caught.value
 
 
+NO_ANSWER = {"error": RuntimeError, "message": "the metastore does not answer"}
+
+
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        ("begin_merge", "the metastore does not answer"),
-        ("create_merge_sink", "no place to write"),
-        ("store_merged_rows", "the disk is full"),
-        ("finish", "the network is gone"),
-        ("fragment", "fragment of type str"),
-        ("nothing", "finish() gave NoneType"),
-        ("no handle", "begin_merge gave NoneType"),
-        ("get_insert_layout", "get_insert_layout failed: KeyError"),
-        ("layout", "names column 'nope'"),
-        ("create_page_source", "The ORC file is cut short"),
-        ("finish_merge", "the metastore does not answer"),
-        ("commit", "the journal is gone"),
+        (Fault("begin_merge", **NO_ANSWER), "the metastore does not answer"),
+        (Fault("create_merge_sink", error=PermissionError, message="no place to write"), "no place to write"),
+        (Fault("store_merged_rows", after=True), "the disk is full"),
+        (Fault("finish", message="the network is gone"), "the network is gone"),
+        (Fault("finish", gives=["text"]), "fragment of type str"),
+        (Fault("finish", gives=None), "finish() gave NoneType"),
+        (Fault("begin_merge", gives=None), "begin_merge gave NoneType"),
+        (Fault("get_insert_layout", error=KeyError, message="address"), "get_insert_layout failed: KeyError"),
+        (Fault("get_insert_layout", gives=ConnectorTableLayout(("nope",))), "names column 'nope'"),
+        (Fault("get_splits", message="the name node is gone"), "the name node is gone"),
+        (Fault("create_page_source", error=bad_data, message="The ORC file is cut short"), "The ORC file is cut short"),
+        (Fault("get_next_page", message="the drive is gone"), "the drive is gone"),
+        (Fault("finish_merge", after=True, **NO_ANSWER), "the metastore does not answer"),
+        (Fault("commit", message="the journal is gone"), "the journal is gone"),
     ],
+    ids=lambda value: value.step if isinstance(value, Fault) else None,
 )
-def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, tmp_path: Path, fault: str, text: str) -> None:
-    engine, connector = shop(spark, fault, tmp_path)
+def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: Fault, text: str) -> None:
+    engine, connector = shop(spark, fault)
     error = failed(engine, MERGE)
     assert text in error.message
-    if fault not in {"fragment", "nothing", "no handle", "layout"}:
-        assert fault in error.message or getattr(error, "step", "") == fault
+    if fault.gives is UNSET:
+        assert fault.step in error.message or getattr(error, "step", "") == fault.step
     assert connector.read(TARGET).equals(ROWS)
     trace = error.result.trace
     assert trace.state == "failed"
     assert trace.error.consequences[-1] == "the transaction was rolled back"
     assert trace.calls[-1].method == "rollback"
     assert not connector._transactions, "no transaction is left open"
-    if fault == "create_page_source":
+    if fault.step == "create_page_source":
         assert error.code == "HIVE_BAD_DATA"
-    if fault in {"store_merged_rows", "finish"}:
-        assert list(tmp_path.glob("abort-*")), "the sink was told to drop what it had"
-        assert any(call.method == fault and call.error for call in trace.calls)
+    if fault.step in {"store_merged_rows", "finish"}:
+        assert "abort" in connector.calls, "the sink was told to drop what it had"
+        assert any(call.method == fault.step and (call.error or fault.gives is not UNSET) for call in trace.calls)
         assert trace.writers[0].state == "aborted"
-    connector.fault = ""
+    connector.fault = None
     assert engine.run(MERGE, namespace={"s": SOURCE}).count == 3
 
 
-def test_a_task_that_dies_is_run_again_and_its_rows_count_once(spark: Any, tmp_path: Path) -> None:
-    engine, connector = shop(spark, "die once", tmp_path)
+def test_a_task_that_dies_is_run_again_and_its_rows_count_once(spark: Any) -> None:
+    engine, connector = shop(spark, Fault("store_merged_rows", call=1, after=True, exits=True))
     result = engine.run(MERGE, namespace={"s": SOURCE})
-    assert (tmp_path / "died").exists()
-    assert len(list(tmp_path.glob("create-*"))) > 1, "the sink was made again"
+    assert connector.calls.count("create_merge_sink") > 1, "the sink was made again"
     assert result.count == 3
     assert sorted(connector.read(TARGET).to_pydict()["id"]) == [1, 2, 3, 4]
 
 
-def test_an_error_on_sparks_side_that_cuts_the_stream_short_changes_nothing(spark: Any, tmp_path: Path) -> None:
-    engine, connector = shop(spark, "", tmp_path)
+def test_an_error_on_sparks_side_that_cuts_the_stream_short_changes_nothing(spark: Any) -> None:
+    engine, connector = shop(spark)
     numbers = pa.table({"id": list(range(10, 200_010)), "v": [1] * 199_999 + [0]})
     with pytest.raises(RowMergeError) as caught:
         engine.run(
@@ -99,8 +109,8 @@ def test_an_error_on_sparks_side_that_cuts_the_stream_short_changes_nothing(spar
     assert not connector._transactions
 
 
-def test_a_source_that_fails_while_running_changes_nothing(spark: Any, tmp_path: Path) -> None:
-    engine, connector = shop(spark, "", tmp_path)
+def test_a_source_that_fails_while_running_changes_nothing(spark: Any) -> None:
+    engine, connector = shop(spark)
 
     def broken(batches: Any) -> Any:
         yield from batches
@@ -114,8 +124,8 @@ def test_a_source_that_fails_while_running_changes_nothing(spark: Any, tmp_path:
 
 
 @pytest.mark.parametrize("how", ["interrupt", "cancel"])
-def test_an_interrupt_cancels_the_work_and_rolls_back(spark: Any, tmp_path: Path, how: str) -> None:
-    engine, connector = shop(spark, "", tmp_path)
+def test_an_interrupt_cancels_the_work_and_rolls_back(spark: Any, how: str) -> None:
+    engine, connector = shop(spark)
 
     def slow(batches: Any) -> Any:
         for batch in batches:
@@ -135,8 +145,9 @@ def test_an_interrupt_cancels_the_work_and_rolls_back(spark: Any, tmp_path: Path
     assert caught.value.result.trace.calls[-1].method == "rollback"
 
 
-def test_what_goes_wrong_after_the_commit_does_not_turn_it_into_a_failure(spark: Any, tmp_path: Path) -> None:
-    engine, connector = shop(spark, "row_count", tmp_path)
+def test_what_goes_wrong_after_the_commit_does_not_turn_it_into_a_failure(spark: Any) -> None:
+    # The first call is the analyzer's, the second one comes after the commit.
+    engine, connector = shop(spark, Fault("row_count", call=2, message="the statistics are gone"))
     result = engine.run(MERGE, namespace={"s": SOURCE})
     assert result.trace.state == "finished"
     assert result.count == 3
@@ -145,12 +156,11 @@ def test_what_goes_wrong_after_the_commit_does_not_turn_it_into_a_failure(spark:
     assert not connector._transactions, "the transaction that asked is ended too"
 
 
-def test_a_catalog_that_was_only_read_and_fails_to_end_is_told_in_a_notice(spark: Any, tmp_path: Path) -> None:
-    engine, _ = shop(spark, "", tmp_path)
-    reader = FaultyConnector("", tmp_path)
+def test_a_catalog_that_was_only_read_and_fails_to_end_is_told_in_a_notice(spark: Any) -> None:
+    engine, _ = shop(spark)
+    reader = FaultyConnector(MemoryConnector(), Fault("commit", message="gone"))
     columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in SOURCE.column_names)
     reader.put(ConnectorTableMetadata(SchemaTableName("default", "s"), columns), SOURCE)
-    reader.commit = lambda handle: (_ for _ in ()).throw(OSError("gone"))  # type: ignore[method-assign]
     engine.add_catalog("elsewhere", reader)
     result = engine.run(MERGE.replace("USING s", "USING elsewhere.default.s s"))
     assert result.trace.state == "finished"
@@ -172,8 +182,8 @@ def test_a_table_that_was_dropped_and_made_again_meanwhile_is_another_table(spar
 
 
 @pytest.mark.parametrize("step", ["analyze", "plan", "begin_merge", "run", "finish_merge", "commit"])
-def test_a_statement_can_be_cancelled_at_every_step(spark: Any, tmp_path: Path, step: str) -> None:
-    engine, connector = shop(spark, "", tmp_path)
+def test_a_statement_can_be_cancelled_at_every_step(spark: Any, step: str) -> None:
+    engine, connector = shop(spark)
     with pytest.raises(RowMergeError) as caught:
         engine.run(MERGE, namespace={"s": SOURCE}, progress=lambda name: engine.cancel() if name == step else None)
     assert caught.value.code == "USER_CANCELED"
@@ -192,8 +202,8 @@ def test_a_reader_of_a_large_table_is_not_disturbed_by_its_replacement(spark: An
     assert engine.run("SELECT count(*) AS n FROM big", progress=meanwhile).table.to_pydict() == {"n": [300_000]}
 
 
-def test_records_behind_an_exchange_survive_a_failing_sink(spark: Any, tmp_path: Path) -> None:
-    engine, connector = shop(spark, "store_merged_rows", tmp_path)
+def test_records_behind_an_exchange_survive_a_failing_sink(spark: Any) -> None:
+    engine, connector = shop(spark, Fault("store_merged_rows", after=True))
     columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in ROWS.column_names)
     connector.put(ConnectorTableMetadata(TARGET, columns, {"partitioned_by": ("v",)}), ROWS)
     many = pa.table({"id": list(range(300_000)), "v": list(range(300_000))})
@@ -208,8 +218,8 @@ def failed_with(engine: Engine, sql: str, source: pa.Table) -> RowMergeError:
     return caught.value
 
 
-def test_a_duplicate_in_one_task_stops_the_statement_though_others_have_stored(spark: Any, tmp_path: Path) -> None:
-    engine, connector = shop(spark, "", tmp_path)
+def test_a_duplicate_in_one_task_stops_the_statement_though_others_have_stored(spark: Any) -> None:
+    engine, connector = shop(spark)
     twice = pa.table({"id": [2, 2, 9], "v": [1, 2, 3]})
     with pytest.raises(RowMergeError) as caught:
         engine.run(MERGE, namespace={"s": twice})

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.engine.trace_io import load_trace, save_trace
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.report import build_report
-from tests.engine.faults import FaultyConnector
+from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 pytestmark = pytest.mark.spark
 
@@ -115,10 +116,10 @@ def test_an_expression_is_not_evaluated_for_rows_that_do_not_change(spark: Any) 
     assert result.table.to_pydict() == {"x": [2]}
 
 
-def test_a_statement_that_fails_while_it_writes_returns_nothing(spark: Any, tmp_path: Any) -> None:
+def test_a_statement_that_fails_while_it_writes_returns_nothing(spark: Any) -> None:
     made = Engine(spark=spark, dialect="extended")
     made.register("s", SOURCE)
-    made.add_catalog("faulty", FaultyConnector("finish_merge", tmp_path))
+    made.add_catalog("faulty", FaultyConnector(MemoryConnector(), Fault("finish_merge", after=True)))
     made.run("CREATE TABLE faulty.default.t (id BIGINT, v BIGINT)")
     with pytest.raises(RowMergeError) as caught:
         made.run("MERGE INTO faulty.default.t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT * RETURNING t.id")

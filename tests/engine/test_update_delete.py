@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import parse_type
-from tests.engine.faults import FaultyConnector
+from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 pytestmark = pytest.mark.spark
 
@@ -128,8 +128,8 @@ def test_a_failing_statement_changes_nothing_and_says_where(
 
 @pytest.mark.parametrize("fault", ["begin_merge", "create_merge_sink", "store_merged_rows", "finish", "finish_merge", "commit"])
 @pytest.mark.parametrize("statement", ["UPDATE shop.default.t SET v = v + 1", "DELETE FROM shop.default.t WHERE id > 1"])
-def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, tmp_path: Path, fault: str, statement: str) -> None:
-    connector = FaultyConnector(fault, tmp_path)
+def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: str, statement: str) -> None:
+    connector = FaultyConnector(MemoryConnector(), Fault(fault, after=fault != "commit"))
     name, kept = SchemaTableName("default", "t"), pa.table({"id": [1, 2], "v": [10, 20]})
     columns = tuple(ColumnMetadata(column, parse_type("bigint")) for column in kept.column_names)
     connector.put(ConnectorTableMetadata(name, columns), kept)

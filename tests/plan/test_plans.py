@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine
+from rowmerge_nb import Engine, HiveAcidConnector
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rowmerge_nb.plan.explain import NodeRecord
 
 MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
@@ -172,3 +174,13 @@ def test_explain_prints_the_tree_with_the_arguments_of_trino() -> None:
     ):
         assert part in text
     assert str(engine.explain("SELECT 1", kind="VALIDATE")) == "true"
+
+
+def test_an_insert_of_values_is_small_whatever_is_known_of_its_target(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.add_catalog("hive", HiveAcidConnector(tmp_path))
+    engine.run("CREATE TABLE hive.default.t (id bigint, p varchar) WITH (partitioned_by = ARRAY['p'])")
+    few = engine.run("INSERT INTO hive.default.t VALUES (1, 'a'), (2, 'b')", dry_run=True).trace.plan
+    unknown = engine.run("INSERT INTO hive.default.t SELECT id, p FROM hive.default.t", dry_run=True).trace.plan
+    assert "Exchange" not in [record.kind for record in few]
+    assert "Exchange" in [record.kind for record in unknown], "nothing is known of the rows that it reads"

@@ -83,6 +83,11 @@ def test_parentheses_may_hold_queries_rows_lambdas_and_expressions(value):
     assert isinstance(parse(f"SELECT {value}"), st.Query)
 
 
+def test_arguments_of_a_table_function_may_go_without_names():
+    assert isinstance(parse("SELECT * FROM TABLE(sequence(1, 5)) s (n)"), st.Query)
+    assert isinstance(parse("SELECT * FROM TABLE(sequence(start => 1, stop => 5)) s (n)"), st.Query)
+
+
 def test_properties_become_plain_values():
     create = parse(
         "CREATE TABLE t (a INTEGER NOT NULL, b row(x integer, y varchar)) "

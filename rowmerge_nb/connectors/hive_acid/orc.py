@@ -1,4 +1,4 @@
-"""ORC files of transactional tables, read and written by Arrow: six columns, the last of them the row."""
+"""Reading ORC files of transactional tables: six columns, the last of them the row."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.names import encode_bucket, normalized_buckets
-from rowmerge_nb.connectors.hive_acid.orc_tail import OrcTail, Stripe, complete_footer, read_tail
-from rowmerge_nb.connectors.hive_acid.values import bounded_texts, file_type, from_file, to_file
+from rowmerge_nb.connectors.hive_acid.orc_tail import OrcTail, Stripe, read_tail
+from rowmerge_nb.connectors.hive_acid.values import from_file
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.types import BIGINT
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 __all__ = [
-    "AcidFileWriter",
     "DeletedRows",
     "KeyBounds",
     "RowKeys",
@@ -33,19 +32,11 @@ __all__ = [
     "read_rows",
     "reading",
     "row_count",
-    "write_deletes",
-    "write_rows",
 ]
 
 KEYS: Final = ("originalTransaction", "bucket", "rowId")
-FIRST_FIELD: Final = 7
-"""The number of the first column's type within a file: before it are the whole, the six columns, of which the last is the row."""
 _WRITE_ID_PLACE, _NUMBER_PLACE = 1, 3
 _ACID_COLUMNS: Final = ("operation", "originaltransaction", "bucket", "rowid", "currenttransaction", "row")
-_INSERT, _DELETE = 0, 2
-_CUT: Final = 65_536
-_STRIPE_BYTES: Final = 4 << 20
-"""A large file has several stripes, which tasks read side by side."""
 _ROW_ID_BITS: Final = 40
 
 
@@ -285,144 +276,8 @@ def _arrays(
     return arrays
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
-
-
-class AcidFileWriter:
-    """Writes the rows that a transaction inserts into one bucket.
-
-    Args:
-        path: the file to make.
-        columns: the data columns.
-        write_id: the transaction's write id.
-        bucket: the bucket's number.
-        statement: the number of the writer within the transaction.
-    """
-
-    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], write_id: int, bucket: int, statement: int) -> None:
-        self.path = path
-        self.rows = 0
-        self._columns = columns
-        self._write_id = write_id
-        self._number = encode_bucket(bucket, statement)
-        self._waiting: list[Page] = []
-        self._writer: Any = None
-
-    def append(self, page: Page) -> None:
-        """Take rows: the data columns in their order."""
-        arrays = [to_file(page.column(i), c.name, c.type) for i, c in enumerate(self._columns)]
-        self._waiting.append(pa.RecordBatch.from_arrays(arrays, names=[c.name.lower() for c in self._columns]))
-        if sum(waiting.num_rows for waiting in self._waiting) >= _CUT:
-            self._flush()
-
-    def close(self) -> None:
-        """Write what is left and close the file."""
-        self._flush()
-        self._writer.close()
-        key = f"{self._write_id},{self._number}"
-        complete_footer(
-            self.path,
-            bounded_texts(self._columns, FIRST_FIELD),
-            lambda last: _metadata((self.rows, 0, 0), [f"{key},{number}" for number in last]),
-        )
-
-    def abort(self) -> None:
-        """Close the file without a word about what it holds."""
-        if self._writer is not None:
-            self._writer.close()
-
-    def _flush(self) -> None:
-        if self._writer is None:
-            self._writer = _new_writer(self.path)
-        if not self._waiting:
-            return
-        table = pa.Table.from_batches(self._waiting)
-        rows = pa.StructArray.from_arrays([column.combine_chunks() for column in table.columns], names=table.column_names)
-        numbers = np.arange(self.rows, self.rows + table.num_rows)
-        constant = np.full(table.num_rows, self._write_id, np.int64)
-        keys = RowKeys(constant, np.full(table.num_rows, self._number, np.int64), numbers)
-        self._writer.write(_events(_INSERT, keys, constant, rows))
-        self.rows += table.num_rows
-        self._waiting.clear()
-
-
-def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int | npt.NDArray[np.int64], keys: RowKeys) -> int:
-    """Write the delete events of one bucket, in the order of the row ids, each once; give their number.
-
-    Args:
-        path: the file to make.
-        columns: the data columns.
-        write_id: the write id of the transaction that deletes, or of every event its own.
-        keys: the rows.
-    """
-    order = keys.order()
-    places, numbers = keys.places[order], keys.numbers[order]
-    first = np.ones(order.size, bool)
-    first[1:] = (places[1:] != places[:-1]) | (numbers[1:] != numbers[:-1])
-    current = np.broadcast_to(np.asarray(write_id, np.int64), order.shape)[order[first]]
-    keys = keys.take(order[first])
-    count = keys.numbers.size
-    kind = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
-    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), columns, keys, (0, 0, count))
-    return count
-
-
 def read_deletes(paths: Sequence[Path]) -> tuple[RowKeys, npt.NDArray[np.int64]]:
     """Read delete events: which rows, and the write ids of the transactions that deleted them."""
     pages = [page for path in paths for page in _stripes(path, (*KEYS, "currentTransaction"))]
     current = [page.column("currentTransaction").to_numpy(zero_copy_only=False) for page in pages]
     return RowKeys.concat([RowKeys.of(page) for page in pages]), np.concatenate([*current, np.zeros(0, np.int64)])
-
-
-def write_rows(path: Path, columns: Sequence[ColumnMetadata], keys: RowKeys, data: pa.Table) -> None:
-    """Write rows that have keys already, in the order of these."""
-    order = keys.order()
-    data, keys = data.take(pa.array(order)).combine_chunks(), keys.take(order)
-    arrays = [to_file(column, c.name, c.type) for column, c in zip(_columns(data), columns, strict=True)]
-    rows = pa.StructArray.from_arrays(arrays, names=[c.name.lower() for c in columns])
-    _write_events(path, _events(_INSERT, keys, keys.write_ids, rows), columns, keys, (data.num_rows, 0, 0))
-
-
-def _columns(data: pa.Table) -> list[pa.Array]:
-    return [pa.concat_arrays(column.chunks) if column.num_chunks else column.combine_chunks() for column in data.columns]
-
-
-def _write_events(
-    path: Path, events: pa.Table, columns: Sequence[ColumnMetadata], keys: RowKeys, stats: tuple[int, int, int]
-) -> None:
-    writer = _new_writer(path)
-    writer.write(events)
-    writer.close()
-    complete_footer(
-        path,
-        bounded_texts(columns, FIRST_FIELD),
-        lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last]),
-    )
-
-
-def _metadata(stats: tuple[int, int, int], keys: Sequence[str]) -> dict[str, str]:
-    return {
-        "hive.acid.version": "2",
-        "hive.acid.stats": ",".join(map(str, stats)),
-        "hive.acid.key.index": "".join(f"{key};" for key in keys),
-    }
-
-
-def _new_writer(path: Path) -> Any:
-    from pyarrow import orc
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return orc.ORCWriter(str(path), compression="zlib", stripe_size=_STRIPE_BYTES)
-
-
-def _events(operation: int, keys: RowKeys, current: npt.NDArray[np.int64], rows: pa.Array) -> pa.Table:
-    return pa.table(
-        {
-            "operation": np.full(len(keys.numbers), operation, np.int32),
-            "originalTransaction": keys.write_ids,
-            "bucket": keys.buckets.astype(np.int32),
-            "rowId": keys.numbers,
-            "currentTransaction": current,
-            "row": rows,
-        }
-    )

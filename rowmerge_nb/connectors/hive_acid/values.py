@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ExecutionError
+from rowmerge_nb.spi.types import Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.spi.metadata import ColumnMetadata
-    from rowmerge_nb.spi.types import Type
 
 __all__ = [
     "bounded_texts",
@@ -25,8 +25,11 @@ __all__ = [
     "check_partition_type",
     "from_file",
     "group_by_partition",
+    "has_early_fractions",
+    "lowered",
     "partition_value",
     "to_file",
+    "with_numbers",
 ]
 
 _PLAIN: Final = frozenset(
@@ -36,6 +39,7 @@ _PARTITION: Final = _PLAIN - {"real", "double", "varbinary"}
 _LONGEST: Final = {"varchar": 65535, "char": 255}
 _MOST_PRECISION: Final = 6
 _SECOND: Final = 1_000_000
+_MILLISECOND: Final = 1_000
 _NANOSECONDS_END: Final = (1 << 63) // 1000
 """Microseconds that nanoseconds of 64 bits reach to, which is what the reader of ORC files makes of timestamps."""
 
@@ -197,9 +201,61 @@ def _rebuilt(
     return pa.ListArray.from_arrays(offsets, values, type=target, mask=missing)
 
 
+def lowered(kind: Type) -> Type:
+    """Give a type with the names of its fields in lower case, as files have them."""
+    inner = tuple(lowered(part) if isinstance(part, Type) else part for part in kind.parameters)
+    return Type(kind.base, inner, tuple(name.lower() if name else name for name in kind.fields))
+
+
+def with_numbers(array: pa.Array, kind: Type) -> pa.Array:
+    """Give an array with microseconds since 1970 instead of timestamps."""
+
+    def leaf(values: pa.Array, of: Type, target: pa.DataType) -> pa.Array:
+        return values.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) if of.base == "timestamp" else values.cast(target)
+
+    return _rebuilt(array, kind, _numbered(kind.arrow), leaf)
+
+
+def _numbered(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _numbered(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_numbered(kind.key_type), _numbered(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(_numbered(kind.value_type))
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
+
+
+def has_early_fractions(array: pa.Array) -> bool:
+    """Tell whether an array holds, at whatever depth, a timestamp before 1970 that is not a whole second.
+
+    >>> has_early_fractions(pa.array([[0, None], [-1_500_000]], pa.list_(pa.timestamp("us"))))
+    True
+    """
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return any(map(has_early_fractions, array.flatten()))
+    if pa.types.is_map(kind):
+        return has_early_fractions(array.keys) or has_early_fractions(array.items)
+    if pa.types.is_list(kind):
+        return has_early_fractions(array.flatten())
+    if not pa.types.is_timestamp(kind):
+        return False
+    micros = _micros(array)
+    return bool(((micros < 0) & (micros % _SECOND != 0)).any())
+
+
+def _micros(values: pa.Array) -> npt.NDArray[np.int64]:
+    found: npt.NDArray[np.int64] = pc.drop_null(values).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return found
+
+
 def _check_timestamps(values: pa.Array, name: str) -> None:
-    micros = pc.drop_null(values).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    bad = micros[((micros < 0) & (micros % _SECOND != 0)) | (micros >= _NANOSECONDS_END) | (micros < -_NANOSECONDS_END)]
+    micros = _micros(values)
+    # Before 1970 writers and readers agree neither about the last second nor about fractions below a millisecond.
+    rest = micros % _SECOND
+    early = (micros < 0) & ((micros > -_SECOND) | ((rest > 0) & (rest < _MILLISECOND)))
+    bad = micros[early | (micros >= _NANOSECONDS_END) | (micros < -_NANOSECONDS_END)]
     if bad.size:
         shown = np.datetime64(int(bad[0]), "us").item()
         msg = f"Timestamp {shown} of column '{name}' cannot be written to an ORC file so that every engine reads it back"
@@ -207,7 +263,7 @@ def _check_timestamps(values: pa.Array, name: str) -> None:
             msg,
             code="NOT_SUPPORTED",
             step="append_page",
-            hint="Timestamps before 1970 must be whole seconds, and all of them lie between 1677-09-21 and 2262-04-11.",
+            hint="Timestamps lie between 1677-09-21 and 2262-04-11; before 1970 with no fraction below a millisecond, nor within the last second.",
         )
 
 

@@ -25,7 +25,8 @@ from rowmerge_nb.connectors.hive_acid.names import (
     delta_directory,
     normalized_buckets,
 )
-from rowmerge_nb.connectors.hive_acid.orc import AcidFileWriter, RowKeys, read_rows, write_deletes
+from rowmerge_nb.connectors.hive_acid.orc import RowKeys, read_rows
+from rowmerge_nb.connectors.hive_acid.orc_writing import AcidFileWriter, write_deletes
 from rowmerge_nb.connectors.hive_acid.values import group_by_partition
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink

@@ -18,10 +18,12 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
+    ManifestWriter,
     ManifestWriterV2,
+    write_manifest,
 )
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
-from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles
+from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
 
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.errors import ConnectorError
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
@@ -73,7 +77,29 @@ def conflict(name: object, what: str) -> NoReturn:
     raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Nothing was changed by this statement. Run it again.")
 
 
-class RowDelta(_MergeAppendFiles):
+class _AnySchema(_SnapshotProducer[Any]):
+    """Writes manifests of partitionings whose columns are gone by now."""
+
+    def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
+        """Give a writer that knows the columns of the partitioning."""
+        return write_manifest(
+            format_version=self._transaction.table_metadata.format_version,
+            spec=spec,
+            schema=self._schema_of(spec.spec_id),
+            output_file=self.new_manifest_output(),
+            snapshot_id=self.snapshot_id,
+            avro_compression=self._compression,
+        )
+
+    def _schema_of(self, spec_id: int) -> Schema:
+        """Give the newest schema that has all columns of a partitioning: files may be older than the removal of a column."""
+        metadata = self._transaction.table_metadata
+        sources = {part.source_id for part in metadata.specs()[spec_id].fields}
+        candidates = [metadata.schema(), *reversed(metadata.schemas)]
+        return next((schema for schema in candidates if sources <= set(schema.field_ids)), candidates[0])
+
+
+class RowDelta(_AnySchema, _MergeAppendFiles):
     """Adds data files and delete files in one snapshot, if no other commit is in the way.
 
     Args:
@@ -96,7 +122,9 @@ class RowDelta(_MergeAppendFiles):
             groups[file.spec_id].append(file)
         for spec_id, files in groups.items():
             output = self.new_manifest_output()
-            with _DeleteManifestWriter(self.spec(spec_id), self.schema(), output, self.snapshot_id, self._compression) as writer:
+            with _DeleteManifestWriter(
+                self.spec(spec_id), self._schema_of(spec_id), output, self.snapshot_id, self._compression
+            ) as writer:
                 for file in files:
                     writer.add(
                         ManifestEntry.from_args(
@@ -111,7 +139,8 @@ class RowDelta(_MergeAppendFiles):
         limit = int(metadata.properties.get("write.summary.partition-limit", "0"))
         collector = SnapshotSummaryCollector(partition_summary_limit=limit)
         for file in (*self._change.data, *self._change.deletes):
-            collector.add_file(file, schema=metadata.schema(), partition_spec=metadata.specs()[file.spec_id])
+            spec = metadata.specs()[file.spec_id]
+            collector.add_file(file, schema=self._schema_of(file.spec_id), partition_spec=spec)
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
         return update_snapshot_summaries(
             summary=Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {})),
@@ -134,7 +163,7 @@ class _DeleteManifestWriter(ManifestWriterV2):
         return {**super()._meta, "content": "deletes"}
 
 
-class Truncation(_FastAppendFiles):
+class Truncation(_AnySchema, _FastAppendFiles):
     """Takes all files out of a table, delete files too."""
 
     def __init__(self, transaction: Transaction) -> None:
@@ -164,7 +193,8 @@ class Truncation(_FastAppendFiles):
         collector = SnapshotSummaryCollector()
         for entry in (*live.data, *live.deletes):
             file = entry.data_file
-            collector.remove_file(file, schema=metadata.schema(), partition_spec=metadata.specs()[file.spec_id])
+            spec = metadata.specs()[file.spec_id]
+            collector.remove_file(file, schema=self._schema_of(file.spec_id), partition_spec=spec)
         parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
         return update_snapshot_summaries(
             summary=Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {})),

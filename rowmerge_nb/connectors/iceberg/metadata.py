@@ -250,11 +250,16 @@ class IcebergMetadata(ConnectorMetadata):
         if not handle.partitioning:
             return None
         columns, partitioning = layout_of(handle.partitioning)
-        return ConnectorTableLayout(tuple(handle.fields[place].name for place in columns), partitioning)
+        return ConnectorTableLayout(
+            tuple(handle.fields[place].name for place in columns), partitioning, multiple_writers_per_partition_supported=True
+        )
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
-        """Give the hash of the row id's file: the deleted rows of a file go to one writer, which makes one delete file."""
-        return ConnectorTableLayout((), IcebergPartitioningHandle())
+        """Give the hash of the row id's file: the deleted rows of a file go to one writer, which makes one delete file.
+
+        Several writers may share a file all the same; each makes a delete file of its own then.
+        """
+        return ConnectorTableLayout((), IcebergPartitioningHandle(), multiple_writers_per_partition_supported=True)
 
     def begin_merge(
         self,

@@ -19,7 +19,7 @@ _NULL_OR_EMPTY: Final = "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE '' 
 _TAIL: Final = f"CASE WHEN {{1}} = 0 OR {{1}} < -length({{0}}) THEN {_NULL_OR_EMPTY} ELSE substr({{0}}, {{1}}) END"
 _PART: Final = (
     "CASE WHEN {1} = 0 OR {1} < -length({0}) OR {2} <= 0 THEN CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL ELSE '' "
-    "END ELSE substr({0}, {1}, least({2}, 2147483647)) END"
+    "END ELSE substr({0}, {1}, CASE WHEN {2} > 2147483647 THEN 2147483647 ELSE {2} END) END"
 )
 _PADDING: Final = (
     "CASE WHEN {{0}} IS NULL OR {{1}} IS NULL OR {{2}} IS NULL THEN NULL WHEN {{1}} NOT BETWEEN 0 AND 2147483647 THEN "
@@ -36,7 +36,12 @@ def _lowest(kind: str, value: int) -> str:
 
 
 def _remainder(kind: str) -> str:
-    return f"CASE WHEN {{1}} = 0 THEN CASE WHEN {{0}} IS NOT NULL THEN {{fail:DIVISION_BY_ZERO:Division by zero}} END ELSE CAST({{0}} % {{1}} AS {kind}) END"
+    # DuckDB calls the remainder of the lowest number by -1 an overflow.
+    zero = "{fail:DIVISION_BY_ZERO:Division by zero}"
+    return (
+        f"CASE WHEN {{1}} = 0 THEN CASE WHEN {{0}} IS NOT NULL THEN {zero} END "
+        f"WHEN {{1}} = -1 THEN CAST({{0}} - {{0}} AS {kind}) ELSE CAST({{0}} % {{1}} AS {kind}) END"
+    )
 
 
 _INTEGERS: Final = {"tinyint": -(2**7), "smallint": -(2**15), "integer": -(2**31), "bigint": -(2**63)}
@@ -72,10 +77,10 @@ FUNCTIONS: Final[dict[str, str]] = {
     **{f"{function}({kind})": "{0}" for function in ("round", "floor", "ceil", "ceiling") for kind in _INTEGERS},
     "round(decimal(p,s))": "CAST(round({0}, 0) AS {type})",
     **{f"{function}(decimal(p,s))": f"CAST({function}({{0}}) AS {{type}})" for function in ("floor", "ceil", "ceiling")},
-    "round(double)": f"CASE WHEN {_LARGE} THEN {{0}} ELSE round({{0}}) END",
+    "round(double)": f"CASE WHEN {_LARGE} THEN {{0}} WHEN {{0}} = 0 THEN 0.0::DOUBLE ELSE round({{0}}) END",
     "round(double, integer)": (
         f"CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL WHEN isnan({{0}}) OR abs({{0}} * {_SCALE}) >= 4503599627370496.0::DOUBLE "
-        f"THEN {{0}} ELSE round({{0}} * {_SCALE}) / {_SCALE} END"
+        f"THEN {{0}} WHEN {{0}} = 0 THEN 0.0::DOUBLE ELSE round({{0}} * {_SCALE}) / {_SCALE} END"
     ),
     **{f"{function}(double)": f"{function}({{0}})" for function in ("floor", "ceil", "ceiling")},
     **{f"mod({kind}, {kind})": _remainder(kind.upper()) for kind in _INTEGERS},

@@ -1,0 +1,69 @@
+"""A comparison is text and HTML that need no script, and escape what they show."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.comparison import Comparison, Side
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.trace import Call, ErrorRecord, Trace, WriterRecord
+
+
+def side(name: str, ids: list[int], **more: object) -> Side:
+    calls = (Call(1, "coordinator", "begin_merge"), Call(2, "writer 0", "store_merged_rows", bytes=64))
+    writers = (WriterRecord(0, {2: 1, 1: 2}, 1, 1, 300, 2),)
+    known = {
+        "statement": "MERGE x",
+        "kind": "MERGE",
+        "state": "finished",
+        "target": "<t>",
+        "count": 2,
+        "calls": calls,
+        "writers": writers,
+    }
+    return Side(name, Result(Trace(**{**known, **more})), pa.table({"id": ids, "<b>": ["&" for _ in ids]}))
+
+
+def test_rows_that_one_side_has_alone_are_listed_with_their_side() -> None:
+    compared = Comparison("paradigms", "MERGE x", ["id", "<b>"], side("one", [1, 2, 2]), side("other", [1, 3]))
+    text = str(compared)
+    assert text.splitlines()[0] == "THE RESULTS DIFFER: 2 different rows in <t>."
+    assert [line.split() for line in text.splitlines() if line.startswith(("one ", "other "))] == [
+        ["one", "has", "2", "2", "&"],
+        ["other", "has", "1", "3", "&"],
+    ]
+
+
+def test_equal_rows_in_another_order_are_the_same() -> None:
+    compared = Comparison("paradigms", "MERGE x", ["id", "<b>"], side("one", [1, 2]), side("other", [2, 1]))
+    assert compared.same is True
+    assert "≠" not in str(compared)
+
+
+def test_html_has_no_script_and_every_value_is_escaped() -> None:
+    error = ErrorRecord("MERGE_TARGET_ROW_MULTIPLE_MATCHES", "<script>alert(1)</script>", None, None, 1, None, "run")
+    failed = side("<other>", [], state="failed", error=error, count=None)
+    for right in (side("<other>", [3]), failed):
+        bundle = Comparison("paradigms", "MERGE x", ["id", "<b>"], side("one", [1]), right)._repr_mimebundle_()
+        assert sorted(bundle) == ["text/html", "text/plain"]
+        html = bundle["text/html"]
+        assert html.count("<script") == 0
+        assert "<other>" not in html
+        assert "&lt;other&gt;" in html
+        assert 'hidden="hidden"' in html, "the text is what shows where style sheets are stripped"
+
+
+def test_numbers_that_differ_are_marked_by_a_sign_and_not_by_colour_alone() -> None:
+    writers = (WriterRecord(0, {3: 1}, 1, 1, 300, 1),)
+    compared = Comparison("paradigms", "MERGE x", ["id", "<b>"], side("one", [1]), side("other", [1], writers=writers))
+    lines = [line.split() for line in str(compared).splitlines()]
+    assert ["rows", "stored", "≠", "D", "1,", "I", "2", "U", "1"] in lines
+    assert ["fragments", "1", "1"] in lines
+    assert 'aria-label="differs">≠' in compared._repr_mimebundle_()["text/html"]
+
+
+def test_results_that_nothing_tells_are_called_unknown() -> None:
+    left, right = side("one", [1]), side("other", [1])
+    compared = Comparison("flows", "UPDATE x", ["id"], Side("one", left.result), Side("other", right.result))
+    assert compared.same is None
+    assert compared.sentence == "Both ways run; whether they leave the same rows in <t> is not known."
