@@ -14,7 +14,7 @@ import pytest
 from rowmerge_nb import PostgresConnector, RowMergeError, SqliteConnector
 from tests.connectors.jdbc_support import Database, Statement, merge
 
-THREADS, TURNS = 4, 6
+THREADS, TURNS = 3, 4
 
 
 def increments(database: Database, turns: int) -> list[str]:

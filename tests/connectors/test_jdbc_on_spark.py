@@ -175,6 +175,39 @@ def test_large_tables_are_read_and_merged_by_several_tasks(engine: Engine, datab
     assert (count, total, named) == (89_000, sum(range(1000, 60_000)), 59_000)
 
 
+def test_a_statement_asks_the_database_for_the_rows_that_matter(engine: Engine, database: Database, monkeypatch: Any) -> None:
+    engine.run("CREATE TABLE big (id bigint, v bigint, name varchar) WITH (primary_key = ARRAY['id'])")
+    rows = pa.table({"id": range(20_000), "v": [0] * 20_000, "name": [f"n{i}" for i in range(20_000)]})
+    engine.run("INSERT INTO big SELECT * FROM rows", namespace={"rows": rows})
+    asked: list[Any] = []
+    manager = type(database.connector.get_split_manager())
+    real = manager.get_splits
+
+    def get_splits(self: Any, *arguments: Any) -> Any:
+        found = real(self, *arguments)
+        asked.extend(found)
+        return found
+
+    monkeypatch.setattr(manager, "get_splits", get_splits)
+    news = pa.table({"id": [7, 19_000, 30_000], "v": [1, 2, 3]})
+    merge = "MERGE INTO big t USING news s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)"
+    assert engine.run(merge, namespace={"news": news}).count == 3
+    assert any("IN (19000, 30000, 7)" in split.predicate and split.carries_rows for split in asked)
+    asked.clear()
+    assert engine.run("UPDATE big SET v = 9 WHERE id BETWEEN 100 AND 199 AND name >= 'n1'").count == 100
+    assert any('"id" >= 100 AND "id" <= 199' in split.predicate and "'n1'" in split.predicate for split in asked)
+    asked.clear()
+    assert engine.run("DELETE FROM big WHERE name = 'n150' OR id = 5").count == 2
+    assert not any(split.predicate for split in asked)
+    assert database.rows("SELECT v, count(*) AS n FROM big GROUP BY v ORDER BY v") == [
+        (0, 19_897),
+        (1, 1),
+        (2, 1),
+        (3, 1),
+        (9, 99),
+    ]
+
+
 def test_a_change_of_another_session_while_the_statement_runs_is_a_conflict(engine: Engine, database: Database) -> None:
     database.sql("CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 1), (2, 2)")
 

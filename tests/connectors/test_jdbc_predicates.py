@@ -88,7 +88,7 @@ ALSO = {
     "sqlite": {"varbinary"},
     "postgresql": {"timestamp(6)", "timestamp(3)", "timestamp(6) with time zone", "time(6)", "decimal(38,10)", "double", "real", "varbinary"},
 }  # fmt: skip
-EXAMPLES = int(os.environ.get("ROWMERGE_EXAMPLES", "120"))
+EXAMPLES = int(os.environ.get("ROWMERGE_EXAMPLES", "60"))
 LISTS_ONLY = {"char(4)", "uuid"}
 """Types that are compared by equality alone."""
 RANGES_ONLY = {"timestamp(6)", "timestamp(3)"}
