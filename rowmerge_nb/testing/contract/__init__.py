@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MODULES: Final = ("changing", "failures", "layouts", "on_spark", "reading", "statement", "store", "transactions")
+MODULES: Final = ("changing", "failures", "layouts", "on_spark", "reading", "statement", "store", "transactions", "updatable")
 
 try:
     import pytest
