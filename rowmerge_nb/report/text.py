@@ -55,6 +55,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "stored": lambda: _stored(report),
         "calls": lambda: _calls(report, timings),
         "diff": lambda: _diff(report),
+        "journeys": lambda: _journeys(report),
         "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
     blocks = [_outcome(report, timings, first_line)]
@@ -296,6 +297,15 @@ def _diff(report: Report) -> list[str]:
     if len(diff.columns) > len(picked):
         lines.append(f"{plural(len(diff.columns) - len(picked), 'more column')} not shown here")
     return lines
+
+
+def _journeys(report: Report) -> list[str]:
+    journeys = report.journeys
+    if journeys is None:
+        return []
+    grid = [["source row", "join", "target row", "not true", "clause", "becomes", "writers"]]
+    grid += [[j.source, j.join, j.target, j.passed, j.clause, j.becomes, j.writers] for j in journeys.rows]
+    return [f"Row journeys: {journeys.summary}", *columns_of(grid)]
 
 
 def _change(change: ChangeCell) -> str:
