@@ -110,7 +110,7 @@ def test_results_that_differ_are_shown_row_by_row(engine: Engine, monkeypatch: p
     monkeypatch.setattr(memory, "apply_changes", wrong)
     compared = engine.compare("UPDATE t SET v = 7 WHERE id = 1", by="flows")
     assert compared.same is False
-    assert compared.sentence.startswith("THE RESULTS DIFFER: ")
+    assert compared.sentence.startswith("THE RESULTS DIFFER in ")
     ((side, what, times, *row),) = compared.differences_to_pandas().to_numpy().tolist()
     assert (side, what, times) == ("merge", "has", 1)
     assert tuple(row) in {(1, 7, "a"), (2, 20, "b"), (3, 30, "a")}
