@@ -282,10 +282,8 @@ class RowChangeRun(StatementRun):
         if begun:
             created = self.account.writers if self.account is not None else ()
             aborted = sum(1 for writer in created if writer.state == "aborted")
-            workers = (
-                f"{len(created)} {self.worker}{'s' if len(created) != 1 else ''} had been created, {aborted} of them aborted"
-            )
-            facts.append(workers if created else f"no {self.worker} was created")
+            count = f"{len(created)} {self.worker}{'s' if len(created) != 1 else ''}"
+            facts.append(f"{count} had been created, {aborted} of them aborted" if created else f"no {self.worker} was created")
             outcomes = {call.method: call.error for call in self.transaction.log.calls}
             for method in (f"finish_{self.verb}", "commit"):
                 if method not in outcomes:

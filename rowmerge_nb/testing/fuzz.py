@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -30,6 +31,7 @@ from rowmerge_nb.testing.scenarios import KINDS, numbered_scenario
 __all__ = ["Failure", "Summary", "fuzz", "main"]
 
 REFERENCES: Final = ("oracle", "duckdb", "postgresql")
+STORES: Final = ("memory", "hive", "sqlite")
 AT_ONCE: Final = 2
 MOST_DIFFERENCES: Final = 50
 """A run ends early that has found so many: then it is not the statements, the engine is gone."""
@@ -205,6 +207,8 @@ def _kind(differences: tuple[Difference, ...]) -> frozenset[tuple[str, str]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``scripts/fuzz``; gives 1 if something differs."""
     options = _parser().parse_args(arguments)
+    if (options.flow, options.store) != ("merge", "memory"):
+        options.kinds = ",".join(kind for kind in options.kinds.split(",") if kind != "MERGE")
     with ExitStack() as stack:
         make = _maker(options, stack)
         numbers = range(options.first, options.first + options.statements)
@@ -233,6 +237,12 @@ def _parser() -> argparse.ArgumentParser:
         "--engine", choices=("rowmerge_nb", *REFERENCES), default="rowmerge_nb", help="what is tested (%(default)s)"
     )
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of statement (%(default)s)")
+    parser.add_argument(
+        "--flow", choices=("merge", "updatable"), default="merge", help="how UPDATE and DELETE are executed (%(default)s)"
+    )
+    parser.add_argument(
+        "--store", choices=STORES, default="memory", help="where the target is; others take UPDATE and DELETE (%(default)s)"
+    )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="statements at the same time (%(default)s)")
     parser.add_argument("--failures-to", metavar="FILE", help="where scripts of the differences are written")
     return parser
@@ -253,14 +263,35 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
             print(f"Without PostgreSQL: {error}", file=sys.stderr)
             wanted.remove("postgresql")
 
-    def backend(name: str) -> Backend:
+    def backend(name: str, flow: str = options.flow) -> Backend:
         if name == "rowmerge_nb":
-            from rowmerge_nb.engine.engine import Engine
-
-            return EngineUnderTest(Engine(cores=2))
+            return _engine_under_test(options.store, flow, stack)
         return PostgreSQL(uri) if name == "postgresql" else DuckDB() if name == "duckdb" else Oracle()
 
-    return lambda: (backend(options.engine), [backend(name) for name in wanted if name != options.engine])
+    # The older flow is compared with the other one as well.
+    flows = ["merge"] if options.flow != "merge" else []
+    return lambda: (
+        backend(options.engine),
+        [*(backend("rowmerge_nb", flow) for flow in flows), *(backend(name) for name in wanted if name != options.engine)],
+    )
+
+
+def _engine_under_test(store: str, flow: str, stack: ExitStack) -> EngineUnderTest:
+    """Make an engine with a store of its own."""
+    from rowmerge_nb.engine.engine import Engine
+
+    if store == "memory":
+        return EngineUnderTest(Engine(cores=2), flow)
+    from rowmerge_nb.connectors.hive_acid import HiveAcidConnector
+    from rowmerge_nb.connectors.jdbc.sqlite import SqliteConnector
+    from rowmerge_nb.testing.stores import StoreUnderTest
+
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rowmerge_nb-")))
+    connector = HiveAcidConnector(folder) if store == "hive" else SqliteConnector(folder / "fuzz.db", create=True)
+    schema = "default" if store == "hive" else "main"
+    engine = Engine(cores=2, catalog="store", schema=schema)
+    engine.add_catalog("store", connector)
+    return StoreUnderTest(engine, "store", connector, schema, keyed=store == "sqlite", flow=flow)
 
 
 def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]]) -> Iterator[str]:

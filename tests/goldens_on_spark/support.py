@@ -47,9 +47,11 @@ def recorded_cases() -> list[dict[str, Any]]:
 class Server:
     """An engine with a memory connector under the catalog name that the cases were recorded with."""
 
-    def __init__(self, spark: Any) -> None:
+    def __init__(self, spark: Any, flow: str = "merge") -> None:
         self.connector = MemoryConnector()
-        self.engine = Engine(spark=spark, catalog="iceberg", schema=SCHEMA, era="current", duplicates="trino", trace="off")
+        self.engine = Engine(
+            spark=spark, catalog="iceberg", schema=SCHEMA, era="current", duplicates="trino", trace="off", flow=flow
+        )
         self.engine.add_catalog("iceberg", self.connector)
         self.engine.run(f"CREATE SCHEMA {SCHEMA}")
 
