@@ -25,7 +25,7 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
         return []
     # Channels are found by their place: a table's columns may have any name.
     if trace.kind == "DELETE" or MERGE_ROW not in pages.before.schema.names:
-        return _deleted_rows(pages, len(pages.after.schema) - 3 - (trace.era == "current"))
+        return _without_merge_rows(pages, len(pages.after.schema) - 3 - (trace.era == "current"))
     row = pages.before.num_columns - 3
     fields = [pages.before.column(row).field(i).to_pylist() for i in range(pages.before.column(row).type.num_fields)]
     names = [pages.before.column(row).type.field(i).name for i in range(len(fields) - 3)]
@@ -45,14 +45,20 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     return changes
 
 
-def _deleted_rows(pages: PageSample, columns: int) -> list[dict[str, Any]]:
-    """Give the entries of a DELETE statement, whose pages hold no more than what tells the rows."""
+def _without_merge_rows(pages: PageSample, columns: int) -> list[dict[str, Any]]:
+    """Give the entries of a statement without merge rows: a DELETE, or what page sources changed themselves.
+
+    The pages of a DELETE hold no more than what tells the rows; an update's row is whole.
+    """
     names = pages.after.schema.names[:columns]
     witnesses = pages.witness.to_pylist() if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
+    operations = pages.after.column(columns).to_pylist()
+    values = zip(*(pages.after.column(place).to_pylist() for place in range(columns)), strict=True)
     changes = []
-    for witness in witnesses:
-        entry: dict[str, Any] = {"operation": Operation.DELETE.name, "case_number": 0, "source_row": None}
-        for name in names:
-            entry |= {f"old.{name}": (witness.get("target") or {}).get(name), f"new.{name}": None}
+    for witness, number, row in zip(witnesses, operations, values, strict=True):
+        operation, target = Operation(number), witness.get("target") or {}
+        entry: dict[str, Any] = {"operation": operation.name, "case_number": 0, "source_row": None}
+        for name, value in zip(names, row, strict=True):
+            entry |= {f"old.{name}": target.get(name), f"new.{name}": None if operation is Operation.DELETE else value}
         changes.append(entry)
     return changes

@@ -130,7 +130,7 @@ class Comparison:
         if self.same is None:
             return f"Both ways run; whether they leave the same rows in {target} is not known."
         if not self.same:
-            return f"THE RESULTS DIFFER: {len(self.differences)} different rows in {target}."
+            return f"THE RESULTS DIFFER in {_rows(sum(d.times for d in self.differences))} of {target}."
         if self.left.rows is not None:
             return f"Both ways leave the same {_rows(self.left.rows.num_rows)} in {target}."
         return f"Both ways take the same rows out of {target} and put the same rows in."

@@ -92,6 +92,41 @@ class Result:
         # As objects: integers beside NULL would become floats.
         return pd.DataFrame(changed_rows(self.trace), dtype=object)
 
+    def journeys(self) -> pd.DataFrame:
+        """The way of each joined row: its source and target row, the join, the clauses passed over, the one that fired, the rows made of it.
+
+        Rows are those that the trace holds with the values of both sides: all of a small statement (``trace="full"`` keeps all).
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED where the trace has no such rows: of other statements, and of large ones.
+        """
+        import pandas as pd
+
+        from rowmerge_nb.engine.journeys import journeys_of
+        from rowmerge_nb.errors import RowMergeError
+
+        found = journeys_of(self.trace)
+        if found is None:
+            msg = f"The trace of this {self.trace.kind} has no rows with the values of both sides"
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Run a MERGE, UPDATE or DELETE with trace='full'.")
+        rows = [
+            {
+                "source_row": journey.source_row,
+                **{f"source.{name}": value for name, value in (journey.source or {}).items()},
+                "join": journey.join,
+                **{f"target.{name}": value for name, value in (journey.target or {}).items()},
+                "passed": journey.passed,
+                "case_number": journey.case_number,
+                "operation": journey.operation.name,
+                "becomes": journey.becomes,
+                "writers": journey.writers,
+            }
+            for journey in found
+        ]
+        # Every row has all columns, in the order of the way that rows go.
+        names = sorted(dict.fromkeys(name for row in rows for name in row), key=_place_of_column)
+        return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
+
     def verdicts(self) -> Verdicts:
         """Say what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.
 
@@ -131,6 +166,11 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result of {self.trace.kind}: {self.trace.state}, {self.count} rows>"
+
+
+def _place_of_column(name: str) -> int:
+    order = ("source_row", "source.", "join", "target.", "passed", "case_number", "operation", "becomes", "writers")
+    return next(place for place, start in enumerate(order) if name == start or (start.endswith(".") and name.startswith(start)))
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

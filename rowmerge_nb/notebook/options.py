@@ -70,7 +70,9 @@ OPTIONS: Final = (
     MagicOption("explain", "Show the plan and run nothing.", "text|dot|json|svg", assumed="text"),
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
     MagicOption(
-        "show", "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, verdicts.", "PART,PART"
+        "show",
+        "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, journeys, verdicts.",
+        "PART,PART",
     ),
     MagicOption(
         "compare",

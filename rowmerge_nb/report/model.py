@@ -12,6 +12,7 @@ from rowmerge_nb.engine.verdicts import Verdict, verdicts_of
 from rowmerge_nb.report.changes import Diff, Stored, build_diff, build_stored
 from rowmerge_nb.report.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.failures import Failure, build_failure
+from rowmerge_nb.report.journeys import Journeys, build_journeys
 from rowmerge_nb.report.ledger import Pages, build_pages
 from rowmerge_nb.report.operators import Plan, build_plan
 from rowmerge_nb.report.outcome import ROW_CHANGES, Outcome, build_outcome
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "parts_to_show"]
 
-PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff", "verdicts")
-"""The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask."""
+PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff", "journeys", "verdicts")
+"""The parts of a report, in their order; ``outcome`` is always shown, ``journeys`` and ``verdicts`` only to those who ask."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Report:
     stored: Stored | None
     calls: Calls | None
     diff: Diff | None
+    journeys: Journeys | None
     verdicts: tuple[Verdict, ...] | None
     timings: tuple[tuple[str, float], ...]
 
@@ -109,6 +111,7 @@ def build_report(trace: Trace) -> Report:
         stored=build_stored(trace, pages),
         calls=_calls(trace.calls),
         diff=build_diff(trace, pages),
+        journeys=build_journeys(trace),
         verdicts=verdicts_of(trace),
         timings=tuple(trace.seconds.items()),
     )
@@ -158,7 +161,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
     Raises:
         ValueError: a name is not that of a part; the message lists those there are.
     """
-    wanted = set(PARTS) - {"verdicts"}
+    wanted = set(PARTS) - {"journeys", "verdicts"}
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
         wanted = {"outcome", *(name for name in names if name)}

@@ -186,7 +186,8 @@ def _one_node(graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: l
     if not plan.writers:
         rows.append([Box([[mono(method), *([muted(GAP + "not called")] if plan.dashed or plan.counted else [])]], span=span)])
     for sink in plan.writers[: 2 * MOST_WRITERS]:
-        text = f"{GAP}{word} {sink.number}: {plural(sink.pages, 'page')}, {plural(sink.total, 'row')}: {letters(dict(sink.rows))}"
+        mine = f": {letters(dict(sink.rows))}" if sink.rows else ""
+        text = f"{GAP}{word} {sink.number}: {plural(sink.pages, 'page')}, {plural(sink.total, 'row')}{mine}"
         rows.append([Box([[mono(method), plain(text)]], span=span)])
     if len(plan.writers) > 2 * MOST_WRITERS:
         rows.append([Box([[muted(f"… {plural(len(plan.writers) - 2 * MOST_WRITERS, f'more {word}')}")]], span=span)])

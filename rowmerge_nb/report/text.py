@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.changes import ChangeCell
     from rowmerge_nb.report.ledger import AfterRow, Channel, LedgerRow, Pages
     from rowmerge_nb.report.model import Report
-    from rowmerge_nb.report.operators import Operator, Plan
+    from rowmerge_nb.report.operators import Operator, Plan, Writer
 
 __all__ = ["render_text", "verdict_lines"]
 
@@ -55,6 +55,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "stored": lambda: _stored(report),
         "calls": lambda: _calls(report, timings),
         "diff": lambda: _diff(report),
+        "journeys": lambda: _journeys(report),
         "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
     blocks = [_outcome(report, timings, first_line)]
@@ -154,10 +155,14 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
         word = "split" if operator.kind in CHANGERS else "writer"
         aborted = {writer.number: f"; {writer.state}" for writer in plan.writers if writer.state != "finished"}
         return [
-            f"{word} {writer.number}   {plural(writer.total, 'row')}: {letters(dict(writer.rows))}{aborted.get(writer.number, '')}"
+            f"{word} {writer.number}   {plural(writer.total, 'row')}{_of(writer)}{aborted.get(writer.number, '')}"
             for writer in plan.writers
         ]
     return []
+
+
+def _of(writer: Writer) -> str:
+    return f": {letters(dict(writer.rows))}" if writer.rows else ""
 
 
 def _becomes(plan: Plan) -> str:
@@ -296,6 +301,15 @@ def _diff(report: Report) -> list[str]:
     if len(diff.columns) > len(picked):
         lines.append(f"{plural(len(diff.columns) - len(picked), 'more column')} not shown here")
     return lines
+
+
+def _journeys(report: Report) -> list[str]:
+    journeys = report.journeys
+    if journeys is None:
+        return []
+    grid = [["source row", "join", "target row", "not true", "clause", "becomes", "writers"]]
+    grid += [[j.source, j.join, j.target, j.passed, j.clause, j.becomes, j.writers] for j in journeys.rows]
+    return [f"Row journeys: {journeys.summary}", *columns_of(grid)]
 
 
 def _change(change: ChangeCell) -> str:

@@ -75,6 +75,10 @@ class ConnectorMetadata(ABC):
     The order of calls for a MERGE is: ``get_merge_row_id_column_handle``, ``get_row_change_paradigm``, ``get_insert_layout``,
     ``get_update_layout``, and ``begin_merge`` as the last step of planning; then sinks work in tasks; then ``finish_merge``,
     after which the engine commits the transaction. Explaining a statement never calls ``begin_merge``.
+
+    In the older flow of DELETE and UPDATE it is ``get_delete_row_id_column_handle`` and ``begin_delete``, or
+    ``get_update_row_id_column_handle`` and ``begin_update``; then updatable page sources work in tasks; then ``finish_delete`` or
+    ``finish_update``. No other question is asked.
     """
 
     # -- tables ---------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata, MemoryPartitioningProvider, MemorySplitManager
-from rowmerge_nb.connectors.memory_handles import MemoryMergeTableHandle
+from rowmerge_nb.connectors.memory_handles import MemoryMergeTableHandle, MemoryTableHandle
 from rowmerge_nb.connectors.memory_io import (
     MemoryBucketFunction,
     MemoryMergeSink,
@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.memory_io import (
     MemoryPageSourceProvider,
     RowIdColumn,
 )
+from rowmerge_nb.connectors.memory_updatable import MemoryUpdatablePageSource
 from rowmerge_nb.spi import ColumnHandle, Operation, PagesSource, SchemaTableName, parse_type
 from rowmerge_nb.testing.contract import ConnectorContract
 
@@ -383,6 +384,60 @@ class TestPlanningBeginsSomething(Kit):
     caught_by = {"planning_asks_in_the_documents_order_and_begins_nothing"}
 
 
+# -- the older flow -----------------------------------------------------------------------------------------------
+
+
+class TableOrderUpdates(MemoryUpdatablePageSource):
+    def update_rows(self, page, column_value_and_row_id_channels):
+        super().update_rows(page, sorted(column_value_and_row_id_channels))
+
+
+class AllRows(MemoryUpdatablePageSource):
+    def get_next_page(self):
+        page = super().get_next_page()
+        if page is not None:
+            super().delete_rows(page.column(page.num_columns - 1))
+        return page
+
+    def delete_rows(self, row_ids):
+        assert len(row_ids)
+
+
+class Nothing(MemoryUpdatablePageSource):
+    def finish(self):
+        return []
+
+
+def updatable(kind: type) -> dict[str, Any]:
+    class Sources(MemoryPageSourceProvider):
+        def create_page_source(self, transaction_handle, session, split, table_handle, columns):
+            source = super().create_page_source(transaction_handle, session, split, table_handle, columns)
+            return kind(source.source, table_handle) if isinstance(source, MemoryUpdatablePageSource) else source
+
+    return {"sources": Sources}
+
+
+class TestChannelsAreTakenInTheirOwnOrder(Kit):
+    parts = updatable(TableOrderUpdates)
+    caught_by = {"page_sources_update_the_assigned_columns_whatever_the_order_of_channels"}
+
+
+class TestAPageSourceDeletesWhatItReads(Kit):
+    parts = updatable(AllRows)
+    caught_by = {
+        "page_sources_delete_the_named_rows_and_no_other",
+        "page_sources_that_change_nothing_leave_the_table_as_it_was",
+    }
+
+
+class TestAPageSourceForgetsItsChanges(Kit):
+    parts = updatable(Nothing)
+    caught_by = {
+        "page_sources_delete_the_named_rows_and_no_other",
+        "of_several_attempts_at_a_split_the_one_whose_fragments_arrive_counts",
+    }
+
+
 # -- transactions -------------------------------------------------------------------------------------------------
 
 
@@ -399,7 +454,21 @@ class TestTheLastToCommitWins(Kit):
         "of_two_statements_that_change_one_row_none_is_lost",
         "of_two_statements_that_change_different_rows_none_is_lost",
         "a_row_that_is_deleted_meanwhile_is_not_brought_back",
+        "of_two_updates_by_page_sources_none_is_lost",
     }
+
+
+class Unseeing(MemoryMetadata):
+    def get_table_handle(self, session, name):
+        store = self._connector
+        handle = super().get_table_handle(session, name)
+        known = store._tables.get(name)
+        return handle if known is None or handle is None else MemoryTableHandle(name, known.current, known.metadata)
+
+
+class TestATransactionDoesNotSeeItsOwnChanges(Kit):
+    parts = {"metadata": Unseeing}
+    caught_by = {"a_transaction_that_shows_its_own_changes_shows_all_of_them"}
 
 
 class TestARollbackForgetsNothing(Kit):

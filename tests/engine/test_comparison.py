@@ -71,6 +71,8 @@ def test_flows_leave_the_same_rows_with_and_without_an_exchange(engine: Engine) 
         assert compared.same is True
         assert metrics(compared)["rows stored"] == stored
         assert metrics(compared)["exchanges"] == ("1", "0")
+        told = [side.result.diff().drop(columns="source_row").sort_values("old.id") for side in (compared.left, compared.right)]
+        assert told[0].to_dict("records") == told[1].to_dict("records")
         calls = {name: (left, right) for name, left, right in compared.calls}
         assert calls["begin_merge"] == (1, 0)
         assert calls["begin_update" if sql.startswith("UPDATE") else "begin_delete"] == (0, 1)
@@ -110,7 +112,7 @@ def test_results_that_differ_are_shown_row_by_row(engine: Engine, monkeypatch: p
     monkeypatch.setattr(memory, "apply_changes", wrong)
     compared = engine.compare("UPDATE t SET v = 7 WHERE id = 1", by="flows")
     assert compared.same is False
-    assert compared.sentence.startswith("THE RESULTS DIFFER: ")
+    assert compared.sentence.startswith("THE RESULTS DIFFER in ")
     ((side, what, times, *row),) = compared.differences_to_pandas().to_numpy().tolist()
     assert (side, what, times) == ("merge", "has", 1)
     assert tuple(row) in {(1, 7, "a"), (2, 20, "b"), (3, 30, "a")}

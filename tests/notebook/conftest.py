@@ -18,6 +18,7 @@ class FakeEngine:
     """Records what it is asked, and answers with a trace; a statement with FAIL in it fails, one with STOP is interrupted."""
 
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    compared: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
     def run(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
@@ -47,6 +48,18 @@ class FakeEngine:
 
         self.asked.append((sql, options))
         return Result(Trace(statement=sql, kind="MERGE", state="explained"), explained="Output[]")
+
+    def compare(self, sql: str, *, by: str, **options: Any) -> Any:
+        import pyarrow as pa
+
+        from rowmerge_nb.engine.comparison import Comparison, Side
+        from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.engine.trace import Trace
+
+        self.compared.append((by, sql, options))
+        result = Result(Trace(statement=sql, kind="MERGE", state="finished", target="t"))
+        left, right = (Side(name, result, pa.table({"id": [1]})) for name in ("one", "other"))
+        return Comparison(by, sql, ["id"], left, right)
 
     def tables(self) -> list[Any]:
         return [("memory.default.accounts", "memory", ("a varchar", "b bigint"), 3, "DELETE_ROW_AND_INSERT_ROW")]

@@ -338,3 +338,23 @@ def test_a_default_engine_that_was_closed_is_replaced(monkeypatch):
     engine = default.default_engine()
     assert not isinstance(engine, Closed)
     assert default.default_engine() is engine
+
+
+def test_a_comparison_is_asked_for_without_the_default_of_what_is_compared(notebook):
+    notebook.run('%config MergeMagic.duplicates = "standard"')
+    notebook.run('%config MergeMagic.era = "current"')
+    cell = notebook.run("%%merge --compare duplicates -o both\nMERGE INTO t")
+    by, sql, options = notebook.engine.compared[0]
+    assert (by, sql, options["era"]) == ("duplicates", "MERGE INTO t", "current")
+    assert "duplicates" not in options
+    assert cell.text.startswith("Both ways leave the same 1 row")
+    assert sorted(cell.outputs[0]) == ["text/html", "text/plain"]
+    assert notebook.shell.user_ns["both"].by == "duplicates"
+    assert notebook.shell.user_ns["_merge"] is notebook.shell.user_ns["both"]
+
+
+@pytest.mark.parametrize("option", ["--explain", "--dry-run", "--show plan"])
+def test_a_comparison_and_options_of_another_output_do_not_go_together(notebook, option):
+    cell = notebook.run(f"%%merge --compare flows {option}\nDELETE FROM t")
+    assert f"--compare and {option.split()[0]} do not go together" in cell.text
+    assert notebook.engine.compared == []

@@ -23,6 +23,8 @@ CASES = {
     "merge_pruned": traces.pruned_trace,
     "merge_without_clauses": lambda: building.merge_trace(clauses=()),
     "update": traces.update_trace,
+    "update_updatable": traces.updatable_trace,
+    "delete_updatable": lambda: traces.updatable_trace("DELETE FROM accounts WHERE purchases > 3"),
     "many_clauses": traces.many_clauses_trace,
     "wide": traces.wide_trace,
     "hostile": traces.hostile_trace,

@@ -18,7 +18,16 @@ from tests.report.cases import CASES
 
 SVG = "{http://www.w3.org/2000/svg}"
 WITH_PLAN = [name for name, make in CASES.items() if make().plan]
-DRAWN = ["merge", "merge_only_changed", "merge_mark_exchange", "explain", "dry_run", "merge_not_partitioned", "insert"]
+DRAWN = [
+    "merge",
+    "merge_only_changed",
+    "merge_mark_exchange",
+    "explain",
+    "dry_run",
+    "merge_not_partitioned",
+    "insert",
+    "update_updatable",
+]
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -7,8 +7,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.trace import Call, DuplicateGroup, ErrorRecord, MatchedRow, NoticeRecord, Trace, WriterRecord
+from rowmerge_nb.engine.trace import (
+    Call,
+    ClauseRecord,
+    DuplicateGroup,
+    ErrorRecord,
+    MatchedRow,
+    NoticeRecord,
+    PageSample,
+    Trace,
+    WriterRecord,
+)
+from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.updatable import plan_updatable
+from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.types import BIGINT
 from tests.report.building import (
     CLAUSES,
     DELETE_AND_INSERT,
@@ -21,6 +35,7 @@ from tests.report.building import (
     merge_trace,
     node,
 )
+from tests.sql.support import meaning
 
 
 def explain_trace(setup: Setup | None = None, state: str = "explained") -> Trace:
@@ -276,3 +291,57 @@ def update_trace() -> Trace:
     counts = {"n1": ((), 2), "n2": ((2,), 4), "n3": ((4,), 4), "n4": ((4,), None)}
     writer = WriterRecord(0, {1: 2, 2: 2}, 1, 1, 80, 2)
     return simple_trace("UPDATE", plan=plan, rows=counts, count=2, paradigm=DELETE_AND_INSERT, writers=(writer,))
+
+
+def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), purchases = 0 WHERE purchases > 3") -> Trace:
+    """Make the trace of a statement in the older flow: two splits, the second one without a row to change."""
+    analysis: Any = meaning(sql)
+    plan = describe(plan_updatable(analysis, ColumnHandle("$row_id", BIGINT)))
+    kind, verb = plan[2].name.upper(), plan[2].name.lower()
+    update = kind == "UPDATE"
+    old = [("Aaron", 5, "Antioch"), ("Bill", 7, "Buena")]
+    new = [(name, 0, address.upper()) for name, _, address in old] if update else [(None, None, None)] * 2
+    fields = [pa.field("customer", pa.string()), pa.field("purchases", pa.decimal128(38, 0)), pa.field("address", pa.string())]
+    columns = [pa.array([row[i] for row in new], field.type) for i, field in enumerate(fields)]
+    operation = Operation.UPDATE if update else Operation.DELETE
+    control = [pa.array([int(operation)] * 2, pa.int8()), pa.array([0, 1]), pa.array([0, 0], pa.int8())]
+    names = [*(field.name for field in fields), "operation", "row_id", "insert_from_update"]
+    after = pa.RecordBatch.from_arrays([*columns, *control], names=names)
+    target = pa.array([dict(zip(names, row, strict=False)) for row in old], pa.struct(fields))
+    witness = pa.RecordBatch.from_arrays([pa.nulls(2, pa.int64()), target], names=["source_row", "target"])
+    given = (
+        Call(0, "split 0", "update_rows", "U 2, channels [2, 1, 0]", 2, 96)
+        if update
+        else Call(0, "split 0", "delete_rows", "D 2", 2, 16)
+    )
+    calls = [
+        Call(0, "coordinator", f"get_{verb}_row_id_column_handle", "$row_id bigint"),
+        Call(0, "coordinator", f"begin_{verb}", "purchases, address" if update else ""),
+        Call(0, "coordinator", "get_splits", "2 splits"),
+        *(Call(0, "split 0", *call) for call in (("create_page_source",), ("get_next_page", "", 3, 120))),
+        given,
+        *(Call(0, "split 0", *call) for call in (("get_next_page", "end"), ("finish", "1 fragment", None, 300))),
+        *(Call(0, "split 1", *call) for call in (("create_page_source",), ("get_next_page", "", 1, 40))),
+        *(Call(0, "split 1", *call) for call in (("get_next_page", "end"), ("finish",))),
+        Call(0, "coordinator", f"finish_{verb}", "1 fragment"),
+        Call(0, "coordinator", "commit"),
+    ]
+    rows: dict[str, Any] = {record.id: ((2,), 2) for record in plan}
+    rows |= {record.id: ((4,), 2) for record in plan if record.kind == "Filter"}
+    rows |= {record.id: ((), 4) for record in plan if not record.sources}
+    writers = (WriterRecord(0, {int(operation): 2}, 1, 1, 300, 2), WriterRecord(1, {}, 0, 0, 0, 0))
+    return simple_trace(
+        kind,
+        statement=sql,
+        flow="updatable",
+        plan=plan,
+        rows=rows,
+        count=2,
+        joined=2,
+        rows_before=4,
+        rows_after=4 if update else 2,
+        clauses=(ClauseRecord(0, operation, True, sql, 1, 2),),
+        pages=PageSample(after, after, (1, 1), (0, 0), witness, 2, 2, complete=True),
+        writers=writers,
+        calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),
+    )

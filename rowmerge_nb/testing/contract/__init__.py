@@ -8,14 +8,14 @@ A connector's developer writes a test file::
         def make_connector(self, folder):
             return ShopConnector(folder / "shop")
 
-and runs pytest. What the connector does not have is said by the attributes of `ConnectorContract`; checks of it are skipped, and say why.
+and runs pytest; or, in a notebook, ``check_contract(TestShop)``. What the connector does not have is said by the attributes of `ConnectorContract`; checks of it are skipped, and say why.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-MODULES: Final = ("changing", "failures", "layouts", "on_spark", "reading", "statement", "store", "transactions")
+MODULES: Final = ("changing", "failures", "layouts", "on_spark", "reading", "statement", "store", "transactions", "updatable")
 
 try:
     import pytest
@@ -27,7 +27,8 @@ except ImportError as missing:
 pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in MODULES))
 
 from rowmerge_nb.testing.contract.contract import ConnectorContract  # noqa: E402
+from rowmerge_nb.testing.contract.notebook import Checked, check_contract  # noqa: E402
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement  # noqa: E402
 from rowmerge_nb.testing.contract.store import FilledTable, Way  # noqa: E402
 
-__all__ = ["Changes", "ConnectorContract", "FilledTable", "PageStatement", "Way"]
+__all__ = ["Changes", "Checked", "ConnectorContract", "FilledTable", "PageStatement", "Way", "check_contract"]

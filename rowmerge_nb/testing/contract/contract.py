@@ -6,11 +6,12 @@ from rowmerge_nb.testing.contract.changing import ChangeChecks
 from rowmerge_nb.testing.contract.layouts import LayoutChecks
 from rowmerge_nb.testing.contract.on_spark import SparkChecks
 from rowmerge_nb.testing.contract.transactions import TransactionChecks
+from rowmerge_nb.testing.contract.updatable import UpdatableChecks
 
 __all__ = ["ConnectorContract"]
 
 
-class ConnectorContract(ChangeChecks, LayoutChecks, TransactionChecks, SparkChecks):
+class ConnectorContract(ChangeChecks, LayoutChecks, TransactionChecks, UpdatableChecks, SparkChecks):
     """What every connector must do; subclass it under a name that begins with ``Test``, in a file that pytest collects.
 
     `make_connector` is the one method that has to be written. The attributes, and what else may be overridden, are described in

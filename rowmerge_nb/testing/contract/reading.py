@@ -158,8 +158,9 @@ class ReadingChecks(ContractStore):
         """Over all splits; a sink gets the values of the insert layout's columns beside the row id, so these may be part of it."""
         statement = filled.statement()
         layout = statement.metadata.get_insert_layout(statement.session, statement.handle)
-        *beside, ids = _texts(statement.read(*(layout.partition_columns if layout else ()), row_id=True))
+        read = statement.read(row_id=True)
         statement.rollback()
+        *beside, ids = _texts(read.select([*(layout.partition_columns if layout else ()), "$row_id"]))
         assert "None" not in ids
         named = set(zip(*beside, ids, strict=True))
         assert len(named) == len(filled.before), f"{len(filled.before)} rows have {len(named)} row ids"

@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.testing.contract.statement import Changes, given
-from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
+from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
 
 if TYPE_CHECKING:
     from rowmerge_nb.testing.contract.statement import PageStatement
@@ -136,6 +136,19 @@ class TransactionChecks(ContractStore):
         statement.commit()
         assert filled.contents() == filled.expected(changes)
         assert filled.left() == []
+
+    def test_a_transaction_that_shows_its_own_changes_shows_all_of_them(self, filled: FilledTable) -> None:
+        """A handle asked for after finish_merge; nobody else sees them."""
+        statement = filled.statement()
+        if not statement.metadata.shows_own_changes:
+            statement.rollback()
+            pytest.skip("shows_own_changes = False: changes show after the commit, to everybody")
+        statement.merge(self.some_changes())
+        statement.merge_handle = None
+        statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
+        assert in_order(statement.rows()) == filled.expected(self.some_changes())
+        statement.rollback()
+        assert filled.unchanged()
 
     # -- statements at the same time ------------------------------------------------------------------------------
 

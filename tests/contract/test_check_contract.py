@@ -1,0 +1,37 @@
+"""The kit in a notebook: no file, no command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+CELLS = """
+from rowmerge_nb.testing.contract import check_contract
+from tests.contract.test_keyed_cell_contract import TestKeyedCell
+from tests.contract.broken_stores import TestTwoRowsShareARowId
+
+good = check_contract(TestKeyedCell, only="row_ids or exchanged")
+print(str(good))
+bad = check_contract(TestTwoRowsShareARowId, only="row_ids")
+print(str(bad))
+print(sorted(bad.to_pandas().columns))
+try:
+    check_contract(TestKeyedCell, only="nothing_of_this_name")
+except Exception as error:
+    print(error)
+"""
+
+
+def test_a_class_of_a_cell_is_checked_and_what_fails_is_said_in_sentences() -> None:
+    run = subprocess.run([sys.executable, "-c", CELLS], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert lines[0] == "TestKeyedCell: 5 checks passed, 0 failed, 0 skipped"
+    assert lines[1] == "TestTwoRowsShareARowId: 2 checks passed, 1 failed, 0 skipped"
+    assert lines[2] == "FAILED row ids are unique and never null [plain-documents]"
+    assert "14 rows have 7 row ids" in lines[3]
+    assert "['details', 'message', 'outcome', 'sentence', 'way']" in lines
+    assert lines[-1].startswith("INVALID_ARGUMENTS: No check of TestKeyedCell was run.")
