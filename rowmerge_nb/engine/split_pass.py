@@ -140,8 +140,9 @@ class _SplitRun:
         """Filter and project a page, and give it back to the source that has read it."""
         task, record = self.task, self.recorder.record
         record.read += page.num_rows
-        kinds = [column.type.arrow for column in task.columns]
-        arrays = [conform(page.column(place), kind) for place, kind in enumerate(kinds)]
+        arrays = [conform(page.column(place), column.type.arrow) for place, column in enumerate(task.columns[:-1])]
+        # Nobody but the source looks into its row ids: it gets them back as it gave them.
+        arrays.append(page.column(page.num_columns - 1))
         named = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
         self.step = "Filter"
         data = self.evaluator.filter(named)
@@ -163,7 +164,7 @@ class _SplitRun:
             self.step = "delete_rows"
             with self.recorder.call("delete_rows", f"D {data.num_rows}", pa.RecordBatch.from_arrays([row_ids], names=[ROW_ID])):
                 source.delete_rows(row_ids)
-        self._recorded(data, values, row_ids)
+        self._recorded(data, values, conform(row_ids, task.columns[-1].type.arrow))
 
     def _recorded(self, data: Page, values: list[pa.Array], row_ids: pa.Array) -> None:
         task = self.task

@@ -245,7 +245,7 @@ class Trace:
             a source row; ``source_rows`` rows of the source where known.
         count: rows changed, the statement's answer; None unless it finished.
         rows_before: rows of the target before and ``rows_after`` after, where the connector knows them.
-        pages: what ``transform_page`` did.
+        pages: what ``transform_page`` did; in the older flow, which has none, the changed rows on both sides, as a writer's page has them.
         stored: what the sinks got.
         writers: one record per sink.
         calls: the calls of the contract, in order.
