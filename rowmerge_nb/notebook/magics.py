@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MergeMagic", "project_defaults", "register", "unregister"]
 
-_ENGINE_OPTIONS: Final = ("paradigm", "duplicates", "era", "dialect", "trace", "verify")
+_ENGINE_OPTIONS: Final = ("paradigm", "flow", "duplicates", "era", "dialect", "trace", "verify")
 
 
 def _choices(name: str) -> list[str]:
@@ -52,6 +52,7 @@ class MergeMagic(Magics):
     """Defaults of ``%%merge``; ``%config MergeMagic`` lists them, ``%config MergeMagic.era = "current"`` sets one."""
 
     paradigm = Enum(["", *_choices("paradigm")], "", help="Row change paradigm; empty for that of the table.").tag(config=True)
+    flow = Enum(_choices("flow"), "merge", help="How UPDATE and DELETE are executed.").tag(config=True)
     duplicates = Enum(_choices("duplicates"), "trino", help="Which repeated matches end a MERGE.").tag(config=True)
     era = Enum(_choices("era"), "documents", help="Whose page layout is used.").tag(config=True)
     dialect = Enum(_choices("dialect"), "trino", help="Which SQL is accepted.").tag(config=True)
