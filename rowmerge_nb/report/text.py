@@ -10,7 +10,7 @@ from rowmerge_nb.report.failures import failure_text
 from rowmerge_nb.report.layout import columns_of, width_of
 from rowmerge_nb.report.model import parts_to_show
 from rowmerge_nb.report.operators import CHANGERS, WRITERS
-from rowmerge_nb.report.phrases import letters, number, phrase_text, plural
+from rowmerge_nb.report.phrases import by_operation, letters, number, phrase_text, plural
 from rowmerge_nb.report.values import Cell, cell
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
         word = "split" if operator.kind in CHANGERS else "writer"
         aborted = {writer.number: f"; {writer.state}" for writer in plan.writers if writer.state != "finished"}
         return [
-            f"{word} {writer.number}   {plural(writer.total, 'row')}: {letters(dict(writer.rows))}{aborted.get(writer.number, '')}"
+            f"{word} {writer.number}   {by_operation(writer.total, dict(writer.rows))}{aborted.get(writer.number, '')}"
             for writer in plan.writers
         ]
     return []
