@@ -218,7 +218,9 @@ class StatementTransaction:
         opened = self._open[node.table.catalog]
         columns = [*self._column_handles(node.table, node.columns[:-1]), node.columns[-1]]
         splits = self.log.call(
-            "get_splits", lambda: _splits(opened, self.session, handle, node.constraint), lambda found: f"{len(found)} splits"
+            "get_splits",
+            lambda: _splits(opened, self.session, handle, node.constraint),
+            lambda found: f"{len(found)} split{'s' if len(found) != 1 else ''}",
         )
         return opened.connector.get_page_source_provider(), opened.handle, splits, columns
 

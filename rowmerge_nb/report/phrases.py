@@ -14,6 +14,7 @@ __all__ = [
     "MINUS",
     "Phrase",
     "Run",
+    "by_operation",
     "join",
     "letters",
     "number",
@@ -106,6 +107,15 @@ def operation_word(operation: Operation | int) -> str:
     ('INSERT', 'none')
     """
     return _WORDS[Operation(operation)]
+
+
+def by_operation(total: int, rows: Mapping[str, int | None]) -> str:
+    """Write a number of rows, and of what operations they are.
+
+    >>> by_operation(5, {"D": 3, "I": 2}), by_operation(0, {})
+    ('5 rows: D 3, I 2', '0 rows')
+    """
+    return ": ".join(filter(None, [plural(total, "row"), letters(rows)]))
 
 
 def letters(rows: Mapping[str, int | None]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
 from rowmerge_nb.report.operators import CHANGERS
-from rowmerge_nb.report.phrases import letters, number, operation_word, plural
+from rowmerge_nb.report.phrases import by_operation, number, operation_word, plural
 from rowmerge_nb.report.values import cell
 
 if TYPE_CHECKING:
@@ -186,8 +186,7 @@ def _one_node(graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: l
     if not plan.writers:
         rows.append([Box([[mono(method), *([muted(GAP + "not called")] if plan.dashed or plan.counted else [])]], span=span)])
     for sink in plan.writers[: 2 * MOST_WRITERS]:
-        mine = f": {letters(dict(sink.rows))}" if sink.rows else ""
-        text = f"{GAP}{word} {sink.number}: {plural(sink.pages, 'page')}, {plural(sink.total, 'row')}{mine}"
+        text = f"{GAP}{word} {sink.number}: {plural(sink.pages, 'page')}, {by_operation(sink.total, dict(sink.rows))}"
         rows.append([Box([[mono(method), plain(text)]], span=span)])
     if len(plan.writers) > 2 * MOST_WRITERS:
         rows.append([Box([[muted(f"… {plural(len(plan.writers) - 2 * MOST_WRITERS, f'more {word}')}")]], span=span)])

@@ -10,7 +10,7 @@ from rowmerge_nb.report.failures import failure_text
 from rowmerge_nb.report.layout import columns_of, width_of
 from rowmerge_nb.report.model import parts_to_show
 from rowmerge_nb.report.operators import CHANGERS, WRITERS
-from rowmerge_nb.report.phrases import letters, number, phrase_text, plural
+from rowmerge_nb.report.phrases import by_operation, letters, number, phrase_text, plural
 from rowmerge_nb.report.values import Cell, cell
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.changes import ChangeCell
     from rowmerge_nb.report.ledger import AfterRow, Channel, LedgerRow, Pages
     from rowmerge_nb.report.model import Report
-    from rowmerge_nb.report.operators import Operator, Plan, Writer
+    from rowmerge_nb.report.operators import Operator, Plan
 
 __all__ = ["render_text", "verdict_lines"]
 
@@ -155,14 +155,10 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
         word = "split" if operator.kind in CHANGERS else "writer"
         aborted = {writer.number: f"; {writer.state}" for writer in plan.writers if writer.state != "finished"}
         return [
-            f"{word} {writer.number}   {plural(writer.total, 'row')}{_of(writer)}{aborted.get(writer.number, '')}"
+            f"{word} {writer.number}   {by_operation(writer.total, dict(writer.rows))}{aborted.get(writer.number, '')}"
             for writer in plan.writers
         ]
     return []
-
-
-def _of(writer: Writer) -> str:
-    return f": {letters(dict(writer.rows))}" if writer.rows else ""
 
 
 def _becomes(plan: Plan) -> str:

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.engine.options import Options
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted
 from rowmerge_nb.notebook.magics import project_defaults, register
+from rowmerge_nb.notebook.options import OPTIONS
 from rowmerge_nb.notebook.transformer import line_for_empty_cell
+
+ENGINE_OPTIONS = {field.name for field in dataclasses.fields(Options)}
 
 
 def test_a_cell_runs_its_statement_and_shows_the_report(notebook):
@@ -48,6 +53,15 @@ def test_options_of_the_line_win_over_those_of_the_configuration(notebook):
     assert (options["era"], options["trace"], options["duplicates"]) == ("documents", "off", None)
     assert options["paradigm"] == "CHANGE_ONLY_UPDATED_COLUMNS"
     assert options["dry_run"] is True
+
+
+@pytest.mark.parametrize(
+    "option", [option for option in OPTIONS if option.name in ENGINE_OPTIONS], ids=lambda option: option.name
+)
+def test_every_option_that_the_engine_knows_reaches_it(notebook, option):
+    value = option.choices[-1]
+    notebook.run(f"%%merge --{option.name} {value}\nDROP TABLE t")
+    assert notebook.engine.asked[0][1][option.name] == value
 
 
 def test_frames_of_the_notebook_are_handed_to_the_engine(notebook):
