@@ -27,7 +27,7 @@ def side(name: str, ids: list[int], **more: object) -> Side:
 def test_rows_that_one_side_has_alone_are_listed_with_their_side() -> None:
     compared = Comparison("paradigms", "MERGE x", ["id", "<b>"], side("one", [1, 2, 2]), side("other", [1, 3]))
     text = str(compared)
-    assert text.splitlines()[0] == "THE RESULTS DIFFER in 2 rows of <t>."
+    assert text.splitlines()[0] == "THE RESULTS DIFFER in 3 rows of <t>."
     assert [line.split() for line in text.splitlines() if line.startswith(("one ", "other "))] == [
         ["one", "has", "2", "2", "&"],
         ["other", "has", "1", "3", "&"],
