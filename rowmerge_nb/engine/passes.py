@@ -48,7 +48,7 @@ OUTCOME: Final = pa.schema([("kind", pa.int8()), ("writer", pa.int32()), ("paylo
 
 WITNESSED_ROWS = 100
 EVEN_ROWS: Final = 4096
-"""So many rows go to one writer before the next one gets some, where rows are spread evenly."""
+"""So many rows of a task go to one writer before the next one gets some, where rows are spread evenly. All tasks begin with the same."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class MergePass:
             for record in recorder.returned:
                 yield outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
             return
-        spread = recorder.record.partition * EVEN_ROWS
+        spread = 0
         try:
             for page in self._transformed(pages, recorder):
                 yield self._exchange_batch(page, spread)
