@@ -211,7 +211,7 @@ class Trials:
                 # Every second one is to die with rows staged, or behind that.
                 while not list(Path(self._place.where).rglob(_STAGED[self._place.store])) and not child.has_answered(0.05):
                     pass
-                delay = self._random.uniform(0, self._seconds / 5)
+                delay = self._random.uniform(0, self._seconds / 50)
             report.finished += child.has_answered(delay)
             delay = time.monotonic() - began_merge
             child.kill()
