@@ -35,6 +35,8 @@ __all__ = ["Report", "Trials", "main", "places"]
 STORES: Final = ("hive", "sqlite", "postgresql", "iceberg")
 KINDS: Final = ("worker", "driver")
 PATIENCE_SECONDS: Final = 60
+_STAGED: Final = {"sqlite": "*.arrow", "hive": "_tmp_*"}
+"""Files by which it is seen that a MERGE has begun to write, where a store has such."""
 _DAEMON: Final = "rowmerge_nb.engine.daemon"
 
 
@@ -198,13 +200,20 @@ class Trials:
     def drivers(self, trials: int) -> Report:
         """Kill drivers."""
         report, began = Report(self._place.store, "driver"), time.monotonic()
-        for _ in range(trials):
+        for number in range(trials):
             child = self._living_driver()
             self._later_statement(child, report)
             after = self._next()
+            began_merge = time.monotonic()
             child.order("merge", source=str(self._source))
             delay = self._random.uniform(0, self._seconds)
+            if number % 2 and self._place.store in _STAGED:
+                # Every second one is to die with rows staged, or behind that.
+                while not list(Path(self._place.where).rglob(_STAGED[self._place.store])) and not child.has_answered(0.05):
+                    pass
+                delay = self._random.uniform(0, self._seconds / 50)
             report.finished += child.has_answered(delay)
+            delay = time.monotonic() - began_merge
             child.kill()
             child.close()
             self._driver = None
