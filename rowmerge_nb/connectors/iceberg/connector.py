@@ -166,9 +166,9 @@ class IcebergConnector(Connector):
         filtered = expression_of(constraint, loaded.table.schema())
         loaded.scans.append(filtered)
         content = content_of(loaded.table, handle.snapshot, filtered)
-        numbers: dict[str, int] = {}
-        if loaded.read is not None:
-            numbers = {entry.data_file.file_path: number for number, entry in enumerate(loaded.read.data)}
+        # Row ids number all files of the snapshot, whether or not they are read.
+        whole = loaded.read or (content_of(loaded.table, handle.snapshot) if constraint.domains else content)
+        numbers = {entry.data_file.file_path: number for number, entry in enumerate(whole.data)}
         return splits_of(loaded.table, handle, content, constraint, numbers)
 
     # -- beyond the contract --------------------------------------------------------------------------------------

@@ -217,7 +217,7 @@ def splits_of(
         handle: the table, as the statement sees it.
         content: the files to read.
         constraint: what rows must satisfy to matter.
-        numbers: the numbers of data files in row ids; empty where rows are only read.
+        numbers: the numbers of data files in row ids.
     """
     index = DeleteIndex(table, handle, content.deletes)
     domains = domains_by_id(constraint, handle.fields)
@@ -230,7 +230,7 @@ def splits_of(
         _check_format(file, handle, ("PARQUET",))
         constants = {field_id: file.partition[place] for field_id, place in specs[file.spec_id].items()}
         deletes = index.of(entry)
-        number = numbers.get(file.file_path, -1)
+        number = numbers[file.file_path]
         for start, end in _ranges(file):
             splits.append(IcebergSplit(file.file_path, number, start, end, deletes, constants, domains, small))
     return splits
