@@ -1,0 +1,37 @@
+"""The contract of Iceberg tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rowmerge_nb import IcebergConnector
+from rowmerge_nb.testing.contract import ConnectorContract
+
+
+class TestIceberg(ConnectorContract):
+    layouts = {
+        "plain": {},
+        "by column": {"partitioning": ("name",)},
+        "by transforms": {"partitioning": ("bucket(id, 3)", "truncate(name, 2)")},
+    }
+    types = (
+        "boolean",
+        "integer",
+        "bigint",
+        "real",
+        "double",
+        "decimal(5,2)",
+        "decimal(38,10)",
+        "varchar",
+        "varbinary",
+        "date",
+        "time(6)",
+        "timestamp(6)",
+        "uuid",
+        "array(integer)",
+        "map(varchar, bigint)",
+        "row(a integer, b varchar)",
+    )
+
+    def make_connector(self, directory: Path) -> IcebergConnector:
+        return IcebergConnector(directory)
