@@ -12,6 +12,7 @@ import pyarrow as pa
 from rowmerge_nb.connectors.hive_acid.names import encode_bucket, normalized_buckets
 from rowmerge_nb.connectors.hive_acid.orc_tail import OrcTail, Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.values import from_file
+from rowmerge_nb.connectors.ordering import ascending
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.types import BIGINT
 
@@ -159,7 +160,7 @@ class DeletedRows:
     def __init__(self, paths: Sequence[Path], bounds: KeyBounds | None = None) -> None:
         keys = RowKeys.concat([found for path in paths for found in _events_within(path, bounds)])
         self._places, codes = np.unique(keys.places, return_inverse=True)
-        self._events = np.unique(codes.reshape(-1).astype(np.int64) << _ROW_ID_BITS | keys.numbers)
+        self._events = ascending(codes.reshape(-1).astype(np.int64) << _ROW_ID_BITS | keys.numbers)
 
     def __bool__(self) -> bool:
         return bool(self._events.size)

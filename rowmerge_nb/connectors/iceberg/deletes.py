@@ -12,6 +12,7 @@ from pyarrow import parquet as pq
 
 from rowmerge_nb.connectors.iceberg.files import open_file, reading
 from rowmerge_nb.connectors.iceberg.projection import find_fields
+from rowmerge_nb.connectors.ordering import ascending
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Positions = npt.NDArray[np.int64]
 
-__all__ = ["EqualityDeletes", "ascending", "deleted_positions", "equality_deletes", "vector_positions"]
+__all__ = ["EqualityDeletes", "deleted_positions", "equality_deletes", "vector_positions"]
 
 _PUFFIN: Final = b"PFA1"
 _VECTOR: Final = bytes.fromhex("d1d33964")
@@ -41,18 +42,6 @@ def deleted_positions(split: IcebergSplit, table: IcebergTableHandle) -> Positio
             else:
                 found.append(_positions(file, delete, split.path))
     return ascending(np.concatenate(found))
-
-
-def ascending(positions: Positions) -> Positions:
-    """Give positions in order, each of them once.
-
-    NumPy's own ``unique`` hashes numbers since version 2.3, which takes seconds for some hundred thousand different ones.
-
-    >>> ascending(np.array([7, 3, 7])).tolist()
-    [3, 7]
-    """
-    ordered = np.sort(positions)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def _positions(file: object, delete: DeleteFile, path: str) -> Positions:
