@@ -382,7 +382,7 @@ def places(store: str) -> Iterator[Place]:
 def main(arguments: list[str] | None = None) -> int:
     """Run ``scripts/kill-trials``; gives 1 if a table was not as it had to be."""
     parser = argparse.ArgumentParser(prog="scripts/kill-trials", description="Kills processes in the middle of a MERGE.")
-    parser.add_argument("--stores", default="hive,sqlite,postgresql", help="of " + ",".join(STORES) + " (%(default)s)")
+    parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
     parser.add_argument("--kinds", default=",".join(KINDS), help="what is killed (%(default)s)")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table (%(default)s)")
     parser.add_argument("--changes", type=int, default=100_000, help="rows of the source (%(default)s)")
