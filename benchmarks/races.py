@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from benchmarks import data
 from benchmarks.engines import Contestant, DeltaRs, DuckDB, RowMerge
 from benchmarks.measure import Memory, Times
+from benchmarks.spark_peers import spark_peers
 from benchmarks.stores import PostgreSQL, Store, postgresql, stores
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _contestants(name: str, stack: ExitStack) -> list[Contestant]:
     dsn = postgresql(stack)
     peers: list[Contestant] = [DeltaRs(), DuckDB(), *([PostgreSQL(dsn)] if dsn else [])]
     if name == "stores":
-        return [*peers, RowMerge(), *stores(dsn)]
+        return [*peers, *spark_peers(), RowMerge(), *stores(dsn)]
     both = [Store(store, flow=flow) for store in ("hive", "sqlite") for flow in ("merge", "updatable")]
     return [*peers, RowMerge(), RowMerge(flow="updatable"), *both, Store("iceberg")]
 

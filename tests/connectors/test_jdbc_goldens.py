@@ -26,7 +26,7 @@ from tests.goldens_on_spark.values import row_texts, to_arrow
 
 pytestmark = pytest.mark.spark
 
-THEMES = ("clauses", "duplicates", "insert_columns")
+THEMES = ("clauses", "duplicates", "insert_columns", "partitioned")
 CASES = [case for theme in THEMES for case in json.loads((Path(__file__).parents[1] / "goldens" / f"{theme}.json").read_text())]
 KEY = "row_key"
 SCHEMA = "main"

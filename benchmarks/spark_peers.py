@@ -1,0 +1,92 @@
+"""Spark with Iceberg's and Delta's own libraries in the race, where the machine has them: they need a Spark that they were made for.
+
+ROWMERGE_ICEBERG_PYTHON names a Python with PySpark 4.1, ROWMERGE_ICEBERG_JAR Iceberg's runtime for it, ROWMERGE_DELTA_JARS Delta's jars,
+separated by commas.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyarrow import parquet
+
+from benchmarks.data import DELETE, MERGE
+from benchmarks.engines import Contestant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def spark_peers() -> list[Contestant]:
+    """Give the contestants whose libraries are named."""
+    python = os.environ.get("ROWMERGE_ICEBERG_PYTHON")
+    jars = {"iceberg": os.environ.get("ROWMERGE_ICEBERG_JAR"), "delta": os.environ.get("ROWMERGE_DELTA_JARS")}
+    return [SparkPeer(form, python, named) for form, named in jars.items() if python and named]
+
+
+class SparkPeer(Contestant):
+    """Spark and another table format, in a process of its own."""
+
+    def __init__(self, form: str, python: str, jars: str) -> None:
+        words = {"iceberg": "Iceberg v2, merge-on-read", "delta": "Delta, deletion vectors"}
+        self.name = f"Spark + {words[form]}"
+        self.folder = Path(tempfile.mkdtemp())
+        self._command = [python, str(Path(__file__).with_name("spark_peer.py")), form, str(self.folder), jars]
+        self._process: subprocess.Popen[str] | None = None
+
+    def prepare(self, target: pa.Table, source: pa.Table) -> None:
+        """Write both tables to Parquet files, and have the other Spark load them."""
+        if self._process is None:
+            clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK"))}
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=clean
+            )
+            self._answer()
+        paths = {name: str(self.folder / f"{name}.parquet") for name in ("target", "source")}
+        for name, table in (("target", target), ("source", source)):
+            parquet.write_table(table, paths[name])
+        self._ask(prepare=paths["target"], source=paths["source"])
+
+    def _ask(self, **told: str) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(told) + "\n")
+        self._process.stdin.flush()
+        self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process is not None
+        for line in self._process.stdout or ():
+            if line.startswith("ANSWER "):
+                found: dict[str, Any] = json.loads(line.removeprefix("ANSWER "))
+                return found
+        msg = f"{self.name} has ended"
+        raise RuntimeError(msg)
+
+    def merge(self) -> None:
+        """Run the statement."""
+        self._ask(run=MERGE)
+
+    def delete(self) -> None:
+        """Run the statement."""
+        self._ask(run=DELETE)
+
+    def content(self) -> pa.Table:
+        """Have what the fingerprint needs written to a file."""
+        path = str(self.folder / "content")
+        self._ask(content=path)
+        rows = parquet.read_table(path)
+        shutil.rmtree(path)
+        return rows
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait()
