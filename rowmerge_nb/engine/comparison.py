@@ -342,7 +342,9 @@ def _changes(trace: Trace) -> dict[str, Rows]:
     row_ids = pages.after.column(pages.after.num_columns - 2).to_pylist()
     added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
     values = list(zip(*(pages.after.column(i).to_pylist() for i in range(columns)), strict=True))
-    removed = {repr(row_id): row_id for o, row_id in zip(operation, row_ids, strict=True) if o not in {1, 4}}
+    # A store may number its rows per partition: a row is told by its number and the values that decide its place, which deletions carry.
+    placed = zip(operation, row_ids, values, strict=True)
+    removed = {repr((row_id, row)): row_id for o, row_id, row in placed if o not in {1, 4}}
     found = {
         "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
         "removes by id": _counted([(row_id,) for row_id in removed.values()]),
@@ -361,4 +363,4 @@ def _old_rows(pages: PageSample, columns: int) -> list[tuple[Any, ...]] | None:
     merged = MERGE_ROW in pages.before.schema.names
     row_ids = pages.before.column(pages.before.num_columns - (4 if merged else 2)).to_pylist()
     acting = zip(pages.produced, row_ids, target.to_pylist(), strict=True)
-    return list({repr(row_id): tuple(row.values()) for count, row_id, row in acting if count and row is not None}.values())
+    return list({repr((row_id, row)): tuple(row.values()) for count, row_id, row in acting if count and row is not None}.values())
