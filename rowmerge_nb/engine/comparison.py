@@ -342,12 +342,15 @@ def _changes(trace: Trace) -> dict[str, Rows]:
     row_ids = pages.after.column(pages.after.num_columns - 2).to_pylist()
     added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
     values = list(zip(*(pages.after.column(i).to_pylist() for i in range(columns)), strict=True))
-    # A store may number its rows per partition: a row is told by its number and the values that decide its place, which deletions carry.
-    placed = zip(operation, row_ids, values, strict=True)
-    removed = {repr((row_id, row)): row_id for o, row_id, row in placed if o not in {1, 4}}
+    placed = list(zip(operation, row_ids, values, strict=True))
+    taken = [(row_id, row) for o, row_id, row in placed if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
+    if trace.kind == "MERGE":
+        # Two clauses may act on one row. It is told by its number and by the values that decide its place, since a store may number its
+        # rows per partition.
+        taken = list({repr(pair): pair for pair in taken}.values())
     found = {
         "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
-        "removes by id": _counted([(row_id,) for row_id in removed.values()]),
+        "removes by id": _counted([(row_id,) for row_id, _ in taken]),
     }
     old = _old_rows(pages, columns)
     return found if old is None else {**found, "removes": _counted(old)}
