@@ -39,6 +39,7 @@ IN_PLACE = {
     "dup-two-update-clauses",
     "dup-three-update-clauses",
     "dup-two-delete-clauses",
+    "part-duplicates-two-clauses",
 }
 """Two clauses change one row. Trino recorded it on a store that deletes and inserts, and holds two versions of the row thereafter; a row that is
 changed in place has one, and which one it were would depend on the order of rows: the statement fails."""
