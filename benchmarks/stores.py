@@ -75,7 +75,11 @@ class Store(Contestant):
             return rm.HiveAcidConnector(str(self.folder))
         if self.store == "iceberg":
             return rm.IcebergConnector(str(self.folder))
-        return rm.SqliteConnector(f"{self.folder}/race.db", create=True) if self.store == "sqlite" else rm.PostgresConnector(self.dsn)
+        return (
+            rm.SqliteConnector(f"{self.folder}/race.db", create=True)
+            if self.store == "sqlite"
+            else rm.PostgresConnector(self.dsn)
+        )
 
     def merge(self) -> None:
         """Run the statement."""
