@@ -31,7 +31,7 @@ from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.engine.trace import DuplicateGroup
     from rowmerge_nb.plan.nodes import Output
@@ -71,11 +71,11 @@ class MergeRun(RowChangeRun):
         pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
         return tuple((column.name, Symbol(field.symbol, field.type)) for column, field in pairs)
 
-    def _check(self, account: Account, context: Context, whole: PlanNode) -> None:
+    def _check(self, account: Account, context: Context, whole: Callable[[], PlanNode]) -> None:
         super()._check(account, context, whole)
         if account.failing:
             if not context.witness:
-                account.witnesses = self._diagnose(account, context, whole)
+                account.witnesses = self._diagnose(account, context, whole())
             raise duplicate_error(account, self.analysis, self.options.duplicates)
 
     def _diagnose(self, account: Account, context: Context, whole: PlanNode) -> list[pa.RecordBatch]:

@@ -29,7 +29,7 @@ from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.operations import Era, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rowmerge_nb.engine.trace import DuplicateGroup
     from rowmerge_nb.plan.nodes import Output
@@ -93,7 +93,7 @@ class RowChangeRun(StatementRun):
                 table = self.collect(context.spark, self._lowered(context), context.partitions)
                 fragments, records = fragments_and_records(table)
             self.account = sum_up(records)
-            self._check(self.account, context, apply_rules(planned, _whole_rows(settings)))
+            self._check(self.account, context, lambda: apply_rules(planned, _whole_rows(settings)))
             step = f"finish_{self.verb}"
             self._finish(fragments)
             returned = self._returned(self.account)
@@ -211,13 +211,13 @@ class RowChangeRun(StatementRun):
         self.transaction.make_views(self.analysis.bindings, spark_text(plan))
         return lower(plan, context)
 
-    def _check(self, account: Account, context: Context, whole: PlanNode) -> None:
+    def _check(self, account: Account, context: Context, whole: Callable[[], PlanNode]) -> None:
         """Raise what ended a task, or the duplicate error; nothing that a sink did counts then.
 
         Args:
             account: what the tasks told.
             context: what the plan was lowered with.
-            whole: the plan as it is when all columns of the target are read.
+            whole: gives the plan as it is when all columns of the target are read.
         """
         if account.errors:
             raise account.errors[0]

@@ -173,7 +173,7 @@ class StatementTransaction:
             if binding.view in text and binding.view not in self._views:
                 columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
                 names = [column.name for column in columns]
-                rows = self._rows(binding, self._column_handles(binding, columns), names)
+                rows = self._rows(binding, self.own_columns(binding, columns), names)
                 _fields_named(rows.select(*names_of(names)), columns).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
 
@@ -216,7 +216,7 @@ class StatementTransaction:
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
         """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
         opened = self._open[node.table.catalog]
-        columns = [*self._column_handles(node.table, node.columns[:-1]), node.columns[-1]]
+        columns = [*self.own_columns(node.table, node.columns[:-1]), node.columns[-1]]
         splits = self.log.call(
             "get_splits",
             lambda: _splits(opened, self.session, handle, node.constraint),
@@ -225,10 +225,6 @@ class StatementTransaction:
         return opened.connector.get_page_source_provider(), opened.handle, splits, columns
 
     def own_columns(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
-        """Give the connector's own handles for data columns."""
-        return self._column_handles(binding, columns)
-
-    def _column_handles(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
         """Give the connector's own handles for data columns."""
         if binding.handle is None:
             return list(columns)
@@ -252,7 +248,7 @@ class StatementTransaction:
         if node.row_id is not None and self.merge_handle is not None:
             handle = self.merge_handle.get_table_handle()
         data = _data_columns(node)
-        columns = [*self._column_handles(node.table, data), *node.columns[len(data) :]]
+        columns = [*self.own_columns(node.table, data), *node.columns[len(data) :]]
         return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
 
     def _scanned(self, task: ScanPass, node: TableScan) -> Any:
