@@ -223,13 +223,9 @@ class RowChangeRun(StatementRun):
             raise account.errors[0]
 
     def _finish(self, fragments: list[bytes]) -> None:
-        self.begin_step("finish_merge")
         session, metadata, handle = self.transaction.session, self._metadata(), self.transaction.merge_handle
-        if handle is None:
-            return
-        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
-        with self.timed("finish_merge"):
-            self.transaction.log.call("finish_merge", lambda: metadata.finish_merge(session, handle, fragments), lambda _: text)
+        if handle is not None:
+            self.finish("finish_merge", fragments, lambda: metadata.finish_merge(session, handle, fragments))
 
     # -- account --------------------------------------------------------------------------------------------------
 
@@ -333,6 +329,7 @@ class RowChangeRun(StatementRun):
             pages=account.pages if account else None,
             stored=account.stored if account else (),
             writers=account.writers if account else (),
+            output=self.output if done else None,
             calls=self.calls(),
             duplicate_groups=groups,
             multiple_matches=account.patterns if account and told else None,

@@ -18,12 +18,15 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.plan.explain import NodeRecord
 from rowmerge_nb.plan.nodes import CaseBranch
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
 __all__ = ["load_trace", "save_trace"]
 
 FORMAT = "rowmerge_nb trace 1"
 _CLASSES: dict[str, Any] = {
     **{name: getattr(trace_module, name) for name in trace_module.__all__},
+    "ConnectorOutputMetadata": ConnectorOutputMetadata,
+    "Written": Written,
     "NodeRecord": NodeRecord,
     "CaseBranch": CaseBranch,
 }

@@ -270,7 +270,8 @@ class StatementTransaction:
         """Give what a pass reads: at once where the splits carry the rows, else in tasks."""
         schema = spark_schema([(f.name, f.type) for f in task.schema])
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
-            return self._spark().createDataFrame(task.rows(), schema)
+            # A split's rows stay in one task, or a few rows of one file would be written into several.
+            return self._spark().createDataFrame(task.rows(), schema).coalesce(len(task.splits))
         numbers = self._spark().range(0, len(task.splits), 1, max(len(task.splits), 1))
         return numbers.mapInArrow(task, schema)
 

@@ -21,6 +21,7 @@ from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProv
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 from rowmerge_nb.spi.page import MergePage, Page, concat_pages, operations_of, rows_with, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 from rowmerge_nb.spi.page_source import (
@@ -46,6 +47,7 @@ __all__ = [
     "ConnectorMergeTableHandle",
     "ConnectorMetadata",
     "ConnectorNodePartitioningProvider",
+    "ConnectorOutputMetadata",
     "ConnectorPageSink",
     "ConnectorPageSinkProvider",
     "ConnectorPageSource",
@@ -73,6 +75,7 @@ __all__ = [
     "SchemaTableName",
     "Type",
     "UpdatablePageSource",
+    "Written",
     "concat_pages",
     "from_arrow",
     "operations_of",

@@ -26,6 +26,7 @@ from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -153,12 +154,12 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
         if not isinstance(insert_handle, HiveInsertTableHandle):
             msg = f"{insert_handle!r} is not a handle of this connector"
             raise TypeError(msg)
-        self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
+        return self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
@@ -217,12 +218,12 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
         if not isinstance(merge_handle, HiveMergeTableHandle):
             msg = f"{merge_handle!r} is not a handle of this connector"
             raise TypeError(msg)
-        self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
+        return self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
 
     def _begun(self, session: ConnectorSession) -> int:
         """Give the number of the metastore's transaction, and begin it if need be."""
@@ -240,7 +241,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         transaction.written.append((Path(handle.table.location), write.prefix))
         return write
 
-    def _publish(self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool) -> None:
+    def _publish(
+        self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool
+    ) -> ConnectorOutputMetadata:
         transaction, table = self._transaction, handle.table
         files = staged_files(fragments)
         is_new = table in transaction.changes.tables
@@ -256,9 +259,11 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             transaction.changes.partitions.setdefault(table.id, set()).update(places)
         if updates:
             transaction.changes.updated.setdefault(table.id, set()).update(places)
+        written: list[Written] = []
         self._metastore.while_open(
             transaction.number,
             table,
-            lambda: publish(handle, write.write_id, files, transaction.made),
+            lambda: written.extend(publish(handle, write.write_id, files, transaction.made)),
             is_new=is_new,
         )
+        return ConnectorOutputMetadata(tuple(written))

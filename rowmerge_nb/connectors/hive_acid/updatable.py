@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle
+    from rowmerge_nb.spi.output import ConnectorOutputMetadata
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource
 
@@ -173,7 +174,9 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         """Begin a transaction of the metastore, and take a write id in it."""
 
     @abstractmethod
-    def _publish(self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool) -> None:
+    def _publish(
+        self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool
+    ) -> ConnectorOutputMetadata:
         """Give files the names that readers look for."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
@@ -190,10 +193,12 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         handle = hive_table(table_handle)
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle))
 
-    def finish_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
         handle = _updatable(table_handle)
-        self._publish(handle, handle.write, fragments, updates=True)
+        return self._publish(handle, handle.write, fragments, updates=True)
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
@@ -230,10 +235,12 @@ class UpdatableHiveMetadata(ConnectorMetadata):
                 raise ConnectorError(msg, hint=hint)
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle), names)
 
-    def finish_update(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_update(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
         handle = _updatable(table_handle)
-        self._publish(handle, handle.write, fragments, updates=True)
+        return self._publish(handle, handle.write, fragments, updates=True)
 
 
 def _updatable(handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:

@@ -30,6 +30,7 @@ from rowmerge_nb.connectors.hive_acid.orc_writing import AcidFileWriter, write_d
 from rowmerge_nb.connectors.hive_acid.values import group_by_partition
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+from rowmerge_nb.spi.output import Written
 from rowmerge_nb.spi.page import split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
@@ -241,7 +242,7 @@ def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
     return [StagedFile(**file) for fragment in fragments for file in json.loads(fragment)]
 
 
-def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile], made: list[Path]) -> None:
+def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile], made: list[Path]) -> list[Written]:
     """Move files to where readers look for them; under a write id that does not count yet, so that nobody sees them.
 
     Args:
@@ -249,7 +250,11 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
         write_id: the write id.
         files: what the fragments name.
         made: takes the directories that are made.
+
+    Returns:
+        the files under their new names.
     """
+    written = []
     root, table = Path(handle.table.location), handle.table
     taken: set[tuple[str, str, int, int]] = set()
     for file in files:
@@ -271,9 +276,12 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
         if directory not in made:
             made.append(directory)
             directory.mkdir(parents=True, exist_ok=True)
-        os.replace(source, directory / bucket_file(file.bucket))  # noqa: PTH105 - a rename that replaces, and says so
+        target = directory / bucket_file(file.bucket)
+        os.replace(source, target)  # noqa: PTH105 - a rename that replaces, and says so
+        written.append(Written(f"{file.kind} file", target.relative_to(root).as_posix(), file.rows, target.stat().st_size))
     for directory in made:
         (directory / VERSION_FILE).write_text("2", encoding="utf-8")
+    return written
 
 
 def _renumbered(source: Path, table: HiveTable, write_id: int, bucket: int, statement: int) -> Path:
