@@ -36,7 +36,7 @@ from rowmerge_nb.connectors.memory_tables import TABLE_PROPERTIES, check_content
 from rowmerge_nb.connectors.memory_updatable import UpdatableMemoryMetadata
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
-from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName
+from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -379,9 +379,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         """Append the rows of the fragments."""
-        if not isinstance(insert_handle, MemoryInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, MemoryInsertTableHandle)
         return self._apply(insert_handle.table_handle, fragments)
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:

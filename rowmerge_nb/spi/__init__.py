@@ -16,6 +16,7 @@ from rowmerge_nb.spi.handles import (
     ConnectorTransactionHandle,
     Fragments,
     SchemaTableName,
+    own,
 )
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
@@ -79,6 +80,7 @@ __all__ = [
     "concat_pages",
     "from_arrow",
     "operations_of",
+    "own",
     "parse_type",
     "rows_with",
     "split_page",

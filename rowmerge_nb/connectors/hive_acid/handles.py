@@ -13,6 +13,7 @@ from rowmerge_nb.spi.handles import (
     ConnectorSplit,
     ConnectorTableHandle,
     ConnectorTransactionHandle,
+    own,
 )
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
@@ -122,7 +123,4 @@ class HiveSplit(ConnectorSplit):
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
     """Give a handle as one of this connector."""
-    if not isinstance(handle, HiveTableHandle):
-        msg = f"{handle!r} is not a table of this connector"
-        raise TypeError(msg)
-    return handle
+    return own(handle, HiveTableHandle)

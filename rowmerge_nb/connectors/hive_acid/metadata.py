@@ -23,6 +23,7 @@ from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -156,9 +157,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
-        if not isinstance(insert_handle, HiveInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, HiveInsertTableHandle)
         return self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
@@ -220,9 +219,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
-        if not isinstance(merge_handle, HiveMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, HiveMergeTableHandle)
         return self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
 
     def _begun(self, session: ConnectorSession) -> int:

@@ -23,7 +23,7 @@ from rowmerge_nb.connectors.hive_acid.handles import (
 )
 from rowmerge_nb.connectors.hive_acid.writer import HiveMergeSink
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.handles import ColumnHandle, own
 from rowmerge_nb.spi.metadata import ConnectorMetadata
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import OPERATION, ROW_ID
@@ -244,7 +244,4 @@ class UpdatableHiveMetadata(ConnectorMetadata):
 
 
 def _updatable(handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:
-    if not isinstance(handle, HiveUpdatableTableHandle):
-        msg = f"{handle!r} is not a table of this connector whose rows are being changed"
-        raise TypeError(msg)
-    return handle
+    return own(handle, HiveUpdatableTableHandle)

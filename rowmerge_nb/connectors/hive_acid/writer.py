@@ -29,6 +29,7 @@ from rowmerge_nb.connectors.hive_acid.orc import RowKeys, read_rows
 from rowmerge_nb.connectors.hive_acid.orc_writing import AcidFileWriter, write_deletes
 from rowmerge_nb.connectors.hive_acid.values import group_by_partition
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.output import Written
 from rowmerge_nb.spi.page import split_page
@@ -190,9 +191,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         insert_handle: ConnectorInsertTableHandle,
     ) -> HivePageSink:
         """Make a sink for an INSERT."""
-        if not isinstance(insert_handle, HiveInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, HiveInsertTableHandle)
         return HivePageSink(insert_handle.table_handle.table, insert_handle.write, session.writer or 0)
 
     def create_merge_sink(
@@ -202,9 +201,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         merge_handle: ConnectorMergeTableHandle,
     ) -> HiveMergeSink:
         """Make a sink for a MERGE."""
-        if not isinstance(merge_handle, HiveMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, HiveMergeTableHandle)
         return HiveMergeSink(hive_table(merge_handle.get_table_handle()).table, merge_handle.write, session.writer or 0)
 
 

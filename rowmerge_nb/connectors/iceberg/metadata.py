@@ -24,7 +24,7 @@ from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, exact_row_count, live_files
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.handles import SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -215,9 +215,7 @@ class IcebergMetadata(ConnectorMetadata):
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         """Take the files; the commit makes a snapshot of them."""
-        if not isinstance(insert_handle, IcebergInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, IcebergInsertTableHandle)
         return self._finish(session, insert_handle.table_handle, (), fragments)
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
@@ -280,9 +278,7 @@ class IcebergMetadata(ConnectorMetadata):
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         """Take the files; the commit makes one snapshot of them."""
-        if not isinstance(merge_handle, IcebergMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, IcebergMergeTableHandle)
         handle = iceberg_table(merge_handle.get_table_handle())
         return self._finish(session, handle, tuple(file.path for file in merge_handle.files), fragments)
 

@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.jdbc.store import quote
 from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
@@ -284,9 +285,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         """Insert the staged rows; they become visible with the commit."""
-        if not isinstance(insert_handle, JdbcInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, JdbcInsertTableHandle)
         handle, attempts = insert_handle.table_handle, read_fragments(fragments)
         if not attempts:
             return ConnectorOutputMetadata()
@@ -332,9 +331,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         """Apply the staged changes; they become visible with the commit."""
-        if not isinstance(merge_handle, JdbcMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
         if not attempts:
             return ConnectorOutputMetadata()

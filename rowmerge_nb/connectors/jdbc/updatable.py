@@ -11,6 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.connectors.jdbc.changes import Changes, computed_error
 from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle, Stage, table_handle_of
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSink, read_fragments
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.metadata import ConnectorMetadata
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
@@ -135,9 +136,7 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
         return JdbcUpdatableTableHandle(**parts, stage=self._transaction.begin_stage(session, handle), updated=updated)
 
     def _finish(self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str) -> ConnectorOutputMetadata:
-        if not isinstance(table_handle, JdbcUpdatableTableHandle):
-            msg = f"{table_handle!r} is not a table of this connector whose rows are being changed"
-            raise TypeError(msg)
+        table_handle = own(table_handle, JdbcUpdatableTableHandle)
         attempts = read_fragments(fragments)
         if not attempts:
             return ConnectorOutputMetadata()
