@@ -12,9 +12,6 @@ import pyarrow as pa
 
 from benchmarks.data import DELETE, MERGE
 
-if TYPE_CHECKING:
-    import duckdb
-
 
 class Contestant(ABC):
     """An engine that merges the source into the target, or deletes a tenth of the target.
@@ -86,17 +83,19 @@ class DuckDB(Contestant):
     """DuckDB on a file of its own, checkpoint included."""
 
     name = "DuckDB, own file, checkpoint included"
+    folder: Path
 
     def __init__(self) -> None:
+        import duckdb
+
         self.folder = Path(tempfile.mkdtemp())
-        self.connection: duckdb.DuckDBPyConnection | None = None
+        self.connection = duckdb.connect()
 
     def prepare(self, target: pa.Table, source: pa.Table) -> None:
         """Load both tables into a new file."""
         import duckdb
 
-        if self.connection is not None:
-            self.connection.close()
+        self.connection.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.connection = duckdb.connect(str(self.folder / "race.duckdb"))
@@ -124,6 +123,7 @@ class DeltaRs(Contestant):
     """delta-rs, which rewrites the files that it touches."""
 
     name = "delta-rs, rewrites files"
+    folder: Path
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
