@@ -180,7 +180,9 @@ class RowChangeRun(StatementRun):
         self.transaction.merge_handle = given
 
     def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
-        columns = [ColumnHandle(column.name, column.type) for column in self.analysis.target.columns]
+        """Give per clause the columns that it updates, in table order and in the connector's own handles."""
+        target = self.analysis.target
+        columns = self.transaction.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
         return {
             clause.number: tuple(column for column, value in zip(columns, clause.values, strict=True) if value is not None)
             for clause in self.analysis.clauses
