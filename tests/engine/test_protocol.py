@@ -24,6 +24,7 @@ from rowmerge_nb.connectors.memory_updatable import MemoryUpdatableTableHandle
 from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, ConnectorSplit, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.page_source import PagesSource
 from rowmerge_nb.spi.updatable import UpdatablePageSource
+from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -31,6 +32,8 @@ pytestmark = pytest.mark.spark
 
 TABLE = SchemaTableName("default", "t")
 ROWS = pa.table({"id": list(range(8)), "v": [10 * i for i in range(8)], "w": ["x"] * 8})
+COLUMNS = zip(ROWS.column_names, ("bigint", "bigint", "varchar"), strict=True)
+METADATA = ConnectorTableMetadata(TABLE, tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in COLUMNS))
 PAGE_ROWS = 2
 
 
@@ -258,8 +261,7 @@ class Watched(MemoryConnector):
         self.stamp = uuid.uuid4().hex
         self.looked_up: Any = None
         self.begun: Any = None
-        columns = zip(ROWS.column_names, ("bigint", "bigint", "varchar"), strict=True)
-        self.put(ConnectorTableMetadata(TABLE, tuple(ColumnMetadata(n, parse_type(kind)) for n, kind in columns)), ROWS)
+        self.put(METADATA, ROWS)
 
     def get_metadata(self, transaction_handle: Any) -> Any:
         return WatchedMetadata(super().get_metadata(transaction_handle), self)
@@ -403,6 +405,54 @@ def test_a_task_that_dies_is_run_again_by_another_instance_and_its_rows_count_on
     assert len(instances) == 2
     assert shop.by_coordinator()[-1] == ["finish_delete", 2]
     assert shop.connector.read(TABLE).column("id").to_pylist() == [1, 4, 5, 7]
+
+
+WHOLE = [
+    *("get_update_row_id_column_handle", "begin_update", "get_splits", "create_page_source", "get_next_page", "update_rows"),
+    *("finish", "close", "finish_update", "commit"),
+]
+BEFORE, WITHIN, BEHIND = ["rollback"], ["abort", "close", "rollback"], ["rollback"]
+"""What is called after a fault: before there is a page source, while a page source works, and when all have been finished."""
+
+
+@pytest.mark.parametrize(
+    ("fault", "text", "then"),
+    [
+        (Fault("get_update_row_id_column_handle", after=True), "the disk is full", BEFORE),
+        (Fault("begin_update", after=True), "the disk is full", BEFORE),
+        (Fault("begin_update", gives=None), "begin_update gave NoneType; it gives a ConnectorTableHandle", BEFORE),
+        (Fault("get_splits", after=True), "the disk is full", BEFORE),
+        (Fault("create_page_source", after=True), "the disk is full", BEFORE),
+        (
+            Fault("create_page_source", gives=PagesSource([])),
+            "for a handle of begin_update; it gives an UpdatablePageSource",
+            BEFORE,
+        ),
+        (Fault("get_next_page", after=True), "the disk is full", WITHIN),
+        (Fault("update_rows", after=True), "the disk is full", WITHIN),
+        (Fault("finish", after=True), "the disk is full", WITHIN),
+        (Fault("finish", gives=None), "finish() gave NoneType; it gives a collection of bytes, or a future of one", WITHIN),
+        (Fault("finish", gives=["text"]), "fragment of type str", WITHIN),
+        (Fault("finish_update", after=True), "the disk is full", BEHIND),
+        (Fault("commit"), "the disk is full", BEHIND),
+    ],
+    ids=lambda value: value.step if isinstance(value, Fault) else None,
+)
+def test_a_fault_at_any_step_of_the_older_flow_ends_it_there(spark: Any, fault: Fault, text: str, then: list[str]) -> None:
+    connector = FaultyConnector(MemoryConnector(), fault)
+    connector.put(METADATA, ROWS)
+    with Engine(spark=spark) as engine:
+        engine.add_catalog("shop", connector)
+        with pytest.raises(RowMergeError) as caught:
+            engine.run(UPDATE, flow="updatable")
+        assert text in caught.value.message
+        called = [step for step in connector.calls if step in {*WHOLE, *WITHIN}]
+        assert list(dict.fromkeys(called)) == [*WHOLE[: WHOLE.index(fault.step) + 1], *then]
+        assert max(called.count(step) for step in ("finish", "abort", "close", "finish_update")) <= 1
+        assert connector.read(TABLE) == ROWS
+        assert not connector._transactions, "no transaction is left open"
+        connector.fault = None
+        assert engine.run(UPDATE, flow="updatable").count == 4
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
