@@ -10,7 +10,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of_message
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import Account, sum_up
+from rowmerge_nb.engine.recorder import Account, amount, sum_up
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.engine.transaction import layout_text
@@ -229,7 +229,7 @@ class RowChangeRun(StatementRun):
         session, metadata, handle = self.transaction.session, self._metadata(), self.transaction.merge_handle
         if handle is None:
             return
-        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
+        text = amount(len(fragments), "fragment")
         with self.timed("finish_merge"):
             self.transaction.log.call("finish_merge", lambda: metadata.finish_merge(session, handle, fragments), lambda _: text)
 
@@ -283,7 +283,7 @@ class RowChangeRun(StatementRun):
         if begun:
             created = self.account.writers if self.account is not None else ()
             aborted = sum(1 for writer in created if writer.state == "aborted")
-            count = f"{len(created)} {self.worker}{'s' if len(created) != 1 else ''}"
+            count = amount(len(created), self.worker)
             facts.append(f"{count} had been created, {aborted} of them aborted" if created else f"no {self.worker} was created")
             outcomes = {call.method: call.error for call in self.transaction.log.calls}
             for method in (f"finish_{self.verb}", "commit"):

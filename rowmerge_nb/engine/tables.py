@@ -9,7 +9,7 @@ from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.edge import conform, shown_zones
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import sum_up
+from rowmerge_nb.engine.recorder import amount, sum_up
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import layout_text
@@ -136,7 +136,7 @@ class TableRun(StatementRun):
         if self.account.errors:
             raise self.account.errors[0]
         self.begin_step("finish_insert")
-        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
+        text = amount(len(fragments), "fragment")
         log.call("finish_insert", lambda: metadata.finish_insert(session, insert, fragments), lambda _: text)
 
     def _create(self, analysis: CreateTableAnalysis) -> None:

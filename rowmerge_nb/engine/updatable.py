@@ -10,6 +10,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.edge import spark_type
 from rowmerge_nb.engine.lowering import OUTCOME_DDL
 from rowmerge_nb.engine.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram, PageQuery, require_duckdb
+from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.row_changes import WhereRun
 from rowmerge_nb.engine.split_pass import SplitPass
 from rowmerge_nb.errors import ConnectorError, RowMergeError
@@ -154,7 +155,7 @@ class _UpdatableRun(WhereRun):
         method = f"finish_{self.verb}"
         self.begin_step(method)
         session, metadata, handle = self.transaction.session, self._metadata(), self.handle
-        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
+        text = amount(len(fragments), "fragment")
         with self.timed(method):
             self.transaction.log.call(method, lambda: getattr(metadata, method)(session, handle, fragments), lambda _: text)
 
