@@ -10,7 +10,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of_message
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import Account, sum_up
+from rowmerge_nb.engine.recorder import Account, amount, sum_up
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.engine.transaction import layout_text
@@ -180,7 +180,9 @@ class RowChangeRun(StatementRun):
         self.transaction.merge_handle = given
 
     def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
-        columns = [ColumnHandle(column.name, column.type) for column in self.analysis.target.columns]
+        """Give per clause the columns that it updates, in table order and in the connector's own handles."""
+        target = self.analysis.target
+        columns = self.transaction.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
         return {
             clause.number: tuple(column for column, value in zip(columns, clause.values, strict=True) if value is not None)
             for clause in self.analysis.clauses
@@ -277,7 +279,7 @@ class RowChangeRun(StatementRun):
         if begun:
             created = self.account.writers if self.account is not None else ()
             aborted = sum(1 for writer in created if writer.state == "aborted")
-            count = f"{len(created)} {self.worker}{'s' if len(created) != 1 else ''}"
+            count = amount(len(created), self.worker)
             facts.append(f"{count} had been created, {aborted} of them aborted" if created else f"no {self.worker} was created")
             outcomes = {call.method: call.error for call in self.transaction.log.calls}
             for method in (f"finish_{self.verb}", "commit"):

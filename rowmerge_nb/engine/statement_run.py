@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small
@@ -111,7 +112,7 @@ class StatementRun:
 
         def told(given: object) -> str:
             self.output = given if isinstance(given, ConnectorOutputMetadata) else None
-            text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
+            text = amount(len(fragments), "fragment")
             return f"{text}, {self.output.summary}" if self.output is not None and self.output.written else text
 
         self.begin_step(method)

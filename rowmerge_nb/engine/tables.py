@@ -128,7 +128,7 @@ class TableRun(StatementRun):
         self.plan = apply_rules(plan, self.settings)
         if self.options.dry_run:
             return
-        columns = [ColumnHandle(column.name, column.type) for column in target.columns]
+        columns = self.transaction.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
         insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
         self.transaction.insert_handle = insert
         fragments, records = fragments_and_records(self._collect(self.plan))

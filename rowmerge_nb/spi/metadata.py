@@ -79,7 +79,7 @@ class ConnectorMetadata(ABC):
 
     In the older flow of DELETE and UPDATE it is ``get_delete_row_id_column_handle`` and ``begin_delete``, or
     ``get_update_row_id_column_handle`` and ``begin_update``; then updatable page sources work in tasks; then ``finish_delete`` or
-    ``finish_update``. No other question is asked.
+    ``finish_update``. Nobody asks for paradigm or layouts: rows stay where they were read.
     """
 
     # -- tables ---------------------------------------------------------------------------------------------------

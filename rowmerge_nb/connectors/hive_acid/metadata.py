@@ -16,6 +16,7 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     HiveRowIdColumn,
     HiveTableHandle,
     HiveWrite,
+    changeable_table,
     hive_table,
 )
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Snapshot
@@ -180,10 +181,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.
         """
-        table = hive_table(table_handle).table
-        if not table.transactional:
-            msg = f"Modifying rows of Hive table '{table.name}' is not supported: it is not transactional"
-            raise ConnectorError(msg, hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.")
+        changeable_table(table_handle)
         return HiveRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
@@ -211,8 +209,12 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> HiveMergeTableHandle:
-        """Begin a transaction of the metastore, and take a write id in it."""
-        handle = hive_table(table_handle)
+        """Check that the table is transactional, begin a transaction of the metastore, and take a write id in it.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
+        """
+        handle = changeable_table(table_handle)
         return HiveMergeTableHandle(handle, self._begin_write(session, handle, updates=True))
 
     def finish_merge(

@@ -19,7 +19,7 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     HiveSplit,
     HiveTableHandle,
     HiveWrite,
-    hive_table,
+    changeable_table,
 )
 from rowmerge_nb.connectors.hive_acid.writer import HiveMergeSink
 from rowmerge_nb.errors import ConnectorError
@@ -188,9 +188,12 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:
-        """Check that the table is transactional, and begin a transaction of the metastore."""
-        self.get_merge_row_id_column_handle(session, table_handle)
-        handle = hive_table(table_handle)
+        """Check that the table is transactional, and begin a transaction of the metastore.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
+        """
+        handle = changeable_table(table_handle)
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle))
 
     def finish_delete(
@@ -208,8 +211,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.
         """
-        self.get_merge_row_id_column_handle(session, table_handle)
-        kept = kept_columns(hive_table(table_handle).table, {column.name for column in updated_columns})
+        kept = kept_columns(changeable_table(table_handle).table, {column.name for column in updated_columns})
         identity = [("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)]
         row = [("row", row_of((column.name, column.type) for column in kept))] if kept else []
         return HiveUpdateRowIdColumn("$row_id", row_of([*identity, *row]))
@@ -223,8 +225,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
             ConnectorError: NOT_SUPPORTED for a table that is not transactional, and where a partition or bucket column is updated: the
                 new row would belong into another place than the split's.
         """
-        self.get_merge_row_id_column_handle(session, table_handle)
-        handle = hive_table(table_handle)
+        handle = changeable_table(table_handle)
         names = tuple(column.name for column in updated_columns)
         for kind, placing in (("partition", handle.table.partitioned_by), ("bucket", handle.table.bucketed_by)):
             if moved := [name for name in names if name in placing]:

@@ -250,15 +250,17 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
 
     Returns:
         the files under their new names.
+
+    Raises:
+        ConnectorError: a file is gone, or there are more files of one place than numbers for them.
     """
     written = []
     root, table = Path(handle.table.location), handle.table
-    taken: set[tuple[str, str, int, int]] = set()
+    taken: dict[tuple[str, str, int], set[int]] = defaultdict(set)
     for file in files:
-        statement = file.statement
-        while (file.partition, file.kind, statement, file.bucket) in taken:
-            statement = (statement + 1) % STATEMENT_LIMIT
-        taken.add((file.partition, file.kind, statement, file.bucket))
+        numbers = taken[file.partition, file.kind, file.bucket]
+        statement = _free_number(numbers, file, table)
+        numbers.add(statement)
         source = root / file.path
         if not source.is_file():
             msg = f"File '{source}', which a task has written for table '{table.name}', is gone"
@@ -279,6 +281,24 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
     for directory in made:
         (directory / VERSION_FILE).write_text("2", encoding="utf-8")
     return written
+
+
+def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:
+    """Give the statement number of a file, or another one where a file of the same place has it."""
+    if file.statement not in taken:
+        return file.statement
+    if len(taken) >= STATEMENT_LIMIT:
+        where = f"partition '{file.partition}'" if file.partition else "the table"
+        msg = (
+            f"The statement has written more than {STATEMENT_LIMIT} files for bucket {file.bucket} of {where}, "
+            f"and the row ids of Hive table '{table.name}' can tell no more of them apart"
+        )
+        hint = "Let fewer tasks write: leave the option flow out, or have the table compacted before."
+        raise ConnectorError(msg, hint=hint)
+    number = len(taken)
+    while number in taken:
+        number = (number + 1) % STATEMENT_LIMIT
+    return number
 
 
 def _renumbered(source: Path, table: HiveTable, write_id: int, bucket: int, statement: int) -> Path:
