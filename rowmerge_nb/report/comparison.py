@@ -13,7 +13,7 @@ from rowmerge_nb.report.text import diff_lines, stored_lines
 from rowmerge_nb.report.values import cell
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.comparison import Comparison, Side
+    from rowmerge_nb.engine.comparison import Comparison, Metric, Side
     from rowmerge_nb.report.changes import Stored
     from rowmerge_nb.report.model import Report
     from rowmerge_nb.report.values import Cell
@@ -37,6 +37,7 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
         "more": max(0, len(comparison.differences) - SHOWN),
         "report": changed_rows(comparison),
         "handed": handed_pages(comparison),
+        "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
         "open": True,
     }
     return {"text/plain": text, "text/html": render_parts("comparison.html.j2", names, text, comparison.statement)}
@@ -58,6 +59,12 @@ def column_names(comparison: Comparison) -> list[str]:
     """Name the columns of the rows that differ."""
     width = max((len(d.row) for d in comparison.differences), default=0)
     return list(comparison.columns) if width == len(comparison.columns) else ["row_id"] * width
+
+
+def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
+    """Give what is shown of a number on both sides: where a side that ran has none, it is not known."""
+    left, right = ("" if side.failed else "not known" for side in (comparison.left, comparison.right))
+    return metric.left or left, metric.right or right
 
 
 def changed_rows(comparison: Comparison) -> Report | None:
@@ -88,7 +95,7 @@ def _lines(comparison: Comparison) -> list[str]:
     lines += [comparison.notice] if comparison.notice else []
     lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
     rows = [[comparison.by, "", *(side.name for side in sides)]]
-    rows += [[m.name, "≠" if m.differs else "", m.left, m.right] for m in comparison.metrics if m.left or m.right]
+    rows += [[m.name, "≠" if m.differs else "", *metric_texts(comparison, m)] for m in comparison.metrics if m.left or m.right]
     lines += ["", *(line.rstrip() for line in columns_of(rows))]
     if comparison.differences:
         lines += ["", "Rows that differ"]

@@ -98,3 +98,12 @@ def test_long_pages_are_cut_and_say_so() -> None:
     text = str(Comparison("flows", "UPDATE x", ["id"], Side("one", Result(trace)), Side("other", Result(many))))
     assert "other: 125 rows, 5 splits; by update_rows; the first 3 are shown" in text
     assert text.count("first 10 of 25 rows") == 3
+
+
+def test_a_number_that_one_side_does_not_tell_is_called_not_known_and_that_of_a_failed_side_is_left_empty() -> None:
+    known, unknown = side("one", [1]), Side("other", side("other", [1]).result)
+    failed = Side("third", side("third", [], state="failed", count=None).result)
+    for right, rows_after in ((unknown, ["rows", "after", "1", "not", "known"]), (failed, ["rows", "after", "1"])):
+        compared = Comparison("flows", "UPDATE x", ["id"], known, right)
+        assert rows_after in [line.split() for line in str(compared).splitlines()]
+        assert ("not known" in compared._repr_mimebundle_()["text/html"]) == (right is unknown)
