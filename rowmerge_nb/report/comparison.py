@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,7 +10,7 @@ from rowmerge_nb.plan.explain import explain_text
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.layout import columns_of
 from rowmerge_nb.report.model import build_report
-from rowmerge_nb.report.text import diff_lines, stored_lines
+from rowmerge_nb.report.text import WIDTH, diff_lines, stored_lines
 from rowmerge_nb.report.values import cell
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
         "handed": handed_pages(comparison),
         "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
         "open": True,
+        "reasons": reasons(comparison),
     }
     return {"text/plain": text, "text/html": render_parts("comparison.html.j2", names, text, comparison.statement)}
 
@@ -47,6 +49,12 @@ def error_of(side: Side) -> str:
     """Give the sentence of a side's error; ``""`` if it has none."""
     error = side.result.trace.error
     return "" if error is None else f"{error.code}: {error.message}"
+
+
+def reasons(comparison: Comparison) -> list[str]:
+    """Give what the errors of failed sides say of the rows or the next step, each once."""
+    errors = [side.result.trace.error for side in (comparison.left, comparison.right)]
+    return list(dict.fromkeys(error.hint for error in errors if error is not None and error.hint))
 
 
 def shortened_plan(side: Side) -> str:
@@ -94,6 +102,7 @@ def _lines(comparison: Comparison) -> list[str]:
     lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
     lines += [comparison.notice] if comparison.notice else []
     lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
+    lines += [line for reason in reasons(comparison) for line in textwrap.wrap(reason, WIDTH)]
     rows = [[comparison.by, "", *(side.name for side in sides)]]
     rows += [[m.name, "≠" if m.differs else "", *metric_texts(comparison, m)] for m in comparison.metrics if m.left or m.right]
     lines += ["", *(line.rstrip() for line in columns_of(rows))]

@@ -91,6 +91,15 @@ def test_pages_that_are_the_same_on_both_sides_are_not_shown_twice() -> None:
     assert "Pages the sinks got" not in str(Comparison("duplicates", "MERGE x", ["id"], left, right))
 
 
+def test_what_the_errors_of_both_sides_say_of_the_rows_is_told_once() -> None:
+    hint = "Target row (id = 1) is matched by source rows 2 and 5 by clause 0."
+    error = ErrorRecord("MERGE_TARGET_ROW_MULTIPLE_MATCHES", "Two rows", None, None, 1, hint, "run")
+    left, right = (side(name, [], state="failed", error=error, count=None) for name in ("trino", "standard"))
+    bundle = Comparison("duplicates", "MERGE x", ["id"], left, right)._repr_mimebundle_()
+    assert bundle["text/plain"].count(hint) == 1
+    assert f'<p class="rm-meta">{hint}</p>' in bundle["text/html"]
+
+
 def test_long_pages_are_cut_and_say_so() -> None:
     trace = traces.updatable_trace()
     rows = pa.RecordBatch.from_arrays([pa.array(range(25))], names=["row_id"])
