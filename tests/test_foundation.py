@@ -77,3 +77,26 @@ def test_constraints_pin_every_dependency():
 @pytest.mark.parametrize("script", ["demo", "test", "lint", "bench"])
 def test_scripts_are_executable(script):
     assert (ROOT / "scripts" / script).stat().st_mode & 0o111
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_links_to_is_there(page):
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = link.partition("#")
+        if not path.startswith(("http:", "https:")):
+            linked = (page.parent / path).resolve() if path else page
+            assert linked.exists(), f"{link} in {page.name}"
+            if anchor:
+                heads = re.findall(r"^#+ (.+)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}, link
+
+
+def test_the_index_of_the_documentation_names_every_page():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert [
+        page.name for page in PAGES if page.parent.name == "docs" and page.name != "README.md" and f"]({page.name})" not in index
+    ] == []

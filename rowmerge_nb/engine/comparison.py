@@ -131,6 +131,8 @@ class Comparison:
             return f"Both ways run; whether they leave the same rows in {target} is not known."
         if not self.same:
             return f"THE RESULTS DIFFER in {_rows(sum(d.times for d in self.differences))} of {target}."
+        if self.left.rows is not None and not self.left.rows.num_rows:
+            return f"Both ways leave no row in {target}."
         if self.left.rows is not None:
             return f"Both ways leave the same {_rows(self.left.rows.num_rows)} in {target}."
         return f"Both ways take the same rows out of {target} and put the same rows in."
@@ -260,7 +262,7 @@ def _measured(side: Side) -> dict[str, str]:
         "bytes written": _number(trace.output.bytes) if trace.output is not None and trace.output.written else "",
         "fragments": _number(sum(writer.fragments for writer in trace.writers)) if ran else "",
         "fragment bytes": _number(sum(writer.fragment_bytes for writer in trace.writers)) if ran else "",
-        "connector calls": f"{coordinator} + {len(trace.calls) - coordinator}",
+        "connector calls": f"{coordinator} + {len(trace.calls) - coordinator} in tasks",
         "rows after": "" if side.rows is None else _number(side.rows.num_rows),
     }
     return measured

@@ -50,7 +50,7 @@ class TaskRecord:
         matched: joined rows with both sides, and ``alone`` those with the target's alone.
         before: rows into ``transform_page``; ``after`` rows out of it.
         sampled: the sampled rows.
-        stored: the first rows that the sink got.
+        stored: the first rows that the sink got, or that the page source got back.
         operations: rows stored per operation.
         pages: pages the sink got.
         counted: rows changed.
@@ -176,13 +176,8 @@ class Recorder:
                 chosen.append(first)
         return np.sort(np.concatenate(chosen))
 
-    def counted(self, operations: pa.Array) -> None:
-        """Count the rows of a page that an updatable page source took back."""
-        self.stored(pa.RecordBatch.from_arrays([operations], names=["operation"]), operations, len(operations))
-        self.record.stored = None
-
     def stored(self, page: Page, operations: pa.Array, counted: int) -> None:
-        """Count a page that a sink took, and keep the first rows."""
+        """Count a page that a sink took, or that an updatable page source took back, and keep the first rows."""
         record = self.record
         record.pages += 1
         record.counted += counted

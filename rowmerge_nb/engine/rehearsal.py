@@ -40,7 +40,7 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
         engine = _with_copy(engine, planned)
         notice = f"Connector '{planned.connector}' works by {planned.paradigm} only: both sides ran on a copy of {planned.qualified} in memory."
     if by == "flows":
-        notice = "Calls that read are recorded in the flow updatable, whose page sources also write, and not in the other one."
+        notice = "Calls that read are counted in the flow updatable alone: there the page sources that read are those that write."
     left, right = (_side(engine, sql, {**options, option: name}, name) for name in names)
     compared = Comparison(by, sql, _columns(planned), left, right, notice)
     if compared.same is None and not left.failed and not right.failed and (planned.rows_before or 0) <= WHOLE_ROWS:

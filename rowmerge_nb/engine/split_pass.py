@@ -167,7 +167,8 @@ class _SplitRun:
     def _recorded(self, data: Page, values: list[pa.Array], row_ids: pa.Array) -> None:
         task = self.task
         operations = pa.array(np.full(data.num_rows, task.operation, np.int8))
-        self.recorder.counted(operations)
+        names = [ROW_ID, *(column.name for column in task.program.assigned)]
+        self.recorder.stored(pa.RecordBatch.from_arrays([row_ids, *values], names=names), operations, data.num_rows)
         if not task.per_clause or (task.channels and len(task.columns) <= len(task.table_columns)):
             # Of an update whose other columns were not read nobody can say what the rows are now.
             return

@@ -103,7 +103,10 @@ class PageSample:
 
 @dataclass(frozen=True)
 class StoredSample:
-    """First rows of the pages that one writer's sink got: table columns, operation, (case_number,) row_id."""
+    """First rows of the pages that one writer's sink got: table columns, operation, (case_number,) row_id.
+
+    In the older flow ``writer`` is the split, and the page is what its page source got back: row_id, and of an UPDATE the new values.
+    """
 
     writer: int
     page: pa.RecordBatch
@@ -247,7 +250,7 @@ class Trace:
         count: rows changed, the statement's answer; None unless it finished.
         rows_before: rows of the target before and ``rows_after`` after, where the connector knows them.
         pages: what ``transform_page`` did; in the older flow, which has none, the changed rows on both sides, as a writer's page has them.
-        stored: what the sinks got.
+        stored: what the sinks got, or the page sources got back.
         writers: one record per sink.
         output: the files and statements that were written; None where the connector does not tell, and unless it finished.
         calls: the calls of the contract, in order.

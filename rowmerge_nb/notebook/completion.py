@@ -29,6 +29,8 @@ def candidates(before: str, tables: Callable[[], Iterable[str]]) -> list[str]:
     ['--duplicates']
     >>> candidates("%%merge --era ", list)
     ['documents', 'current']
+    >>> candidates("%%merge --show plan,di", list)
+    ['plan,diff']
     >>> candidates("%%merge\nMERGE INTO ac", lambda: ["accounts", "t"])
     ['accounts']
     """
@@ -51,11 +53,21 @@ def _option_candidates(line: str) -> list[str]:
     for option in OPTIONS:
         if previous == f"--{option.name}" and option.choices:
             return [choice for choice in option.choices if choice.lower().startswith(word.lower())]
+    if previous == "--show":
+        return _part_candidates(word)
     if word.startswith("-"):
         return [f"--{option.name}" for option in OPTIONS if f"--{option.name}".startswith(word)]
     if line.lstrip().startswith("%merge") and len(earlier) == 1:
         return [command for command in COMMANDS if command.startswith(word)]
     return []
+
+
+def _part_candidates(word: str) -> list[str]:
+    """Complete the last one of several parts of a report."""
+    from rowmerge_nb.report.model import PARTS
+
+    earlier, comma, last = word.rpartition(",")
+    return [f"{earlier}{comma}{part}" for part in PARTS if part.startswith(last.lower()) and part not in earlier.split(",")]
 
 
 def register(shell: InteractiveShell, tables: Callable[[], Iterable[str]]) -> None:

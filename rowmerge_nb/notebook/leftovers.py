@@ -36,11 +36,15 @@ def orphans_bundle(found: Sequence[CatalogOrphans], *, removed: bool) -> Bundle:
         for orphan in catalog.orphans
     ]
     problems = [[catalog.catalog, catalog.store, catalog.problem, "", "", "", ""] for catalog in found if catalog.problem]
-    done = "were removed" if removed else "were found; %merge doctor --orphans --remove removes them"
+    subject, them = (f"{len(rows)} leftovers", "them") if len(rows) > 1 else ("1 leftover", "it")
+    verb = "were" if len(rows) > 1 else "was"
+    done = f"{verb} removed" if removed else f"{verb} found; %merge doctor --orphans --remove removes {them}"
     asked = f"{len(found) - len(problems)} of {len(found)} catalogs answered"
     if not rows and not problems:
-        return text_bundle(f"Nothing is left behind in the {len(found)} catalogs: {', '.join(c.catalog for c in found)}.")
-    caption = f"{len(rows)} leftovers of dead processes {done}" if rows else "No leftovers were found"
+        names = ", ".join(catalog.catalog for catalog in found)
+        asked = f"the {len(found)} catalogs: {names}" if len(found) > 1 else f"the catalog {names}"
+        return text_bundle(f"Nothing is left behind in {asked}.")
+    caption = f"{subject} of dead processes {done}" if rows else "No leftovers were found"
     columns = ["catalog", "store", "object", "size", "last written", "statement", "process"]
     return grid_bundle(columns, [*rows, *problems], f"{caption}. {asked}." if problems else caption)
 

@@ -350,7 +350,7 @@ def _what_ran(number: int, total: int) -> str:
 
 def _tables_bundle(engine: Engine) -> Bundle:
     rows = [
-        [name, connector, "" if count is None else str(count), paradigm, ", ".join(columns)]
+        [name, connector, "" if count is None else f"{count:,}", paradigm, ", ".join(columns)]
         for name, connector, columns, count, paradigm in engine.tables()
     ]
     if not rows:
@@ -360,7 +360,7 @@ def _tables_bundle(engine: Engine) -> Bundle:
     views = sum(row[1] == "view" for row in rows)
     counts = ((len(rows) - views, "table"), (views, "view"))
     caption = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count)
-    return grid_bundle(["table", "store", "rows", "paradigm", "columns"], rows, caption)
+    return grid_bundle(["table", "store", "rows", "paradigm", "columns"], rows, caption, right={2})
 
 
 def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:

@@ -80,11 +80,17 @@ def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
         details=_details(plan),
         layout=tuple((symbol.name, str(symbol.type)) for symbol in plan.outputs),
         sources=tuple(source.id for source in plan.sources),
-        meaning=_FULL_MEANING if isinstance(plan, Join) and plan.full else plan.meaning,
+        meaning=_meaning(plan),
         branches=plan.case.branches if isinstance(plan, Project) and plan.case else (),
         attributes={**_attributes(plan), "trino": _trino_arguments(plan)},
     )
     return (record, *(inner for source in plan.sources for inner in describe(source)))
+
+
+def _meaning(plan: PlanNode) -> str:
+    if isinstance(plan, Join) and plan.full:
+        return _FULL_MEANING
+    return plan.meaning.replace("finish_merge", plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
 
 def explain_text(plan: Sequence[NodeRecord]) -> str:

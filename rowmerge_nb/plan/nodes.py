@@ -429,13 +429,18 @@ class TableWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFinish(PlanNode):
-    """Sums the row counts and hands all fragments to the connector, which makes the change visible at once."""
+    """Sums the row counts and hands all fragments to the connector, which makes the change visible at once.
+
+    Args:
+        call: the connector's method that gets the fragments.
+    """
 
     meaning: ClassVar[str] = (
         "Adds up the row counts and gives all fragments to finish_merge: the change becomes visible, all of it at once."
     )
     source: PlanNode
     table: str
+    call: str = "finish_merge"
 
     @property
     def name(self) -> str:

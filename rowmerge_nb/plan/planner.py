@@ -135,7 +135,7 @@ def plan_insert(
             text=f"insert = {_layout_text(layout)}",
         )
     writer = TableWriter(id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns)
-    return _finish(writer, table, ids)
+    return _finish(writer, table, ids, "finish_insert")
 
 
 def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: str) -> Output:
@@ -408,9 +408,9 @@ class _MergePlanner(RowChangePlanner):
         )
 
 
-def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str]) -> Output:
+def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str], call: str = "finish_merge") -> Output:
     rows = (Symbol("rows", BIGINT),)
-    finish = TableFinish(id=next(ids), outputs=rows, source=writer, table=table.display)
+    finish = TableFinish(id=next(ids), outputs=rows, source=writer, table=table.display, call=call)
     return Output(id=next(ids), outputs=rows, source=finish)
 
 

@@ -160,7 +160,8 @@ class _Planner:
             )
         node = self._changed(node, assigned)
         rows = (Symbol("rows", BIGINT),)
-        finish = TableFinish(id=next(self.ids), outputs=rows, source=node, table=target.display)
+        call = "finish_update" if assigned else "finish_delete"
+        finish = TableFinish(id=next(self.ids), outputs=rows, source=node, table=target.display, call=call)
         return Output(id=next(self.ids), outputs=rows, source=finish)
 
     def _scan(self) -> UpdatablePageSourceScan:

@@ -85,12 +85,25 @@ class StoredPage:
 
 @dataclass(frozen=True)
 class Stored:
-    """What the sinks got: channels, pages by writer, and a summary for a closed fold."""
+    """What the connector was handed.
 
+    Args:
+        title: who got the pages: sinks, or in the older flow the page sources that had read the rows.
+        place: the word for one of them: ``writer`` or ``split``.
+        channels: the pages' channels.
+        operation: which of them is the operation; None in the older flow, where the call says it.
+        pages: the pages' first rows.
+        summary: for a closed fold.
+        remark: how the pages are to be read; ``""`` where that is plain.
+    """
+
+    title: str
+    place: str
     channels: tuple[Channel, ...]
-    operation: int
+    operation: int | None
     pages: tuple[StoredPage, ...]
     summary: str
+    remark: str = ""
 
 
 def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
@@ -185,24 +198,41 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
     if not trace.stored:
         return None
     schema = trace.stored[0].page.schema
+    samples = sorted(trace.stored, key=lambda sample: sample.writer)
+    if trace.flow == "updatable":
+        return _given_back(trace, stored_channels(schema), samples)
     channels = pages.channels.after[:-1] if pages is not None else stored_channels(schema)
     operation = len(schema) - 2 - (trace.era == "current")
-    shown = tuple(_stored_page(sample, operation) for sample in sorted(trace.stored, key=lambda sample: sample.writer))
+    shown = tuple(_stored_page(sample, operation) for sample in samples)
     total = sum(page.total for page in shown)
     summary = f"{plural(total, 'row')}, {plural(len(shown), 'writer')}; without insert_from_update"
-    return Stored(channels, operation, shown, summary)
+    return Stored("Pages the sinks got", "writer", channels, operation, shown, summary)
 
 
-def _stored_page(sample: StoredSample, operation: int) -> StoredPage:
-    rows = sample.page.slice(0, row_limit(operation))
+def _given_back(trace: Trace, channels: tuple[Channel, ...], samples: list[StoredSample]) -> Stored:
+    """Make what ``update_rows`` and ``delete_rows`` were called with."""
+    operation = Operation[trace.kind]
+    shown = tuple(_stored_page(sample, None, operation) for sample in samples)
+    summary = f"{plural(sum(page.total for page in shown), 'row')}, {plural(len(shown), 'split')}; by {trace.kind.lower()}_rows"
+    if operation is Operation.DELETE:
+        remark = "delete_rows gets row ids and nothing else."
+    else:
+        values = ", ".join(f"{channel.number} the new {channel.name}" for channel in channels[1:])
+        remark = f"update_rows gets the updated columns alone: channel 0 is the row id ({channels[0].type}), {values}."
+    return Stored("Pages the page sources got back", "split", channels, None, shown, summary, remark)
+
+
+def _stored_page(sample: StoredSample, channel: int | None, code: Operation = Operation.NONE) -> StoredPage:
+    """Make the rows of a page; their operation is in a channel, or is ``code`` for all of them."""
+    rows = sample.page.slice(0, row_limit(sample.page.num_columns if channel is None else channel))
     columns = [column.to_pylist() for column in rows.columns]
+    values = [[column[i] for column in columns] for i in range(rows.num_rows)]
     return StoredPage(
         writer=sample.writer,
-        rows=tuple(_stored_row([column[i] for column in columns], operation) for i in range(rows.num_rows)),
+        rows=tuple(_stored_row(row, code if channel is None else Operation(row[channel])) for row in values),
         total=sample.total,
     )
 
 
-def _stored_row(values: list[Any], operation: int) -> StoredRow:
-    code = Operation(values[operation])
+def _stored_row(values: list[Any], code: Operation) -> StoredRow:
     return StoredRow(tuple(cell(value) for value in values), style_of(code), code.name)

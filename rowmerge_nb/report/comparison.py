@@ -1,22 +1,30 @@
-"""A comparison as text and HTML: the outcome, numbers in two columns, plans, calls, and rows that differ."""
+"""A comparison as text and HTML: the outcome, numbers in two columns, changed rows, what the connector was handed, plans, and calls."""
 
 from __future__ import annotations
 
+import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.plan.explain import explain_text
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.layout import columns_of
+from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.text import WIDTH, diff_lines, stored_lines
 from rowmerge_nb.report.values import cell
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.comparison import Comparison, Side
+    from rowmerge_nb.engine.comparison import Comparison, Metric, Side
+    from rowmerge_nb.report.changes import Stored
+    from rowmerge_nb.report.model import Report
     from rowmerge_nb.report.values import Cell
 
 __all__ = ["comparison_bundle"]
 
 SHOWN: Final = 10
-"""So many different rows are shown."""
+"""So many different rows are shown, and so many of a page."""
+MOST_PAGES: Final = 3
+"""The pages of so many writers are shown."""
 
 
 def comparison_bundle(comparison: Comparison) -> dict[str, str]:
@@ -28,6 +36,11 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
         "differences": [(d, [cell(value) for value in d.row]) for d in comparison.differences[:SHOWN]],
         "columns": column_names(comparison),
         "more": max(0, len(comparison.differences) - SHOWN),
+        "report": changed_rows(comparison),
+        "handed": handed_pages(comparison),
+        "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
+        "open": True,
+        "reasons": reasons(comparison),
     }
     return {"text/plain": text, "text/html": render_parts("comparison.html.j2", names, text, comparison.statement)}
 
@@ -36,6 +49,12 @@ def error_of(side: Side) -> str:
     """Give the sentence of a side's error; ``""`` if it has none."""
     error = side.result.trace.error
     return "" if error is None else f"{error.code}: {error.message}"
+
+
+def reasons(comparison: Comparison) -> list[str]:
+    """Give what the errors of failed sides say of the rows or the next step, each once."""
+    errors = [side.result.trace.error for side in (comparison.left, comparison.right)]
+    return list(dict.fromkeys(error.hint for error in errors if error is not None and error.hint))
 
 
 def shortened_plan(side: Side) -> str:
@@ -50,13 +69,42 @@ def column_names(comparison: Comparison) -> list[str]:
     return list(comparison.columns) if width == len(comparison.columns) else ["row_id"] * width
 
 
+def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
+    """Give what is shown of a number on both sides: where a side that ran has none, it is not known."""
+    left, right = ("" if side.failed else "not known" for side in (comparison.left, comparison.right))
+    return metric.left or left, metric.right or right
+
+
+def changed_rows(comparison: Comparison) -> Report | None:
+    """Give the report whose changed rows are those of both sides; None where they differ, or are not known."""
+    reports = [build_report(side.result.trace) for side in (comparison.left, comparison.right)] if comparison.same else []
+    known = [report for report in reports if report.diff is not None and report.diff.rows]
+    # Better one that has the old values, too.
+    return min(known, key=lambda report: report.diff is not None and bool(report.diff.remark), default=None)
+
+
+def handed_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
+    """Give what each side hands to the connector, cut to a few rows; nothing where both hand over the same."""
+    sides = [(side.name, build_report(side.result.trace).stored) for side in (comparison.left, comparison.right)]
+    if sides[0][1] == sides[1][1]:
+        return []
+    return [(name, _shortened(stored)) for name, stored in sides if stored is not None]
+
+
+def _shortened(stored: Stored) -> Stored:
+    pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in stored.pages[:MOST_PAGES])
+    left_out = len(stored.pages) - len(pages)
+    return replace(stored, pages=pages, summary=stored.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""))
+
+
 def _lines(comparison: Comparison) -> list[str]:
     sides = (comparison.left, comparison.right)
     lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
     lines += [comparison.notice] if comparison.notice else []
     lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
+    lines += [line for reason in reasons(comparison) for line in textwrap.wrap(reason, WIDTH)]
     rows = [[comparison.by, "", *(side.name for side in sides)]]
-    rows += [[m.name, "≠" if m.differs else "", m.left, m.right] for m in comparison.metrics if m.left or m.right]
+    rows += [[m.name, "≠" if m.differs else "", *metric_texts(comparison, m)] for m in comparison.metrics if m.left or m.right]
     lines += ["", *(line.rstrip() for line in columns_of(rows))]
     if comparison.differences:
         lines += ["", "Rows that differ"]
@@ -65,6 +113,10 @@ def _lines(comparison: Comparison) -> list[str]:
         lines += columns_of(table, right={2})
         if (more := len(comparison.differences) - SHOWN) > 0:
             lines.append(f"and {more:,} more")
+    if (report := changed_rows(comparison)) is not None:
+        lines += ["", *diff_lines(report)]
+    for name, stored in handed_pages(comparison):
+        lines += ["", f"{stored.title}, {name}: {stored.summary}", *stored_lines(stored)]
     lines += ["", "Connector calls", *columns_of([["method", *(s.name for s in sides)], *_calls(comparison)], right={1, 2})]
     for side in sides:
         if side.result.trace.plan:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rowmerge_nb.engine.verdicts import Verdict
-    from rowmerge_nb.report.changes import ChangeCell
+    from rowmerge_nb.report.changes import ChangeCell, Stored
     from rowmerge_nb.report.ledger import AfterRow, Channel, LedgerRow, Pages
     from rowmerge_nb.report.model import Report
     from rowmerge_nb.report.operators import Operator, Plan
 
-__all__ = ["render_text", "verdict_lines"]
+__all__ = ["diff_lines", "render_text", "stored_lines", "verdict_lines"]
 
 WIDTH: Final = 88
 _BAR: Final = 24
@@ -54,7 +54,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "pages": lambda: _pages(report),
         "stored": lambda: _stored(report),
         "calls": lambda: _calls(report, timings),
-        "diff": lambda: _diff(report),
+        "diff": lambda: diff_lines(report),
         "journeys": lambda: _journeys(report),
         "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
@@ -249,15 +249,18 @@ def _after_line(half: AfterRow, picked: list[int]) -> list[str]:
 
 
 def _stored(report: Report) -> list[str]:
-    stored = report.stored
-    if stored is None:
-        return []
+    return [] if report.stored is None else [f"{report.stored.title}: {report.stored.summary}", *stored_lines(report.stored)]
+
+
+def stored_lines(stored: Stored) -> list[str]:
+    """Write the pages that a connector was handed."""
     channels = stored.channels
     picked = list(range(len(channels)))
     if len(channels) > _MOST_COLUMNS + 2:
-        picked = [*range(_MOST_COLUMNS), *range(stored.operation, len(channels))]
-    lines = [f"Pages the sinks got: {stored.summary}"]
-    grid = [["writer", *(channels[i].name for i in picked)]]
+        last = len(channels) if stored.operation is None else stored.operation
+        picked = [*range(_MOST_COLUMNS), *range(last, len(channels))]
+    lines = textwrap.wrap(stored.remark, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    grid = [[stored.place, *(channels[i].name for i in picked)]]
     for page in stored.pages:
         grid += [[str(page.writer), *(row.cells[i].text for i in picked)] for row in page.rows]
         if len(page.rows) < page.total:
@@ -279,7 +282,8 @@ def _calls(report: Report, timings: bool) -> list[str]:
     return [f"Connector calls: {calls.summary}", *columns_of(grid, right={0, 4, 5, 6, 7})]
 
 
-def _diff(report: Report) -> list[str]:
+def diff_lines(report: Report) -> list[str]:
+    """Write the changed rows of a report; nothing if it has none."""
     diff = report.diff
     if diff is None:
         return []

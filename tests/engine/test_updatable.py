@@ -392,4 +392,8 @@ def test_reports_show_plan_calls_counts_and_changed_rows_of_this_flow(engine: En
     assert "flow updatable: page sources change the rows that they have read" in text
     assert "update_rows, on the page source that read the rows" in text
     assert "~  3   NULL  30 → 31" in text
+    handed = pa.Table.from_batches([sample.page for sample in result.trace.stored])
+    assert handed.column_names == ["row_id", "val"]
+    assert sorted(handed["val"].to_pylist()) == [1, 31]
+    assert "Pages the page sources got back: 2 rows" in text
     assert "UpdatablePageSource" in result._repr_mimebundle_()["text/html"]

@@ -12,6 +12,9 @@ import pytest
 
 from rowmerge_nb import Connector, Engine, HiveAcidConnector, PostgresConnector, SqliteConnector
 from rowmerge_nb.connectors.leftovers import has_died, this_process
+from rowmerge_nb.engine.leftovers import CatalogOrphans
+from rowmerge_nb.notebook.leftovers import orphans_bundle
+from rowmerge_nb.spi import Orphan
 
 BEGINS = """
 import sys
@@ -145,3 +148,10 @@ def test_a_process_is_dead_when_it_is_gone_or_waits_to_be_buried_and_unknown_one
     child.communicate()
     assert has_died(name)
     assert not has_died("another-host:1")
+
+
+def test_one_leftover_and_one_catalog_are_told_in_the_singular() -> None:
+    orphan = Orphan("stage", 512, None, "q1", "here:1")
+    shown = orphans_bundle([CatalogOrphans("lite", "sqlite", (orphan,))], removed=False)["text/plain"]
+    assert shown.endswith("1 leftover of dead processes was found; %merge doctor --orphans --remove removes it")
+    assert orphans_bundle([CatalogOrphans("lite", "sqlite", ())], removed=False)["text/plain"].endswith("in the catalog lite.")

@@ -153,7 +153,7 @@ def test_the_line_magic_runs_one_statement(notebook):
 
 def test_the_line_magic_lists_tables(notebook):
     assert (
-        "memory.default.accounts  memory  3     DELETE_ROW_AND_INSERT_ROW  a varchar, b bigint"
+        "memory.default.accounts  memory     3  DELETE_ROW_AND_INSERT_ROW  a varchar, b bigint"
         in notebook.run("%merge tables").text
     )
 

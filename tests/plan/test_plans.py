@@ -184,3 +184,17 @@ def test_an_insert_of_values_is_small_whatever_is_known_of_its_target(tmp_path: 
     unknown = engine.run("INSERT INTO hive.default.t SELECT id, p FROM hive.default.t", dry_run=True).trace.plan
     assert "Exchange" not in [record.kind for record in few]
     assert "Exchange" in [record.kind for record in unknown], "nothing is known of the rows that it reads"
+
+
+@pytest.mark.parametrize(
+    ("sql", "flow", "call"),
+    [
+        (MERGE, "merge", "finish_merge"),
+        ("DELETE FROM t WHERE id = 1", "merge", "finish_merge"),
+        ("DELETE FROM t WHERE id = 1", "updatable", "finish_delete"),
+        ("UPDATE t SET v = 1", "updatable", "finish_update"),
+        ("INSERT INTO t (id) VALUES (1)", "merge", "finish_insert"),
+    ],
+)
+def test_the_last_step_is_told_with_the_call_that_it_makes(sql: str, flow: str, call: str) -> None:
+    assert f"all fragments to {call}:" in one(records(sql, flow=flow), "TableFinish").meaning

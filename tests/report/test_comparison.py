@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pyarrow as pa
 
 from rowmerge_nb.engine.comparison import Comparison, Side
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.trace import Call, ErrorRecord, Trace, WriterRecord
+from rowmerge_nb.engine.trace import Call, ErrorRecord, StoredSample, Trace, WriterRecord
+from tests.report import building, traces
 
 
 def side(name: str, ids: list[int], **more: object) -> Side:
@@ -67,3 +70,49 @@ def test_results_that_nothing_tells_are_called_unknown() -> None:
     compared = Comparison("flows", "UPDATE x", ["id"], Side("one", left.result), Side("other", right.result))
     assert compared.same is None
     assert compared.sentence == "Both ways run; whether they leave the same rows in <t> is not known."
+
+
+def test_what_both_flows_hand_to_the_connector_stands_side_by_side_with_the_changed_rows() -> None:
+    left, right = (Side(t.flow, Result(t), pa.table({"id": [1]})) for t in (building.merge_trace(), traces.updatable_trace()))
+    text = str(Comparison("flows", "UPDATE x", ["id"], left, right))
+    for title in ("Changed rows: ", "Pages the sinks got, merge: ", "Pages the page sources got back, updatable: "):
+        assert [line.startswith(title) for line in text.splitlines()].count(True) == 1
+    assert (
+        text.index("Changed rows") < text.index("Pages the sinks") < text.index("Pages the page sources") < text.index("Plan, ")
+    )
+    assert "split  row_id  address  purchases" in text
+    html = Comparison("flows", "UPDATE x", ["id"], left, right)._repr_mimebundle_()["text/html"]
+    assert "What the connector is handed" in html
+    assert "ANTIOCH" in html
+
+
+def test_pages_that_are_the_same_on_both_sides_are_not_shown_twice() -> None:
+    left, right = (Side(name, Result(building.merge_trace()), pa.table({"id": [1]})) for name in ("trino", "standard"))
+    assert "Pages the sinks got" not in str(Comparison("duplicates", "MERGE x", ["id"], left, right))
+
+
+def test_what_the_errors_of_both_sides_say_of_the_rows_is_told_once() -> None:
+    hint = "Target row (id = 1) is matched by source rows 2 and 5 by clause 0."
+    error = ErrorRecord("MERGE_TARGET_ROW_MULTIPLE_MATCHES", "Two rows", None, None, 1, hint, "run")
+    left, right = (side(name, [], state="failed", error=error, count=None) for name in ("trino", "standard"))
+    bundle = Comparison("duplicates", "MERGE x", ["id"], left, right)._repr_mimebundle_()
+    assert bundle["text/plain"].count(hint) == 1
+    assert f'<p class="rm-meta">{hint}</p>' in bundle["text/html"]
+
+
+def test_long_pages_are_cut_and_say_so() -> None:
+    trace = traces.updatable_trace()
+    rows = pa.RecordBatch.from_arrays([pa.array(range(25))], names=["row_id"])
+    many = dataclasses.replace(trace, stored=tuple(StoredSample(split, rows, 25) for split in range(5)))
+    text = str(Comparison("flows", "UPDATE x", ["id"], Side("one", Result(trace)), Side("other", Result(many))))
+    assert "other: 125 rows, 5 splits; by update_rows; the first 3 are shown" in text
+    assert text.count("first 10 of 25 rows") == 3
+
+
+def test_a_number_that_one_side_does_not_tell_is_called_not_known_and_that_of_a_failed_side_is_left_empty() -> None:
+    known, unknown = side("one", [1]), Side("other", side("other", [1]).result)
+    failed = Side("third", side("third", [], state="failed", count=None).result)
+    for right, rows_after in ((unknown, ["rows", "after", "1", "not", "known"]), (failed, ["rows", "after", "1"])):
+        compared = Comparison("flows", "UPDATE x", ["id"], known, right)
+        assert rows_after in [line.split() for line in str(compared).splitlines()]
+        assert ("not known" in compared._repr_mimebundle_()["text/html"]) == (right is unknown)

@@ -15,6 +15,7 @@ from rowmerge_nb.engine.trace import (
     MatchedRow,
     NoticeRecord,
     PageSample,
+    StoredSample,
     Trace,
     WriterRecord,
 )
@@ -326,6 +327,8 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
         Call(0, "coordinator", f"finish_{verb}", "1 fragment"),
         Call(0, "coordinator", "commit"),
     ]
+    back = [("row_id", pa.array([0, 1])), *([("address", columns[2]), ("purchases", columns[1])] if update else [])]
+    stored = (StoredSample(0, pa.RecordBatch.from_arrays([array for _, array in back], names=[name for name, _ in back]), 2),)
     rows: dict[str, Any] = {record.id: ((2,), 2) for record in plan}
     rows |= {record.id: ((4,), 2) for record in plan if record.kind == "Filter"}
     rows |= {record.id: ((), 4) for record in plan if not record.sources}
@@ -342,6 +345,7 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
         rows_after=4 if update else 2,
         clauses=(ClauseRecord(0, operation, True, sql, 1, 2),),
         pages=PageSample(after, after, (1, 1), (0, 0), witness, 2, 2, complete=True),
+        stored=stored,
         writers=writers,
         calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),
     )
