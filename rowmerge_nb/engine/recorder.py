@@ -19,6 +19,7 @@ from rowmerge_nb.engine.duplicates import Patterns
 from rowmerge_nb.engine.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -317,7 +318,7 @@ def _writers(after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
 
 
 def _rows_as_text(page: Page) -> list[str]:
-    return [repr(row) for row in zip(*(column.to_pylist() for column in page.columns), strict=True)]
+    return [repr(row) for row in zip(*map(python_values, page.columns), strict=True)]
 
 
 def _pages(records: Sequence[TaskRecord]) -> PageSample | None:

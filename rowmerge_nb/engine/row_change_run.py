@@ -241,23 +241,32 @@ class RowChangeRun(StatementRun):
         """Say which expression a run-time error comes from, or which clause was matched twice."""
         if self.plan is None or error.line is not None:
             return
-        span = None
+        span, found = None, None
         if isinstance(error, DuplicateMatchError) and error.groups:
             numbers = {source.case_number for source in error.groups[0].sources}
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
             span = clauses[-1].span if clauses else self._span(-1)
         elif isinstance(error, ExecutionError) and error.clause is not None:
-            span = self._span(error.clause)
+            span, found = self._span(error.clause), self._marked(error.clause, error.assigned)
         else:
             found = self._blamed(failure)
-            if found is not None:
-                expression, words = found
-                span = expression.span
-                error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
-            else:
-                span = place_of_message(error.code, error.message, self._placed())
+            span = None if found is not None else place_of_message(error.code, error.message, self._placed())
+        if found is not None:
+            expression, words = found
+            span = expression.span
+            error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
+
+    def _marked(self, number: int, assigned: int | None) -> tuple[TypedExpression, str] | None:
+        """Give the expression that an error of ours names by its clause and column, and say in words where it stands."""
+        clause = next((clause for clause in self.analysis.clauses if clause.number == number), None)
+        expression = None if clause is None else clause.condition if assigned is None else clause.values[assigned]
+        if clause is None or expression is None:
+            return None
+        of_clause = f" of clause {number}" if self.kind == "MERGE" else ""
+        column = None if assigned is None else self.analysis.target.columns[assigned].name
+        return expression, f"in the condition{of_clause}" if column is None else f"in the value for column '{column}'{of_clause}"
 
     def _span(self, number: int) -> Span:
         """Give the place of a clause; -1 stands for no clause."""

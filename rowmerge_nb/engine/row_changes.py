@@ -60,6 +60,10 @@ class WhereRun(RowChangeRun):
         where = self.analysis.where
         return [*([where] if where is not None else []), *super()._written()]
 
+    def _marked(self, number: int, assigned: int | None) -> tuple[TypedExpression, str] | None:
+        where = self.analysis.where
+        return (where, "in the WHERE condition") if number == WHERE and where is not None else super()._marked(number, assigned)
+
     def _span(self, number: int) -> Span:
         where = self.analysis.where
         return where.span if number == WHERE and where is not None else super()._span(0)
