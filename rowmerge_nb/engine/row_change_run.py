@@ -247,7 +247,8 @@ class RowChangeRun(StatementRun):
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
             span = clauses[-1].span if clauses else self._span(-1)
         elif isinstance(error, ExecutionError) and error.clause is not None:
-            span, found = self._span(error.clause), self._marked(error.clause, error.assigned)
+            span = place_of_message(error.code, error.message, self._expressions(error.clause)) or self._span(error.clause)
+            found = self._marked(error.clause, error.assigned)
         else:
             found = self._blamed(failure)
             span = None if found is not None else place_of_message(error.code, error.message, self._placed())
@@ -271,6 +272,12 @@ class RowChangeRun(StatementRun):
     def _span(self, number: int) -> Span:
         """Give the place of a clause; -1 stands for no clause."""
         return next(clause.span for clause in self.analysis.clauses if clause.number == number)
+
+    def _expressions(self, number: int) -> list[tuple[str, Span]]:
+        """Give the condition and the values of a clause in Spark SQL, and where they were written."""
+        clauses = [clause for clause in self.analysis.clauses if clause.number == number]
+        parts = [part for clause in clauses for part in (clause.condition, *clause.values) if part is not None]
+        return [(part.spark, part.span) for part in parts]
 
     def _written(self) -> list[TypedExpression]:
         """Give the expressions of the statement itself; those of its queries are in ``analysis.placed``."""
