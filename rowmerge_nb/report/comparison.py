@@ -40,7 +40,7 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
         "handed": handed_pages(comparison),
         "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
         "open": True,
-        "reasons": reasons(comparison),
+        "reasons": [*reasons(comparison), *notices(comparison)],
     }
     return {"text/plain": text, "text/html": render_parts("comparison.html.j2", names, text, comparison.statement)}
 
@@ -55,6 +55,16 @@ def reasons(comparison: Comparison) -> list[str]:
     """Give what the errors of failed sides say of the rows or the next step, each once."""
     errors = [side.result.trace.error for side in (comparison.left, comparison.right)]
     return list(dict.fromkeys(error.hint for error in errors if error is not None and error.hint))
+
+
+def notices(comparison: Comparison) -> list[str]:
+    """Give the notices of both sides, with the side's name where only one has it."""
+    found: dict[str, list[str]] = {}
+    for side in (comparison.left, comparison.right):
+        for notice in build_report(side.result.trace).notices:
+            place = "" if notice.line is None else f"line {notice.line}: "
+            found.setdefault(f"{place}{notice.message}", []).append(side.name)
+    return [f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}" for text, names in found.items()]
 
 
 def shortened_plan(side: Side) -> str:
@@ -102,7 +112,7 @@ def _lines(comparison: Comparison) -> list[str]:
     lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
     lines += [comparison.notice] if comparison.notice else []
     lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
-    lines += [line for reason in reasons(comparison) for line in textwrap.wrap(reason, WIDTH)]
+    lines += [line for told in (*reasons(comparison), *notices(comparison)) for line in textwrap.wrap(told, WIDTH)]
     rows = [[comparison.by, "", *(side.name for side in sides)]]
     rows += [[m.name, "≠" if m.differs else "", *metric_texts(comparison, m)] for m in comparison.metrics if m.left or m.right]
     lines += ["", *(line.rstrip() for line in columns_of(rows))]
