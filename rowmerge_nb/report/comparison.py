@@ -52,9 +52,12 @@ def error_of(side: Side) -> str:
 
 
 def reasons(comparison: Comparison) -> list[str]:
-    """Give what the errors of failed sides say of the rows or the next step, each once."""
-    errors = [side.result.trace.error for side in (comparison.left, comparison.right)]
-    return list(dict.fromkeys(error.hint for error in errors if error is not None and error.hint))
+    """Give what the errors of failed sides say of the rows or the next step, with the side's name where only one says it."""
+    found: dict[str, list[str]] = {}
+    for side in (comparison.left, comparison.right):
+        if (error := side.result.trace.error) is not None and error.hint:
+            found.setdefault(error.hint, []).append(side.name)
+    return [hint if len(names) > 1 else f"{names[0]}: {hint}" for hint, names in found.items()]
 
 
 def notices(comparison: Comparison) -> list[str]:
