@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from rowmerge_nb.demo import SETUP, STATEMENT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analysis import TableBinding
 
@@ -27,7 +29,7 @@ def small_cell(runs: int) -> None:
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
-    shell = InteractiveShell.instance()
+    shell: Any = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "rowmerge_nb")
 
     def cell(text: str) -> None:
@@ -67,7 +69,25 @@ def analysis(runs: int) -> None:
             return TableBinding(name, "memory", f"memory.default.{name}", columns, f"v_{name}")
 
         def view(self, parts: Sequence[str]) -> None:
-            """There are none."""
+            return None
+
+        def catalogs(self) -> Sequence[str]:
+            return ["memory"]
+
+        def default(self) -> tuple[str, str]:
+            return "memory", "default"
+
+        def schemas(self, catalog: str) -> Sequence[str]:
+            return ["default"]
+
+        def has_schema(self, catalog: str, schema: str) -> bool:
+            return schema == "default"
+
+        def relations(self, catalog: str, schema: str) -> Sequence[str]:
+            return []
+
+        def procedures(self, catalog: str) -> Sequence[Procedure]:
+            return []
 
         def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
             return "memory", "default", parts[-1]
@@ -131,7 +151,7 @@ def transform_page(rows: int) -> None:
     page = pa.RecordBatch.from_arrays(arrays, schema=layout.input_schema)
     for paradigm in RowChangeParadigm:
         processor = create_processor(paradigm, layout)
-        times = timed(lambda processor=processor: processor.transform_page(page), 7)
+        times = timed(partial(processor.transform_page, page), 7)
         speed = f"{rows / times.median / 1e6:6.1f} M rows/s  {page.nbytes / times.median / 1e9:5.2f} GB/s"
         print(f"transform_page {paradigm.name:28} {speed}   ({rows} rows, 6 channels)")
 

@@ -6,14 +6,10 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from benchmarks.data import DELETE, MERGE
-
-if TYPE_CHECKING:
-    import duckdb
 
 
 class Contestant(ABC):
@@ -86,17 +82,19 @@ class DuckDB(Contestant):
     """DuckDB on a file of its own, checkpoint included."""
 
     name = "DuckDB, own file, checkpoint included"
+    folder: Path
 
     def __init__(self) -> None:
+        import duckdb
+
         self.folder = Path(tempfile.mkdtemp())
-        self.connection: duckdb.DuckDBPyConnection | None = None
+        self.connection = duckdb.connect()
 
     def prepare(self, target: pa.Table, source: pa.Table) -> None:
         """Load both tables into a new file."""
         import duckdb
 
-        if self.connection is not None:
-            self.connection.close()
+        self.connection.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.connection = duckdb.connect(str(self.folder / "race.duckdb"))
@@ -124,6 +122,7 @@ class DeltaRs(Contestant):
     """delta-rs, which rewrites the files that it touches."""
 
     name = "delta-rs, rewrites files"
+    folder: Path
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp())

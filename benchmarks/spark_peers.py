@@ -33,6 +33,8 @@ def spark_peers() -> list[Contestant]:
 class SparkPeer(Contestant):
     """Spark and another table format, in a process of its own."""
 
+    folder: Path
+
     def __init__(self, form: str, python: str, jars: str) -> None:
         words = {"iceberg": "Iceberg v2, merge-on-read", "delta": "Delta, deletion vectors"}
         self.name = f"Spark + {words[form]}"

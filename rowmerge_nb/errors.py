@@ -156,6 +156,7 @@ class ExecutionError(RowMergeError):
 
     Attributes:
         clause: number of the WHEN clause it came from, where that is known.
+        assigned: the place in the table of the column whose value could not be computed; None where it was a condition.
 
     >>> ExecutionError("Division by zero", code="DIVISION_BY_ZERO", step="Project").step
     'Project'
@@ -167,6 +168,7 @@ class ExecutionError(RowMergeError):
         super().__init__(message, **place)
         self.step = step
         self.clause: int | None = None
+        self.assigned: int | None = None
 
 
 class DuplicateMatchError(ExecutionError):

@@ -36,10 +36,11 @@ from rowmerge_nb.connectors.memory_tables import TABLE_PROPERTIES, check_content
 from rowmerge_nb.connectors.memory_updatable import UpdatableMemoryMetadata
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
-from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName
+from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
@@ -376,12 +377,10 @@ class MemoryMetadata(UpdatableMemoryMetadata):
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Append the rows of the fragments."""
-        if not isinstance(insert_handle, MemoryInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
-        self._apply(insert_handle.table_handle, fragments)
+        insert_handle = own(insert_handle, MemoryInsertTableHandle)
+        return self._apply(insert_handle.table_handle, fragments)
 
     def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
         """Give the paradigm of the statement if it asks for one, else the table's; this connector has both."""
@@ -428,12 +427,13 @@ class MemoryMetadata(UpdatableMemoryMetadata):
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Make the next version out of the fragments; it becomes visible with the commit."""
-        self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
+        return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
 
-    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> None:
+    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
         self._replace(handle, fragments=fragments)
+        return ConnectorOutputMetadata()
 
     def _replace(self, handle: MemoryTableHandle, data: pa.Table | None = None, fragments: Collection[bytes] = ()) -> None:
         """Make the next version of a table: other data, or that of the handle's version with changes."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowmerge_nb.connectors.hashing import hash_columns
 from rowmerge_nb.connectors.memory_changes import encode, positions_of
 from rowmerge_nb.connectors.memory_updatable import MemoryUpdatablePageSource, MemoryUpdatableTableHandle
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
@@ -180,9 +180,7 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
     ) -> ConnectorPageSource:
         """Give a source of the wanted columns; the row id is made from the position while reading."""
         handle: Any = table_handle
-        if not isinstance(split, MemorySplit):
-            msg = f"{split!r} is not a split of this connector"
-            raise TypeError(msg)
+        split = own(split, MemorySplit)
         names = [column.name for column in columns]
         bucket_by = handle.columns_of("bucketed_by")
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle
+    from rowmerge_nb.spi.output import ConnectorOutputMetadata
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource
 
@@ -73,7 +74,7 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
     """The calls of the older flow."""
 
     @abstractmethod
-    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> None:
+    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
         """Make the next version of a table out of fragments."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
@@ -84,9 +85,11 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
         """Begin a DELETE on the version that the handle names."""
         return _updatable(table_handle, None)
 
-    def finish_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Make the next version out of the fragments; it becomes visible with the commit."""
-        self._apply(table_handle_of(table_handle), fragments)
+        return self._apply(table_handle_of(table_handle), fragments)
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
@@ -100,9 +103,11 @@ class UpdatableMemoryMetadata(ConnectorMetadata):
         """Begin an UPDATE on the version that the handle names."""
         return _updatable(table_handle, tuple(column.name for column in updated_columns))
 
-    def finish_update(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_update(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Make the next version out of the fragments; it becomes visible with the commit."""
-        self._apply(table_handle_of(table_handle), fragments)
+        return self._apply(table_handle_of(table_handle), fragments)
 
 
 def _updatable(table_handle: ConnectorTableHandle, updated: tuple[str, ...] | None) -> MemoryUpdatableTableHandle:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import MERGE_ROW
+from rowmerge_nb.spi.values import python_rows, python_values
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, Trace
@@ -27,10 +28,10 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     if trace.kind == "DELETE" or MERGE_ROW not in pages.before.schema.names:
         return _without_merge_rows(pages, len(pages.after.schema) - 3 - (trace.era == "current"))
     row = pages.before.num_columns - 3
-    fields = [pages.before.column(row).field(i).to_pylist() for i in range(pages.before.column(row).type.num_fields)]
+    fields = [python_values(pages.before.column(row).field(i)) for i in range(pages.before.column(row).type.num_fields)]
     names = [pages.before.column(row).type.field(i).name for i in range(len(fields) - 3)]
     valid = pages.before.column(row).is_valid().to_pylist()
-    witnesses: list[dict[str, Any]] = pages.witness.to_pylist() if pages.witness is not None else [{} for _ in valid]
+    witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in valid]
     changes = []
     for index, witness in enumerate(witnesses):
         number, case = fields[-2][index], fields[-1][index]
@@ -51,9 +52,9 @@ def _without_merge_rows(pages: PageSample, columns: int) -> list[dict[str, Any]]
     The pages of a DELETE hold no more than what tells the rows; an update's row is whole.
     """
     names = pages.after.schema.names[:columns]
-    witnesses = pages.witness.to_pylist() if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
+    witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
     operations = pages.after.column(columns).to_pylist()
-    values = zip(*(pages.after.column(place).to_pylist() for place in range(columns)), strict=True)
+    values = zip(*(python_values(pages.after.column(place)) for place in range(columns)), strict=True)
     changes = []
     for witness, number, row in zip(witnesses, operations, values, strict=True):
         operation, target = Operation(number), witness.get("target") or {}

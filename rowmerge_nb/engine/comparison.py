@@ -16,6 +16,7 @@ from rowmerge_nb.engine.recorder import letters
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import MERGE_ROW
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,6 +228,8 @@ METRICS: Final[Mapping[str, str]] = {
     "rows stored": "positions of the pages that the connector is handed, by operation",
     "bytes stored": "size of those pages",
     "writers": "sinks, or page sources that change rows",
+    "written": "files of the store, or statements to its database, that the change consists of",
+    "bytes written": "size of those files",
     "fragments": "what they hand to the finish call",
     "fragment bytes": "size of the fragments",
     "connector calls": "calls of the contract that are recorded, by coordinator and by tasks",
@@ -256,6 +259,8 @@ def _measured(side: Side) -> dict[str, str]:
         "rows stored": letters(stored) or ("none" if ran else ""),
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
+        "written": "" if trace.output is None else trace.output.summary,
+        "bytes written": _number(trace.output.bytes) if trace.output is not None and trace.output.written else "",
         "fragments": _number(sum(writer.fragments for writer in trace.writers)) if ran else "",
         "fragment bytes": _number(sum(writer.fragment_bytes for writer in trace.writers)) if ran else "",
         "connector calls": f"{coordinator} + {len(trace.calls) - coordinator} in tasks",
@@ -316,7 +321,7 @@ Rows = dict[str, tuple[int, tuple[Any, ...]]]
 
 
 def _counted(rows: Any) -> Rows:
-    values = rows if isinstance(rows, list) else list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+    values = rows if isinstance(rows, list) else list(zip(*(python_values(column) for column in rows.columns), strict=True))
     counts = Counter(map(repr, values))
     return {repr(row): (counts[repr(row)], row) for row in values}
 
@@ -341,9 +346,9 @@ def _changes(trace: Trace) -> dict[str, Rows]:
         return {}
     columns = pages.after.num_columns - 3 - (trace.era == "current")
     operation = pages.after.column(columns).to_pylist()
-    row_ids = pages.after.column(pages.after.num_columns - 2).to_pylist()
+    row_ids = python_values(pages.after.column(pages.after.num_columns - 2))
     added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
-    values = list(zip(*(pages.after.column(i).to_pylist() for i in range(columns)), strict=True))
+    values = list(zip(*(python_values(pages.after.column(i)) for i in range(columns)), strict=True))
     placed = list(zip(operation, row_ids, values, strict=True))
     taken = [(row_id, row) for o, row_id, row in placed if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
     if trace.kind == "MERGE":
@@ -366,6 +371,6 @@ def _old_rows(pages: PageSample, columns: int) -> list[tuple[Any, ...]] | None:
     if target.type.num_fields != columns:
         return None
     merged = MERGE_ROW in pages.before.schema.names
-    row_ids = pages.before.column(pages.before.num_columns - (4 if merged else 2)).to_pylist()
-    acting = zip(pages.produced, row_ids, target.to_pylist(), strict=True)
+    row_ids = python_values(pages.before.column(pages.before.num_columns - (4 if merged else 2)))
+    acting = zip(pages.produced, row_ids, python_values(target), strict=True)
     return list({repr((row_id, row)): tuple(row.values()) for count, row_id, row in acting if count and row is not None}.values())

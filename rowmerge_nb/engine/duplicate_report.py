@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.trace import DuplicateGroup, MatchedRow
 from rowmerge_nb.errors import DuplicateMatchError
+from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.sql.tokens import RESERVED
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tu
         failing: those that fail the check; otherwise those that only deserve a warning.
     """
     wanted = set((account.failing if failing else account.warning)[:NAMED_GROUPS])
-    rows = [row for page in account.witnesses for row in page.to_pylist() if row["unique_id"] in wanted]
+    rows = [row for page in account.witnesses for row in python_rows(page) if row["unique_id"] in wanted]
     by_id: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         by_id.setdefault(row["unique_id"], []).append(row)

@@ -10,7 +10,7 @@ from rowmerge_nb.sql.regexps import diagnosis, in_trinos_words
 
 __all__ = ["translate"]
 
-_MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+))?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
+_MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+)(?:[.](\d+))?)?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 _TYPE_NAMES: Final = {"INT": "integer", "STRING": "varchar", "FLOAT": "real", "BINARY": "varbinary"}
@@ -77,8 +77,9 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     # What follows shows the SQL that we printed, in which errors that did not happen are written too.
     marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
-        ours = ExecutionError(marked[3], code=marked[1], step=step)
-        ours.clause = int(marked[2]) if marked[2] else None
+        code, clause, assigned, message = marked.groups()
+        ours = ExecutionError(message, code=code, step=step)
+        ours.clause, ours.assigned = (None if number is None else int(number) for number in (clause, assigned))
         return _with_cause(ours, error)
     for condition in _CONDITION.findall(text):
         name = condition.split(".")[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import MERGE_ROW
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +98,7 @@ def _sides(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None
     empty: list[Any] = [None] * pages.before.num_rows
 
     def side(name: str) -> list[Any]:
-        return pages.witness.column(name).to_pylist() if pages.witness is not None and name in names else empty
+        return python_values(pages.witness.column(name)) if pages.witness is not None and name in names else empty
 
     return list(zip(side("source_row"), side("source"), side("target"), strict=True))
 

@@ -55,6 +55,13 @@ class Keys:
         """What a connector is told: no row outside of this matters."""
         if not len(self.values):
             return ColumnDomain(())
+        try:
+            return self._told()
+        except OverflowError:
+            # A date of a year that Python does not know: a connector is told nothing, and the filter has the last word anyway.
+            return ColumnDomain()
+
+    def _told(self) -> ColumnDomain:
         bounds = pc.min_max(self.values).as_py()
         # Only of a key that can be short is it worth finding out how many values it has.
         distinct = self.values.unique() if len(self.values) <= LISTED_KEYS * 100 else None

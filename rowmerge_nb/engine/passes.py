@@ -12,6 +12,7 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_sink import ConnectorPageSink
+    from rowmerge_nb.spi.updatable import UpdatablePageSource
 
-__all__ = ["OUTCOME", "InsertPass", "MergePass", "PlacePass", "WriterPass", "fragments_of", "outcome"]
+__all__ = ["OUTCOME", "InsertPass", "MergePass", "PlacePass", "WriterPass", "abort", "fragments_of", "outcome"]
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -294,7 +296,8 @@ class _Writer:
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
             self.recorder.failed(error, self._step)
             fragments = []
-            self._abort()
+            if self.sink is not None:
+                abort(self.sink, self.recorder)
         writer = self.recorder.record.partition
         for fragment in fragments:
             yield outcome([(FRAGMENT_ROW, writer, fragment)])
@@ -324,16 +327,6 @@ class _Writer:
             given.extend(fragments)
         self.recorder.record.fragments = [len(fragment) for fragment in fragments]
         return fragments
-
-    def _abort(self) -> None:
-        if self.sink is None:
-            return
-        self.recorder.record.aborted = True
-        try:
-            with self.recorder.call("abort"):
-                self.sink.abort()
-        except Exception:  # noqa: BLE001, S110 - the error that led here is the one to tell; the failed call is in the log
-            pass
 
 
 @dataclass(frozen=True)
@@ -407,9 +400,7 @@ class InsertPass:
             recorder.failed(error, step)
             fragments = []
             if sink is not None:
-                recorder.record.aborted = True
-                with recorder.call("abort"):
-                    sink.abort()
+                abort(sink, recorder)
         writer = recorder.record.partition
         rows = [(FRAGMENT_ROW, writer, fragment) for fragment in fragments]
         for row in [*rows, (RECORD_ROW, writer, pickle.dumps(recorder.record))]:
@@ -436,6 +427,13 @@ def fragments_of(given: Collection[bytes] | Future[Collection[bytes]], sink: str
             msg = f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are bytes"
             raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
     return fragments
+
+
+def abort(writing: ConnectorMergeSink | ConnectorPageSink | UpdatablePageSource, recorder: Recorder) -> None:
+    """Have dropped what was stored; the error that led here is the one to tell, and a call that fails is in the log."""
+    recorder.record.aborted = True
+    with suppress(Exception), recorder.call("abort"):
+        writing.abort()
 
 
 def outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:

@@ -19,6 +19,7 @@ from rowmerge_nb.engine.duplicates import Patterns
 from rowmerge_nb.engine.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["Account", "Recorder", "TaskRecord", "letters", "operation_text", "sum_up"]
+__all__ = ["Account", "Recorder", "TaskRecord", "amount", "letters", "operation_text", "sum_up"]
 
 
 @dataclass
@@ -132,7 +133,7 @@ class Recorder:
         finally:
             carries, page = carries or given.carries, given.page if page is None else page
             if given:
-                carries = f"{len(given)} fragment{'s' if len(given) != 1 else ''}"
+                carries = amount(len(given), "fragment")
             size = page.nbytes if page is not None else sum(map(len, given)) or None
             seconds = time.perf_counter() - started
             rows = page.num_rows if page is not None else None
@@ -195,6 +196,15 @@ class Recorder:
         elif isinstance(error, ExecutionError) and not error.step:
             error.step = step
         self.record.error = error
+
+
+def amount(count: int, word: str) -> str:
+    """Write a count with its noun.
+
+    >>> amount(1, "fragment"), amount(0, "split")
+    ('1 fragment', '0 splits')
+    """
+    return f"{count} {word}{'s' if count != 1 else ''}"
 
 
 def operation_text(operations: pa.Array) -> str:
@@ -311,7 +321,7 @@ def _writers(after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
 
 
 def _rows_as_text(page: Page) -> list[str]:
-    return [repr(row) for row in zip(*(column.to_pylist() for column in page.columns), strict=True)]
+    return [repr(row) for row in zip(*map(python_values, page.columns), strict=True)]
 
 
 def _pages(records: Sequence[TaskRecord]) -> PageSample | None:

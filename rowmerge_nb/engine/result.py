@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.plan.explain import explain_text
+from rowmerge_nb.spi.output import Written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +73,23 @@ class Result:
     def pages(self) -> PageSample | None:
         """Rows of the page before and after ``transform_page``."""
         return self.trace.pages
+
+    def written(self) -> pd.DataFrame:
+        """The files of the store that the statement has written, or the statements that it gave to a database: kind, name, rows, bytes.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED where the connector does not tell, and of statements that write nothing.
+        """
+        import pandas as pd
+
+        from rowmerge_nb.errors import RowMergeError
+
+        if self.trace.output is None:
+            msg = f"What this {self.trace.kind} has written is not known"
+            hint = "A connector tells it by a ConnectorOutputMetadata from its finish calls." if self.trace.connector else None
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+        names = [field.name for field in fields(Written)]
+        return pd.DataFrame([astuple(one) for one in self.trace.output.written], columns=names, dtype=object)
 
     @property
     def calls(self) -> pd.DataFrame:

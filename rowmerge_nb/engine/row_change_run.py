@@ -10,7 +10,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of_message
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import Account, sum_up
+from rowmerge_nb.engine.recorder import Account, amount, sum_up
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.engine.transaction import layout_text
@@ -180,7 +180,9 @@ class RowChangeRun(StatementRun):
         self.transaction.merge_handle = given
 
     def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
-        columns = [ColumnHandle(column.name, column.type) for column in self.analysis.target.columns]
+        """Give per clause the columns that it updates, in table order and in the connector's own handles."""
+        target = self.analysis.target
+        columns = self.transaction.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
         return {
             clause.number: tuple(column for column, value in zip(columns, clause.values, strict=True) if value is not None)
             for clause in self.analysis.clauses
@@ -223,13 +225,9 @@ class RowChangeRun(StatementRun):
             raise account.errors[0]
 
     def _finish(self, fragments: list[bytes]) -> None:
-        self.begin_step("finish_merge")
         session, metadata, handle = self.transaction.session, self._metadata(), self.transaction.merge_handle
-        if handle is None:
-            return
-        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
-        with self.timed("finish_merge"):
-            self.transaction.log.call("finish_merge", lambda: metadata.finish_merge(session, handle, fragments), lambda _: text)
+        if handle is not None:
+            self.finish("finish_merge", fragments, lambda: metadata.finish_merge(session, handle, fragments))
 
     # -- account --------------------------------------------------------------------------------------------------
 
@@ -243,23 +241,32 @@ class RowChangeRun(StatementRun):
         """Say which expression a run-time error comes from, or which clause was matched twice."""
         if self.plan is None or error.line is not None:
             return
-        span = None
+        span, found = None, None
         if isinstance(error, DuplicateMatchError) and error.groups:
             numbers = {source.case_number for source in error.groups[0].sources}
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
             span = clauses[-1].span if clauses else self._span(-1)
         elif isinstance(error, ExecutionError) and error.clause is not None:
-            span = self._span(error.clause)
+            span, found = self._span(error.clause), self._marked(error.clause, error.assigned)
         else:
             found = self._blamed(failure)
-            if found is not None:
-                expression, words = found
-                span = expression.span
-                error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
-            else:
-                span = place_of_message(error.code, error.message, self._placed())
+            span = None if found is not None else place_of_message(error.code, error.message, self._placed())
+        if found is not None:
+            expression, words = found
+            span = expression.span
+            error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
+
+    def _marked(self, number: int, assigned: int | None) -> tuple[TypedExpression, str] | None:
+        """Give the expression that an error of ours names by its clause and column, and say in words where it stands."""
+        clause = next((clause for clause in self.analysis.clauses if clause.number == number), None)
+        expression = None if clause is None else clause.condition if assigned is None else clause.values[assigned]
+        if clause is None or expression is None:
+            return None
+        of_clause = f" of clause {number}" if self.kind == "MERGE" else ""
+        column = None if assigned is None else self.analysis.target.columns[assigned].name
+        return expression, f"in the condition{of_clause}" if column is None else f"in the value for column '{column}'{of_clause}"
 
     def _span(self, number: int) -> Span:
         """Give the place of a clause; -1 stands for no clause."""
@@ -281,7 +288,7 @@ class RowChangeRun(StatementRun):
         if begun:
             created = self.account.writers if self.account is not None else ()
             aborted = sum(1 for writer in created if writer.state == "aborted")
-            count = f"{len(created)} {self.worker}{'s' if len(created) != 1 else ''}"
+            count = amount(len(created), self.worker)
             facts.append(f"{count} had been created, {aborted} of them aborted" if created else f"no {self.worker} was created")
             outcomes = {call.method: call.error for call in self.transaction.log.calls}
             for method in (f"finish_{self.verb}", "commit"):
@@ -333,6 +340,7 @@ class RowChangeRun(StatementRun):
             pages=account.pages if account else None,
             stored=account.stored if account else (),
             writers=account.writers if account else (),
+            output=self.output if done else None,
             calls=self.calls(),
             duplicate_groups=groups,
             multiple_matches=account.patterns if account and told else None,

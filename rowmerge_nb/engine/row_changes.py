@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.engine.blame import blame
 from rowmerge_nb.engine.row_change_run import RowChangeRun
-from rowmerge_nb.plan.nodes import Project, TableScan
+from rowmerge_nb.plan.nodes import Filter, Project, TableScan
 from rowmerge_nb.plan.planner import told_apart
 from rowmerge_nb.plan.row_changes import WHERE, plan_delete, plan_update
 from rowmerge_nb.plan.rules import chain, estimated_rows
@@ -43,7 +43,7 @@ class WhereRun(RowChangeRun):
         for node in chain(self._plan()):
             if isinstance(node, Project):
                 yield node, (account.joined,), account.joined
-            elif type(node).__name__ == "Filter":
+            elif isinstance(node, Filter):
                 yield node, (rows,), account.joined
         yield scan, (), rows
 
@@ -59,6 +59,10 @@ class WhereRun(RowChangeRun):
     def _written(self) -> list[TypedExpression]:
         where = self.analysis.where
         return [*([where] if where is not None else []), *super()._written()]
+
+    def _marked(self, number: int, assigned: int | None) -> tuple[TypedExpression, str] | None:
+        where = self.analysis.where
+        return (where, "in the WHERE condition") if number == WHERE and where is not None else super()._marked(number, assigned)
 
     def _span(self, number: int) -> Span:
         where = self.analysis.where

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.page_program import PageEvaluator, PageProgram
-from rowmerge_nb.engine.passes import FRAGMENT_ROW, RECORD_ROW, fragments_of, outcome
+from rowmerge_nb.engine.passes import FRAGMENT_ROW, RECORD_ROW, abort, fragments_of, outcome
 from rowmerge_nb.engine.recorder import Recorder
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.operations import Operation
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
     from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider
+    from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
 __all__ = ["SplitPass"]
 
@@ -86,7 +86,7 @@ class _SplitRun:
         self.number = number
         self.recorder = Recorder(number, task.per_clause, place="split")
         self.evaluator = PageEvaluator(task.program, answers)
-        self.source: UpdatablePageSource | None = None
+        self.opened: ConnectorPageSource | None = None
         self.step = "create_page_source"
 
     def run(self) -> Iterator[pa.RecordBatch]:
@@ -98,13 +98,11 @@ class _SplitRun:
                 self._changed(source, page)
             fragments = self._finish(source)
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
-            self.recorder.failed(error, self.step)
+            self._failed(error)
+        self.evaluator.close()
+        self._close()
+        if self.recorder.record.error is not None:
             fragments = []
-            self._abort()
-        finally:
-            self.evaluator.close()
-            if self.source is not None:
-                self.source.close()
         rows = [(FRAGMENT_ROW, self.number, fragment) for fragment in fragments]
         for row in [*rows, (RECORD_ROW, self.number, pickle.dumps(self.recorder.record))]:
             yield outcome([row])
@@ -117,13 +115,13 @@ class _SplitRun:
             source = task.provider.create_page_source(
                 task.transaction, session, task.splits[self.number], task.table, list(task.columns)
             )
+        self.opened = source
         if not isinstance(source, UpdatablePageSource):
             msg = (
                 f"{type(task.provider).__name__}.create_page_source gave {type(source).__name__} for a handle of "
                 f"begin_{self.task.operation.name.lower()}; it gives an UpdatablePageSource"
             )
             raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
-        self.source = source
         return source
 
     def _next(self, source: UpdatablePageSource) -> Page | None:
@@ -201,12 +199,18 @@ class _SplitRun:
         self.recorder.record.fragments = [len(fragment) for fragment in fragments]
         return fragments
 
-    def _abort(self) -> None:
-        if self.source is None:
+    def _failed(self, error: Exception) -> None:
+        self.recorder.failed(error, self.step)
+        if isinstance(self.opened, UpdatablePageSource):
+            abort(self.opened, self.recorder)
+
+    def _close(self) -> None:
+        """Close the source; where that fails, so has the split, unless it has before."""
+        if self.opened is None:
             return
-        self.recorder.record.aborted = True
         try:
-            with self.recorder.call("abort"):
-                self.source.abort()
-        except Exception:  # noqa: BLE001, S110 - the error that led here is the one to tell; the failed call is in the log
-            pass
+            self.opened.close()
+        except Exception as error:  # noqa: BLE001 - it goes to the driver as a record, too
+            self.step = "close"
+            if self.recorder.record.error is None:
+                self._failed(error)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +71,7 @@ class StatementRun:
     plan: Output | None = None
     account: Account | None = None
     failure: Trace | None = None
+    output: ConnectorOutputMetadata | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     def begin_step(self, name: str) -> None:
@@ -103,6 +106,18 @@ class StatementRun:
             yield
         finally:
             self.seconds[step] = time.perf_counter() - started
+
+    def finish(self, method: str, fragments: Sequence[bytes], call: Callable[[], object]) -> None:
+        """Make the connector's call that finishes the statement, and keep what it tells of what was written."""
+
+        def told(given: object) -> str:
+            self.output = given if isinstance(given, ConnectorOutputMetadata) else None
+            text = amount(len(fragments), "fragment")
+            return f"{text}, {self.output.summary}" if self.output is not None and self.output.written else text
+
+        self.begin_step(method)
+        with self.timed(method):
+            self.transaction.log.call(method, call, told)
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
         """Give an error of ours for what was raised during a step."""

@@ -128,16 +128,14 @@ class TableRun(StatementRun):
         self.plan = apply_rules(plan, self.settings)
         if self.options.dry_run:
             return
-        columns = [ColumnHandle(column.name, column.type) for column in target.columns]
+        columns = self.transaction.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
         insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
         self.transaction.insert_handle = insert
         fragments, records = fragments_and_records(self._collect(self.plan))
         self.account = sum_up(records)
         if self.account.errors:
             raise self.account.errors[0]
-        self.begin_step("finish_insert")
-        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
-        log.call("finish_insert", lambda: metadata.finish_insert(session, insert, fragments), lambda _: text)
+        self.finish("finish_insert", fragments, lambda: metadata.finish_insert(session, insert, fragments))
 
     def _create(self, analysis: CreateTableAnalysis) -> None:
         if analysis.exists or self.options.dry_run:
@@ -212,6 +210,7 @@ class TableRun(StatementRun):
             rows_before=before,
             rows_after=self.row_count() if done and writes else None,
             writers=account.writers if account else (),
+            output=self.output if done else None,
             calls=self.calls(),
             notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
             seconds=dict(self.seconds),

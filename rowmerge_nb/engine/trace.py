@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rowmerge_nb.plan.explain import NodeRecord
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
 __all__ = [
     "Call",
@@ -251,6 +252,7 @@ class Trace:
         pages: what ``transform_page`` did; in the older flow, which has none, the changed rows on both sides, as a writer's page has them.
         stored: what the sinks got, or the page sources got back.
         writers: one record per sink.
+        output: the files and statements that were written; None where the connector does not tell, and unless it finished.
         calls: the calls of the contract, in order.
         duplicate_groups: target rows that were matched more than once (of a failed check, or of a warning).
         multiple_matches: how target rows with more than one match were matched; None where that is not known.
@@ -286,6 +288,7 @@ class Trace:
     pages: PageSample | None = None
     stored: tuple[StoredSample, ...] = ()
     writers: tuple[WriterRecord, ...] = ()
+    output: ConnectorOutputMetadata | None = None
     calls: tuple[Call, ...] = ()
     duplicate_groups: tuple[DuplicateGroup, ...] = ()
     multiple_matches: tuple[MatchPattern, ...] | None = None

@@ -18,12 +18,16 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.plan.explain import NodeRecord
 from rowmerge_nb.plan.nodes import CaseBranch
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
+from rowmerge_nb.spi.values import python_values
 
 __all__ = ["load_trace", "save_trace"]
 
 FORMAT = "rowmerge_nb trace 1"
 _CLASSES: dict[str, Any] = {
     **{name: getattr(trace_module, name) for name in trace_module.__all__},
+    "ConnectorOutputMetadata": ConnectorOutputMetadata,
+    "Written": Written,
     "NodeRecord": NodeRecord,
     "CaseBranch": CaseBranch,
 }
@@ -95,5 +99,5 @@ def _decode(value: Any) -> Any:
     if kind == "mapping":
         return {_decode(key): _decode(item) for key, item in value["items"]}
     if kind == "value":
-        return _decode(value["page"]).column(0)[0].as_py()
+        return python_values(_decode(value["page"]).column(0))[0]
     return _CLASSES[kind](**{name: _decode(item) for name, item in value["fields"].items()})

@@ -18,6 +18,7 @@ from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider, SplitStor
 from rowmerge_nb.engine.edge import for_spark, spark_schema
 from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
 from rowmerge_nb.engine.key_filter import KeyFilter, Keys
+from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.scan_pass import POSITION, ScanPass
 from rowmerge_nb.engine.sinks import PageSinkFactory, SinkFactory
 from rowmerge_nb.engine.trace import Call
@@ -220,7 +221,7 @@ class StatementTransaction:
         splits = self.log.call(
             "get_splits",
             lambda: _splits(opened, self.session, handle, node.constraint),
-            lambda found: f"{len(found)} split{'s' if len(found) != 1 else ''}",
+            lambda found: amount(len(found), "split"),
         )
         return opened.connector.get_page_source_provider(), opened.handle, splits, columns
 
@@ -270,7 +271,8 @@ class StatementTransaction:
         """Give what a pass reads: at once where the splits carry the rows, else in tasks."""
         schema = spark_schema([(f.name, f.type) for f in task.schema])
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
-            return self._spark().createDataFrame(task.rows(), schema)
+            # A split's rows stay in one task, or a few rows of one file would be written into several.
+            return self._spark().createDataFrame(task.rows(), schema).coalesce(len(task.splits))
         numbers = self._spark().range(0, len(task.splits), 1, max(len(task.splits), 1))
         return numbers.mapInArrow(task, schema)
 

@@ -152,11 +152,8 @@ class _UpdatableRun(WhereRun):
 
     def _finish(self, fragments: list[bytes]) -> None:
         method = f"finish_{self.verb}"
-        self.begin_step(method)
         session, metadata, handle = self.transaction.session, self._metadata(), self.handle
-        text = f"{len(fragments)} fragment{'s' if len(fragments) != 1 else ''}"
-        with self.timed(method):
-            self.transaction.log.call(method, lambda: getattr(metadata, method)(session, handle, fragments), lambda _: text)
+        self.finish(method, fragments, lambda: getattr(metadata, method)(session, handle, fragments))
 
     # -- account --------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowmerge_nb.report.values import NULL, Cell, visible
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,11 @@ def _sql(value: pa.Scalar, *, inside: bool) -> str:
         import numpy as np
 
         return _number(str(np.float32(value.as_py())))
-    return _plain(value.as_py(), inside=inside)
+    (plain,) = python_values(pa.array([value]))
+    if isinstance(plain, str) and pa.types.is_temporal(kind):
+        word = "DATE" if pa.types.is_date(kind) else "TIMESTAMP"
+        return f"{word} '{plain}'" if inside else plain
+    return _plain(plain, inside=inside)
 
 
 def _array(values: pa.Array) -> str:

@@ -232,7 +232,7 @@ class RowChangePlanner:
             message = f"NULL value not allowed for NOT NULL column: {column.name}"
             spark = f"coalesce({spark}, {fail(self.null_code, text_literal(message))})"
             text = f"COALESCE({text}, fail('{message}'))"
-        return text, told_apart(spark, clause.number)
+        return text, told_apart(spark, clause.number, index)
 
     def process(self, source: PlanNode) -> MergeProcessor:
         """Put ``transform_page`` above a source of merge rows."""
@@ -419,9 +419,14 @@ def _within_and(text: str) -> str:
     return f"({text})" if re.search(r"\bOR\b", text, re.IGNORECASE) else text
 
 
-def told_apart(spark: str, clause: int) -> str:
-    """Put the clause's number into the errors that Spark text raises, so that the engine can say where one came from."""
-    return re.sub(r"raise_error\((concat\()?'\[\[([A-Z_]+)\]\] ", rf"raise_error(\g<1>'[[\g<2>@{clause}]] ", spark)
+def told_apart(spark: str, clause: int, column: int | None = None) -> str:
+    """Put into the errors that Spark text raises where they come from: the clause's number, and of a value its column's place in the table.
+
+    >>> told_apart("raise_error('[[DIVISION_BY_ZERO]] Division by zero')", 1, 4)
+    "raise_error('[[DIVISION_BY_ZERO@1.4]] Division by zero')"
+    """
+    mark = clause if column is None else f"{clause}.{column}"
+    return re.sub(r"raise_error\((concat\()?'\[\[([A-Z_]+)\]\] ", rf"raise_error(\g<1>'[[\g<2>@{mark}]] ", spark)
 
 
 def _layout_text(layout: ConnectorTableLayout | None) -> str:

@@ -247,8 +247,14 @@ def _is_null(tree: e.Typed) -> bool:
 
 
 def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
-    """Refuse a correlated subquery in the words of the engine of that time, which joined, numbered and grouped the rows for it."""
-    node = "MarkDistinctNode" if query.kind == "scalar" and not query.aggregates else "AggregationNode"
+    """Refuse a correlated subquery in the words of the engine of that time.
+
+    It named the topmost node that moved rows. A subquery of one value had MarkDistinct above its join, to find a second row, and an IN
+    predicate the aggregation that counts matches; EXISTS and aggregates were pushed below the join, where equalities correlate them.
+    """
+    node = "AggregationNode" if query.kind == "in" else "JoinNode"
+    if query.kind == "scalar" and not query.aggregates:
+        node = "MarkDistinctNode"
     msg = f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
     hint = f"A correlated subquery moves rows between reading and writing. {MERGE_FLOW}"
     return _at(AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint), expression.span)
@@ -275,7 +281,9 @@ def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
     dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in kept}
     node: PlanNode = replace(scan, outputs=tuple(scan.outputs[i] for i in kept), columns=tuple(scan.columns[i] for i in kept))
     for above in reversed(chain[:-1]):
-        outputs = tuple(symbol for symbol in above.outputs if symbol not in dropped)
+        # Nodes further up have symbols of their own, and a column of the table may have the name of one of them.
+        passes = isinstance(above, Filter | QueryJoin)
+        outputs = tuple(symbol for symbol in above.outputs if not passes or symbol not in dropped)
         node = replace(above, source=node, outputs=outputs)  # type: ignore[call-arg]
     assert isinstance(node, Output)
     return node

@@ -10,6 +10,7 @@ from rowmerge_nb.report.ledger import row_limit, stored_channels
 from rowmerge_nb.report.phrases import number, plural, style_of
 from rowmerge_nb.report.values import Cell, cell, struct_rows
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, StoredSample, Trace
@@ -135,7 +136,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 def _changes(sample: PageSample, columns: int) -> list[Change]:
     """List every sampled row that changes something, in the order of the source."""
     merge_rows = struct_rows(sample.before.column(sample.before.num_columns - 3))
-    row_ids = sample.before.column(sample.before.num_columns - 4).to_pylist()
+    row_ids = python_values(sample.before.column(sample.before.num_columns - 4))
     both = _both_sides(sample)
     changes = []
     for index, values in enumerate(merge_rows):
@@ -155,9 +156,9 @@ def _without_merge_rows(sample: PageSample, columns: int) -> list[Change]:
 
     What a DELETE hands over holds no more than what tells the rows; an update's row is whole.
     """
-    row_ids = sample.after.column(sample.after.num_columns - 2).to_pylist()
+    row_ids = python_values(sample.after.column(sample.after.num_columns - 2))
     operations = map(Operation, sample.after.column(columns).to_pylist())
-    values = zip(*(sample.after.column(place).to_pylist() for place in range(columns)), strict=True)
+    values = zip(*(python_values(sample.after.column(place)) for place in range(columns)), strict=True)
     return [
         _change(operation, list(new), target, 0, None, row_id)
         for (_, target), operation, new, row_id in zip(_both_sides(sample), operations, values, row_ids, strict=True)
@@ -225,7 +226,7 @@ def _given_back(trace: Trace, channels: tuple[Channel, ...], samples: list[Store
 def _stored_page(sample: StoredSample, channel: int | None, code: Operation = Operation.NONE) -> StoredPage:
     """Make the rows of a page; their operation is in a channel, or is ``code`` for all of them."""
     rows = sample.page.slice(0, row_limit(sample.page.num_columns if channel is None else channel))
-    columns = [column.to_pylist() for column in rows.columns]
+    columns = [python_values(column) for column in rows.columns]
     values = [[column[i] for column in columns] for i in range(rows.num_rows)]
     return StoredPage(
         writer=sample.writer,

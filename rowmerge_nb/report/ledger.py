@@ -11,6 +11,7 @@ from rowmerge_nb.report.values import NULL, Cell, cell, is_number, struct_rows, 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import from_arrow
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -281,8 +282,8 @@ def stored_channels(schema: pa.Schema) -> tuple[Channel, ...]:
 
 def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
     merge_row = sample.before.num_columns - _LAST_BEFORE + 1
-    before = [struct_rows(column) if i == merge_row else column.to_pylist() for i, column in enumerate(sample.before.columns)]
-    after = [column.to_pylist() for column in sample.after.columns]
+    before = [struct_rows(column) if i == merge_row else python_values(column) for i, column in enumerate(sample.before.columns)]
+    after = [python_values(column) for column in sample.after.columns]
     witness = _witness(sample.witness, sample.before.num_rows)
     rows, position = [], 0
     for index, produced in enumerate(sample.produced):

@@ -10,6 +10,7 @@ from rowmerge_nb.report.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.phrases import MINUS, number, plural, style_of
 from rowmerge_nb.report.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import Trace, WriterRecord
@@ -209,7 +210,7 @@ def _alone(trace: Trace) -> str:
     sample = trace.pages
     if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete or trace.alone is not None:
         return ""
-    row_ids = sample.before.column(sample.before.num_columns - 4).to_pylist()
+    row_ids = python_values(sample.before.column(sample.before.num_columns - 4))
     alone = trace.rows_before - len({repr(row_id) for row_id in row_ids if row_id is not None})
     return f"{plural(alone, 'target row')} without a partner {'stays' if alone == 1 else 'stay'} untouched" if alone > 0 else ""
 

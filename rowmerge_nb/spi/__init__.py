@@ -16,11 +16,13 @@ from rowmerge_nb.spi.handles import (
     ConnectorTransactionHandle,
     Fragments,
     SchemaTableName,
+    own,
 )
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 from rowmerge_nb.spi.page import MergePage, Page, concat_pages, operations_of, rows_with, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 from rowmerge_nb.spi.page_source import (
@@ -46,6 +48,7 @@ __all__ = [
     "ConnectorMergeTableHandle",
     "ConnectorMetadata",
     "ConnectorNodePartitioningProvider",
+    "ConnectorOutputMetadata",
     "ConnectorPageSink",
     "ConnectorPageSinkProvider",
     "ConnectorPageSource",
@@ -73,9 +76,11 @@ __all__ = [
     "SchemaTableName",
     "Type",
     "UpdatablePageSource",
+    "Written",
     "concat_pages",
     "from_arrow",
     "operations_of",
+    "own",
     "parse_type",
     "rows_with",
     "split_page",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -28,8 +28,11 @@ __all__ = [
     "ConnectorTransactionHandle",
     "Fragments",
     "SchemaTableName",
+    "own",
 ]
 
+
+T = TypeVar("T")
 
 Fragments = Collection[bytes] | Future[Collection[bytes]]
 """What a sink's ``finish`` gives: connector-specific bytes, opaque to the engine, at once or later; a failed future fails the statement."""
@@ -140,3 +143,21 @@ class ConnectorMergeTableHandle:
     def get_table_handle(self) -> ConnectorTableHandle:
         """Give the table handle that ``begin_merge`` made for scanning the target."""
         return self.table_handle
+
+
+def own(handle: object, kind: type[T]) -> T:
+    """Give a handle or split back as one of a connector's own classes: signatures of the contract name only the common ones.
+
+    Raises:
+        TypeError: it is another connector's, or of another statement's kind.
+
+    >>> own(ConnectorMergeTableHandle(ConnectorTableHandle()), ConnectorMergeTableHandle).table_handle is not None
+    True
+    >>> own("a text", ConnectorSplit)
+    Traceback (most recent call last):
+    TypeError: 'a text' is not a ConnectorSplit of this connector
+    """
+    if not isinstance(handle, kind):
+        msg = f"{handle!r} is not a {kind.__name__} of this connector"
+        raise TypeError(msg)
+    return handle

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import RowChangeParadigm
+    from rowmerge_nb.spi.output import ConnectorOutputMetadata
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["ColumnMetadata", "ConnectorMetadata", "ConnectorTableMetadata", "ConnectorViewDefinition"]
@@ -78,7 +79,7 @@ class ConnectorMetadata(ABC):
 
     In the older flow of DELETE and UPDATE it is ``get_delete_row_id_column_handle`` and ``begin_delete``, or
     ``get_update_row_id_column_handle`` and ``begin_update``; then updatable page sources work in tasks; then ``finish_delete`` or
-    ``finish_update``. No other question is asked.
+    ``finish_update``. Nobody asks for paradigm or layouts: rows stay where they were read.
     """
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -169,8 +170,11 @@ class ConnectorMetadata(ABC):
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
-    ) -> None:
-        """Make the rows that the fragments name visible. Raises ConnectorError NOT_SUPPORTED by default."""
+    ) -> ConnectorOutputMetadata | None:
+        """Make the rows that the fragments name visible. Raises ConnectorError NOT_SUPPORTED by default.
+
+        It may tell what was written, as the other three calls that finish a statement may.
+        """
         self._refuse("inserts", "finish_insert")
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
@@ -214,7 +218,7 @@ class ConnectorMetadata(ABC):
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata | None:
         """Make the merge visible, all of it or nothing; called also with no fragments.
 
         Raises ConnectorError NOT_SUPPORTED by default.
@@ -238,7 +242,9 @@ class ConnectorMetadata(ABC):
         """
         self._refuse("the older flow of DELETE", "begin_delete")
 
-    def finish_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata | None:
         """Make the deletes visible, all of them or nothing; called with the fragments of all splits, also with none.
 
         Raises ConnectorError NOT_SUPPORTED by default.
@@ -268,7 +274,9 @@ class ConnectorMetadata(ABC):
         """
         self._refuse("the older flow of UPDATE", "begin_update")
 
-    def finish_update(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_update(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata | None:
         """Make the updates visible, all of them or nothing; called with the fragments of all splits, also with none.
 
         Raises ConnectorError NOT_SUPPORTED by default.

@@ -31,6 +31,20 @@ class UpdatablePageSource(ConnectorPageSource):
 
     Args:
         source: the ordinary page source of the split.
+
+    >>> import pyarrow as pa
+    >>> from rowmerge_nb.spi.page_source import PagesSource
+    >>> class Deleting(UpdatablePageSource):
+    ...     deleted = []
+    ...     def delete_rows(self, row_ids):
+    ...         self.deleted += row_ids.to_pylist()
+    ...     def finish(self):
+    ...         return [f"{len(self.deleted)} deleted".encode()]
+    >>> source = Deleting(PagesSource([pa.RecordBatch.from_pydict({"row_id": [7, 8]})]))
+    >>> page = source.get_next_page()
+    >>> source.delete_rows(page.column(0).slice(1))
+    >>> source.finish()
+    [b'1 deleted']
     """
 
     def __init__(self, source: ConnectorPageSource) -> None:
@@ -68,13 +82,16 @@ class UpdatablePageSource(ConnectorPageSource):
 
     @abstractmethod
     def finish(self) -> Fragments:
-        """Say what was stored: a collection of bytes, or a future of one; called once all pages of the split have been processed."""
+        """Say what was stored: a collection of bytes, or a future of one.
+
+        Called once, when all pages of the split have been processed; also where none of its rows was to be changed.
+        """
 
     def abort(self) -> None:
-        """Drop what was stored; called when the task fails."""
+        """Drop what was stored; called once where the split fails, be it in ``finish``, which is not called after it."""
 
     def close(self) -> None:
-        """Close the ordinary source."""
+        """Close the ordinary source; the last call, whether the split was finished or aborted."""
         self.source.close()
 
 

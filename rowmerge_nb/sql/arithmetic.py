@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["arithmetic", "from_interval_micros", "interval_micros", "interval_months", "negation"]
+__all__ = ["absolute", "arithmetic", "from_interval_micros", "interval_micros", "interval_months", "negation"]
 
 _TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _WORDS: Final = {"+": "addition", "-": "subtraction", "*": "multiplication", "/": "division"}
 _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
+ROUNDED_DIGITS: Final = 34
+"""Spark rounds a decimal to so many digits when it turns its sign: longer ones are turned as text."""
 _EPOCH: Final = "TIMESTAMP'1970-01-01 00:00:00'"
 _LOWEST: Final = {
     "tinyint": "-128Y",
@@ -116,6 +118,8 @@ def _may_overflow(kinds: Sequence[tuple[int, int]], result: Type) -> bool:
 def negation(node: e.Apply, text: str, raw: str | None, fail: Callable[..., str], *, safe: bool) -> str:
     """Write the negation of a number or an interval; ``raw`` and the rest as for `arithmetic`."""
     kind = node.type
+    if kind.base == "decimal" and kind.parameters[0] > ROUNDED_DIGITS:
+        return e.once(lambda x: _turned(x, kind), text)
     argument = node.arguments[0]
     literal = isinstance(argument, e.Constant) and argument.value is not None and argument.value.isdigit()
     if not is_integer(kind) or literal or (raw is None and not safe):
@@ -125,6 +129,23 @@ def negation(node: e.Apply, text: str, raw: str | None, fail: Callable[..., str]
         return tried
     message = fail(_RANGE, e.text_literal(f"{kind} negation overflow: "), f"CAST({raw} AS STRING)")
     return f"coalesce({tried}, IF({raw} IS NULL, NULL, {message}))"
+
+
+def _turned(text: str, kind: Type) -> str:
+    shown = f"CAST({text} AS STRING)"
+    return f"CAST(IF({text} < 0, substring({shown}, 2), concat('-', {shown})) AS {spark_type(kind)})"
+
+
+def absolute(text: str, kind: Type) -> str:
+    """Write the absolute value of a decimal.
+
+    >>> from rowmerge_nb.spi.types import decimal_of
+    >>> absolute("x", decimal_of(34, 2)), absolute("x", decimal_of(38, 2))
+    ('abs(x)', "CAST(ltrim('-', CAST(x AS STRING)) AS DECIMAL(38,2))")
+    """
+    if kind.parameters[0] <= ROUNDED_DIGITS:
+        return f"abs({text})"
+    return f"CAST(ltrim('-', CAST({text} AS STRING)) AS {spark_type(kind)})"
 
 
 def _float_division(operator: str, left: str, right: str, kind: Type) -> str:

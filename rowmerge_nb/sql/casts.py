@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql import casts_json, casts_moments, casts_text
 from rowmerge_nb.sql.expressions import fail, once, quote, text_literal
-from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_float, is_numeric, is_text, spark_type
+from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, as_decimal, can_coerce, is_float, is_numeric, is_text, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,15 +142,23 @@ def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool]
     if source.base == "decimal" and is_float(target):
         # By way of the text, so that the nearest number is found: the digits as a number divided by a power of ten may miss it.
         return lambda text, _s, t, _safe: f"CAST(CAST({text} AS STRING) AS {spark_type(t)})"
+    if target.base == "decimal" and not _has_room(source, target):
+        return _to_decimal
     if can_coerce(source, target) or is_float(target):
         return lambda text, _s, t, _safe: f"CAST({text} AS {spark_type(t)})"
-    if target.base == "decimal":
-        return _to_decimal
     if source.base == "real" and target.base == "bigint":
         return _real_to_bigint
     if is_float(source):
         return _float_to_integer
     return _decimal_to_integer if source.base == "decimal" else _integer_to_integer
+
+
+def _has_room(source: Type, decimal: Type) -> bool:
+    """Does a decimal type hold all values of a number's type? What Trino casts unasked may still have too many digits."""
+    if is_float(source):
+        return False
+    (p1, s1), (p2, s2) = as_decimal(source).parameters, decimal.parameters
+    return bool(p2 - s2 >= p1 - s1 and s2 >= s1)
 
 
 def _boolean_to_number(text: str, source: Type, target: Type, safe: bool) -> str:

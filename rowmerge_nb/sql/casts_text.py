@@ -236,10 +236,10 @@ def _float_to_text(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _scientific(text: str, number: str) -> str:
-    """Trino writes every float in scientific form, but not NaN, the infinities and zero."""
+    """Trino writes every float in scientific form, but not NaN, the infinities and zero; NULL has no digits to look for."""
     sign = f"IF(CAST({text} AS STRING) LIKE '-%', '-', '')"
     return (
-        f"CASE WHEN isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE) THEN CAST({text} AS STRING) "
+        f"CASE WHEN {text} IS NULL OR isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE) THEN CAST({text} AS STRING) "
         f"WHEN {text} = 0 THEN concat({sign}, '0E0') ELSE concat({sign}, {number}) END"
     )
 

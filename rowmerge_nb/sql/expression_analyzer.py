@@ -146,7 +146,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         if node.kind == "string":
             return e.Constant(varchar_of(len(node.value)), node.value)
         if node.kind == "integer":
-            return e.Constant(INTEGER if int(node.value) <= _LARGEST_INTEGER else BIGINT, node.value)
+            return e.Constant(INTEGER if ~_LARGEST_INTEGER <= int(node.value) <= _LARGEST_INTEGER else BIGINT, node.value)
         if node.kind == "decimal":
             found = decimal_literal(node.value)
             if found is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql import expressions as e
-from rowmerge_nb.sql.arithmetic import arithmetic, negation
+from rowmerge_nb.sql.arithmetic import absolute, arithmetic, negation
 from rowmerge_nb.sql.casts import cast, store
 from rowmerge_nb.sql.comparison import compared, distinct
 from rowmerge_nb.sql.function_tables.json import PARSED
@@ -197,6 +197,8 @@ class _Printer:
                 return ", ".join(texts)
             if name == "type":
                 return spark_type(kind)
+            if name == "absolute":
+                return absolute(texts[0], kind)
             if name in {"rows", "distinct"}:
                 return rows if name == "rows" else distinct
             if name.startswith("fail:"):
@@ -252,7 +254,7 @@ class _Printer:
         return self._fill(node.function.detail.spark, self.all(node.function.arguments), node.type, over)
 
 
-_MARK: Final = re.compile(r"\{(\*|type|rows|distinct|fail:[^{}]+|int:\d|\d(?: names| body)?)\}")
+_MARK: Final = re.compile(r"\{(\*|type|absolute|rows|distinct|fail:[^{}]+|int:\d|\d(?: names| body)?)\}")
 
 
 def _message(template: str, texts: list[str]) -> list[str]:

@@ -221,9 +221,16 @@ def test_rows_of_a_table_that_is_not_transactional_are_read_and_not_changed(tmp_
     store = adopt(tmp_path, transactional=False)
     assert values(store) == [1, 2]
     statement = Statement(store)
-    assert "is not transactional" in refused(
-        "NOT_SUPPORTED", lambda: statement.metadata.get_merge_row_id_column_handle(statement.session, statement.handle)
-    )
+    metadata, asked = statement.metadata, (statement.session, statement.handle)
+    for call in (
+        lambda: metadata.get_merge_row_id_column_handle(*asked),
+        lambda: metadata.begin_merge(*asked),
+        lambda: metadata.get_delete_row_id_column_handle(*asked),
+        lambda: metadata.begin_delete(*asked),
+        lambda: metadata.get_update_row_id_column_handle(*asked, ()),
+        lambda: metadata.begin_update(*asked, ()),
+    ):
+        assert "Modifying Hive table rows is only supported for transactional tables" in refused("NOT_SUPPORTED", call)
     refused("NOT_SUPPORTED", lambda: statement.metadata.begin_insert(statement.session, statement.handle, ()))
 
 

@@ -96,6 +96,20 @@ def test_writers_that_took_the_same_number_get_different_ones_at_the_end(tmp_pat
     assert contents(store) == [A, B, C]
 
 
+def test_more_files_of_a_place_than_hive_has_numbers_for_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rowmerge_nb.connectors.hive_acid.writer.STATEMENT_LIMIT", 2)
+    store = make_table(tmp_path)
+    merge(store, inserted(A), inserted(B))
+    statement = Statement(store)
+    statement.stage([])
+    statement.fragments = [part for row in (A, B, C) for part in statement.sink(0, inserted(row)).finish()]
+    with pytest.raises(RowMergeError, match="more than 2 files for bucket 0 of the table") as caught:
+        statement.finish()
+    assert "leave the option flow out" in (caught.value.hint or "")
+    statement.rollback()
+    assert contents(store) == [A, B]
+
+
 def test_null_and_odd_partition_values_come_back(tmp_path: Path) -> None:
     store = make_table(
         tmp_path, (("id", "bigint"), ("p", "varchar"), ("d", "date"), ("n", "decimal(5,2)")), partitioned_by=("p", "d", "n")

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 CELLS = """
 from rowmerge_nb.testing.contract import check_contract
 from tests.contract.test_keyed_cell_contract import TestKeyedCell
-from tests.contract.broken_stores import TestTwoRowsShareARowId
+from tests.contract.broken_tasks import TestTwoRowsShareARowId
 
 good = check_contract(TestKeyedCell, only="row_ids or exchanged")
 print(str(good))

@@ -49,6 +49,8 @@ VALUES: dict[str, Any] = {
     # texts that are written
     "CAST(REAL '16777217' AS varchar)": "1.677722E7",
     "CAST(0.00120E0 AS varchar)": "1.2E-3",
+    "CAST(CAST(nothing AS real) AS varchar)": None,
+    "CAST(CAST(nothing AS double) AS varchar)": None,
     "CAST(TIME '10:20:30.5' AS varchar)": "10:20:30.5",
     "CAST(INTERVAL '14' MONTH AS varchar)": "1-2",
     "CAST(INTERVAL '-1 02:03:04.567' DAY TO SECOND AS varchar)": "-1 02:03:04.567",
@@ -60,6 +62,9 @@ VALUES: dict[str, Any] = {
     "CAST(REAL '1e30' AS bigint)": 2**63 - 1,
     "CAST(0.49999999999999994E0 AS integer)": 0,
     "CAST(-2.5 AS integer)": -3,
+    "-9223372036854775808": -(2**63),
+    "typeof(-2147483648)": "integer",
+    "typeof(-(2147483648))": "bigint",
     "DECIMAL '10' / DECIMAL '3.000'": "3.333",
     "DECIMAL '0.00000000000000000001' * DECIMAL '0.1'": "1E-21",
     "a / -1": -7,
@@ -118,6 +123,7 @@ FAILURES: dict[str, tuple[str, str]] = {
         "bigint division overflow: -9223372036854775808 / -1",
     ),
     "a / zero": ("DIVISION_BY_ZERO", "Division by zero"),
+    "5 - -2147483648": ("NUMERIC_VALUE_OUT_OF_RANGE", "integer subtraction overflow: 5 - -2147483648"),
     "DECIMAL '99999999999999999999999999999999999999' * a": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
     "CAST(a * 100 AS tinyint)": ("NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for tinyint: 700"),
     "CAST(DECIMAL '12345678901234567890.12345' AS integer)": (

@@ -107,7 +107,7 @@ def test_the_log_of_an_update_on_three_splits_is_the_documents_description_call_
         ("coordinator", "begin_update", "id, val"),
         ("coordinator", "get_splits", "3 splits"),
         *((f"split {number}", *call) for number in range(3) for call in split),
-        ("coordinator", "finish_update", "6 fragments"),
+        ("coordinator", "finish_update", "6 fragments, 3 delete_delta files, 3 delta files"),
         ("coordinator", "commit", ""),
     ]
     assert list(dict.fromkeys(method for _, method, _ in calls(result))) == list(QUOTED)
@@ -145,7 +145,7 @@ def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to
         ("split 2", "get_next_page", ""),
         ("split 2", "get_next_page", "end"),
         ("split 2", "finish", ""),
-        ("coordinator", "finish_delete", "2 fragments"),
+        ("coordinator", "finish_delete", "2 fragments, 2 delete_delta files"),
         ("coordinator", "commit", ""),
     ]
     assert rows(hive) == [(1, "x1", 1.5), (11, "y", 1.0), (2, "x2", 2.5)]
@@ -308,8 +308,10 @@ def test_an_uncorrelated_list_is_a_semi_join_and_an_uncorrelated_value_a_join_wi
 @pytest.mark.parametrize(
     ("sql", "node"),
     [
-        ("DELETE FROM t WHERE EXISTS (SELECT 1 FROM s WHERE s.id = t.id)", "AggregationNode"),
-        ("UPDATE t SET val = (SELECT max(v) FROM s WHERE s.id = t.id)", "AggregationNode"),
+        ("DELETE FROM t WHERE EXISTS (SELECT 1 FROM s WHERE s.id = t.id)", "JoinNode"),
+        ("DELETE FROM t WHERE val > ANY (SELECT v FROM s WHERE s.id = t.id)", "JoinNode"),
+        ("DELETE FROM t WHERE val IN (SELECT v FROM s WHERE s.id = t.id)", "AggregationNode"),
+        ("UPDATE t SET val = (SELECT max(v) FROM s WHERE s.id = t.id)", "JoinNode"),
         ("UPDATE t SET val = (SELECT v FROM s WHERE s.id = t.id)", "MarkDistinctNode"),
     ],
 )
@@ -340,6 +342,20 @@ def test_large_tables_are_read_only_for_the_columns_that_are_needed(spark: Any) 
         assert [name for name, _ in scan.layout] == ["id", "a", "row_id"]
         assert result.count == count // 2
         assert engine.table("big").column("a").to_pylist()[:3] == [1, 1, 3]
+
+
+def test_a_pruned_column_may_have_the_name_of_what_the_plan_makes(spark: Any) -> None:
+    with Engine(spark=spark, flow="updatable") as engine:
+        names = ("rows", "partialrows", "a", "a_new", "row_id")
+        engine.register("big", pa.table({name: range(20_000) for name in names}))
+        result = engine.run("UPDATE big SET a = a + 1 WHERE a < 3")
+        layouts = {node.kind: [name for name, _ in node.layout] for node in result.trace.plan}
+        assert layouts["UpdatablePageSourceScan"] == layouts["Filter"] == ["a", "row_id"]
+        assert (layouts["Project"], layouts["UpdateRows"]) == (["row_id", "a_new"], ["partialrows", "fragment"])
+        assert layouts["Output"] == ["rows"]
+        assert engine.table("big").slice(0, 4).to_pylist() == [
+            {"rows": i, "partialrows": i, "a": i + (i < 3), "a_new": i, "row_id": i} for i in range(4)
+        ]
 
 
 def test_merge_has_no_older_flow(engine: Engine) -> None:

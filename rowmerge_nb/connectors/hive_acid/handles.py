@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Snapshot
+from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
     ConnectorInsertTableHandle,
@@ -13,6 +14,7 @@ from rowmerge_nb.spi.handles import (
     ConnectorSplit,
     ConnectorTableHandle,
     ConnectorTransactionHandle,
+    own,
 )
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
@@ -30,6 +32,7 @@ __all__ = [
     "HiveTableHandle",
     "HiveTransactionHandle",
     "HiveWrite",
+    "changeable_table",
     "hive_table",
 ]
 
@@ -122,7 +125,18 @@ class HiveSplit(ConnectorSplit):
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
     """Give a handle as one of this connector."""
-    if not isinstance(handle, HiveTableHandle):
-        msg = f"{handle!r} is not a table of this connector"
-        raise TypeError(msg)
-    return handle
+    return own(handle, HiveTableHandle)
+
+
+def changeable_table(handle: ConnectorTableHandle) -> HiveTableHandle:
+    """Give the handle of a table whose rows can be deleted and updated.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED for a table that is not transactional.
+    """
+    found = hive_table(handle)
+    if not found.table.transactional:
+        msg = "Modifying Hive table rows is only supported for transactional tables"
+        hint = f"'{found.table.name}' is not transactional: CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it."
+        raise ConnectorError(msg, hint=hint)
+    return found

@@ -16,6 +16,7 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     HiveRowIdColumn,
     HiveTableHandle,
     HiveWrite,
+    changeable_table,
     hive_table,
 )
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Snapshot
@@ -23,9 +24,11 @@ from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -153,12 +156,10 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
-        if not isinstance(insert_handle, HiveInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
-        self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
+        insert_handle = own(insert_handle, HiveInsertTableHandle)
+        return self._publish(insert_handle.table_handle, insert_handle.write, fragments, updates=False)
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
@@ -180,10 +181,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.
         """
-        table = hive_table(table_handle).table
-        if not table.transactional:
-            msg = f"Modifying rows of Hive table '{table.name}' is not supported: it is not transactional"
-            raise ConnectorError(msg, hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.")
+        changeable_table(table_handle)
         return HiveRowIdColumn("$row_id", ROW_ID_TYPE)
 
     def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
@@ -211,18 +209,20 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         table_handle: ConnectorTableHandle,
         updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
     ) -> HiveMergeTableHandle:
-        """Begin a transaction of the metastore, and take a write id in it."""
-        handle = hive_table(table_handle)
+        """Check that the table is transactional, begin a transaction of the metastore, and take a write id in it.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
+        """
+        handle = changeable_table(table_handle)
         return HiveMergeTableHandle(handle, self._begin_write(session, handle, updates=True))
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
-        if not isinstance(merge_handle, HiveMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
-        self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
+        merge_handle = own(merge_handle, HiveMergeTableHandle)
+        return self._publish(hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True)
 
     def _begun(self, session: ConnectorSession) -> int:
         """Give the number of the metastore's transaction, and begin it if need be."""
@@ -240,7 +240,9 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         transaction.written.append((Path(handle.table.location), write.prefix))
         return write
 
-    def _publish(self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool) -> None:
+    def _publish(
+        self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool
+    ) -> ConnectorOutputMetadata:
         transaction, table = self._transaction, handle.table
         files = staged_files(fragments)
         is_new = table in transaction.changes.tables
@@ -256,9 +258,11 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             transaction.changes.partitions.setdefault(table.id, set()).update(places)
         if updates:
             transaction.changes.updated.setdefault(table.id, set()).update(places)
+        written: list[Written] = []
         self._metastore.while_open(
             transaction.number,
             table,
-            lambda: publish(handle, write.write_id, files, transaction.made),
+            lambda: written.extend(publish(handle, write.write_id, files, transaction.made)),
             is_new=is_new,
         )
+        return ConnectorOutputMetadata(tuple(written))

@@ -20,6 +20,7 @@ from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_f
 from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
 from rowmerge_nb.connectors.hive_acid.values import partition_value
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
 
 if TYPE_CHECKING:
@@ -165,9 +166,7 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
         """Give a source of the wanted columns, without the rows that were deleted."""
-        if not isinstance(split, HiveSplit):
-            msg = f"{split!r} is not a split of this connector"
-            raise TypeError(msg)
+        split = own(split, HiveSplit)
         table = hive_table(table_handle).table
         if isinstance(table_handle, HiveUpdatableTableHandle):
 

@@ -19,11 +19,11 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     HiveSplit,
     HiveTableHandle,
     HiveWrite,
-    hive_table,
+    changeable_table,
 )
 from rowmerge_nb.connectors.hive_acid.writer import HiveMergeSink
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.handles import ColumnHandle, own
 from rowmerge_nb.spi.metadata import ConnectorMetadata
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import OPERATION, ROW_ID
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle
+    from rowmerge_nb.spi.output import ConnectorOutputMetadata
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource
 
@@ -173,7 +174,9 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         """Begin a transaction of the metastore, and take a write id in it."""
 
     @abstractmethod
-    def _publish(self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool) -> None:
+    def _publish(
+        self, handle: HiveTableHandle, write: HiveWrite, fragments: Collection[bytes], *, updates: bool
+    ) -> ConnectorOutputMetadata:
         """Give files the names that readers look for."""
 
     def get_delete_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
@@ -185,15 +188,20 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         return self.get_merge_row_id_column_handle(session, table_handle)
 
     def begin_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:
-        """Check that the table is transactional, and begin a transaction of the metastore."""
-        self.get_merge_row_id_column_handle(session, table_handle)
-        handle = hive_table(table_handle)
+        """Check that the table is transactional, and begin a transaction of the metastore.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED for a table that is not transactional.
+        """
+        handle = changeable_table(table_handle)
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle))
 
-    def finish_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
         handle = _updatable(table_handle)
-        self._publish(handle, handle.write, fragments, updates=True)
+        return self._publish(handle, handle.write, fragments, updates=True)
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
@@ -203,8 +211,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
         Raises:
             ConnectorError: NOT_SUPPORTED for a table that is not transactional.
         """
-        self.get_merge_row_id_column_handle(session, table_handle)
-        kept = kept_columns(hive_table(table_handle).table, {column.name for column in updated_columns})
+        kept = kept_columns(changeable_table(table_handle).table, {column.name for column in updated_columns})
         identity = [("originalTransaction", BIGINT), ("bucket", INTEGER), ("rowId", BIGINT)]
         row = [("row", row_of((column.name, column.type) for column in kept))] if kept else []
         return HiveUpdateRowIdColumn("$row_id", row_of([*identity, *row]))
@@ -218,8 +225,7 @@ class UpdatableHiveMetadata(ConnectorMetadata):
             ConnectorError: NOT_SUPPORTED for a table that is not transactional, and where a partition or bucket column is updated: the
                 new row would belong into another place than the split's.
         """
-        self.get_merge_row_id_column_handle(session, table_handle)
-        handle = hive_table(table_handle)
+        handle = changeable_table(table_handle)
         names = tuple(column.name for column in updated_columns)
         for kind, placing in (("partition", handle.table.partitioned_by), ("bucket", handle.table.bucketed_by)):
             if moved := [name for name in names if name in placing]:
@@ -230,14 +236,13 @@ class UpdatableHiveMetadata(ConnectorMetadata):
                 raise ConnectorError(msg, hint=hint)
         return HiveUpdatableTableHandle(handle.table, handle.snapshot, self._begin_write(session, handle), names)
 
-    def finish_update(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_update(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Publish the files; the commit makes them visible."""
         handle = _updatable(table_handle)
-        self._publish(handle, handle.write, fragments, updates=True)
+        return self._publish(handle, handle.write, fragments, updates=True)
 
 
 def _updatable(handle: ConnectorTableHandle) -> HiveUpdatableTableHandle:
-    if not isinstance(handle, HiveUpdatableTableHandle):
-        msg = f"{handle!r} is not a table of this connector whose rows are being changed"
-        raise TypeError(msg)
-    return handle
+    return own(handle, HiveUpdatableTableHandle)

@@ -29,7 +29,9 @@ from rowmerge_nb.connectors.hive_acid.orc import RowKeys, read_rows
 from rowmerge_nb.connectors.hive_acid.orc_writing import AcidFileWriter, write_deletes
 from rowmerge_nb.connectors.hive_acid.values import group_by_partition
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+from rowmerge_nb.spi.output import Written
 from rowmerge_nb.spi.page import split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
@@ -189,9 +191,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         insert_handle: ConnectorInsertTableHandle,
     ) -> HivePageSink:
         """Make a sink for an INSERT."""
-        if not isinstance(insert_handle, HiveInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, HiveInsertTableHandle)
         return HivePageSink(insert_handle.table_handle.table, insert_handle.write, session.writer or 0)
 
     def create_merge_sink(
@@ -201,9 +201,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         merge_handle: ConnectorMergeTableHandle,
     ) -> HiveMergeSink:
         """Make a sink for a MERGE."""
-        if not isinstance(merge_handle, HiveMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, HiveMergeTableHandle)
         return HiveMergeSink(hive_table(merge_handle.get_table_handle()).table, merge_handle.write, session.writer or 0)
 
 
@@ -241,7 +239,7 @@ def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
     return [StagedFile(**file) for fragment in fragments for file in json.loads(fragment)]
 
 
-def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile], made: list[Path]) -> None:
+def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile], made: list[Path]) -> list[Written]:
     """Move files to where readers look for them; under a write id that does not count yet, so that nobody sees them.
 
     Args:
@@ -249,14 +247,20 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
         write_id: the write id.
         files: what the fragments name.
         made: takes the directories that are made.
+
+    Returns:
+        the files under their new names.
+
+    Raises:
+        ConnectorError: a file is gone, or there are more files of one place than numbers for them.
     """
+    written = []
     root, table = Path(handle.table.location), handle.table
-    taken: set[tuple[str, str, int, int]] = set()
+    taken: dict[tuple[str, str, int], set[int]] = defaultdict(set)
     for file in files:
-        statement = file.statement
-        while (file.partition, file.kind, statement, file.bucket) in taken:
-            statement = (statement + 1) % STATEMENT_LIMIT
-        taken.add((file.partition, file.kind, statement, file.bucket))
+        numbers = taken[file.partition, file.kind, file.bucket]
+        statement = _free_number(numbers, file, table)
+        numbers.add(statement)
         source = root / file.path
         if not source.is_file():
             msg = f"File '{source}', which a task has written for table '{table.name}', is gone"
@@ -271,9 +275,30 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
         if directory not in made:
             made.append(directory)
             directory.mkdir(parents=True, exist_ok=True)
-        os.replace(source, directory / bucket_file(file.bucket))  # noqa: PTH105 - a rename that replaces, and says so
+        target = directory / bucket_file(file.bucket)
+        os.replace(source, target)  # noqa: PTH105 - a rename that replaces, and says so
+        written.append(Written(f"{file.kind} file", target.relative_to(root).as_posix(), file.rows, target.stat().st_size))
     for directory in made:
         (directory / VERSION_FILE).write_text("2", encoding="utf-8")
+    return written
+
+
+def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:
+    """Give the statement number of a file, or another one where a file of the same place has it."""
+    if file.statement not in taken:
+        return file.statement
+    if len(taken) >= STATEMENT_LIMIT:
+        where = f"partition '{file.partition}'" if file.partition else "the table"
+        msg = (
+            f"The statement has written more than {STATEMENT_LIMIT} files for bucket {file.bucket} of {where}, "
+            f"and the row ids of Hive table '{table.name}' can tell no more of them apart"
+        )
+        hint = "Let fewer tasks write: leave the option flow out, or have the table compacted before."
+        raise ConnectorError(msg, hint=hint)
+    number = len(taken)
+    while number in taken:
+        number = (number + 1) % STATEMENT_LIMIT
+    return number
 
 
 def _renumbered(source: Path, table: HiveTable, write_id: int, bucket: int, statement: int) -> Path:

@@ -16,6 +16,7 @@ from rowmerge_nb.spi.handles import (
     ConnectorTableHandle,
     ConnectorTransactionHandle,
     SchemaTableName,
+    own,
 )
 from rowmerge_nb.spi.page_source import ColumnDomain
 from rowmerge_nb.spi.types import BIGINT, INTEGER, Type, row_of
@@ -234,7 +235,4 @@ class IcebergSplit(ConnectorSplit):
 
 def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:
     """Give a handle as one of this connector."""
-    if not isinstance(handle, IcebergTableHandle):
-        msg = f"{handle!r} is not a table of this connector"
-        raise TypeError(msg)
-    return handle
+    return own(handle, IcebergTableHandle)

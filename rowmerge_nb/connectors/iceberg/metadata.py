@@ -24,10 +24,11 @@ from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, exact_row_count, live_files
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.handles import SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -212,12 +213,10 @@ class IcebergMetadata(ConnectorMetadata):
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Take the files; the commit makes a snapshot of them."""
-        if not isinstance(insert_handle, IcebergInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
-        self._finish(session, insert_handle.table_handle, (), fragments)
+        insert_handle = own(insert_handle, IcebergInsertTableHandle)
+        return self._finish(session, insert_handle.table_handle, (), fragments)
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
@@ -277,13 +276,11 @@ class IcebergMetadata(ConnectorMetadata):
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Take the files; the commit makes one snapshot of them."""
-        if not isinstance(merge_handle, IcebergMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, IcebergMergeTableHandle)
         handle = iceberg_table(merge_handle.get_table_handle())
-        self._finish(session, handle, tuple(file.path for file in merge_handle.files), fragments)
+        return self._finish(session, handle, tuple(file.path for file in merge_handle.files), fragments)
 
     # -- both -----------------------------------------------------------------------------------------------------
 
@@ -318,12 +315,16 @@ class IcebergMetadata(ConnectorMetadata):
 
     def _finish(
         self, session: ConnectorSession, handle: IcebergTableHandle, files: Sequence[str], fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         loaded, transaction = self._loaded(handle), self._transaction
         change = self._change(handle)
         entries = {entry.data_file.file_path: entry.data_file for entry in loaded.read.data} if loaded.read is not None else {}
+        told = []
         for written in map(json.loads, fragments):
             transaction.kept.add(written["path"])
+            kind = "data file" if written["kind"] == "data" else "position delete file"
+            name = written["path"].removeprefix(f"{handle.location.rstrip('/')}/")
+            told.append(Written(kind, name, written["rows"], written["bytes"]))
             if written["kind"] == "data":
                 change.data.append(data_file(written, loaded.table))
             else:
@@ -336,6 +337,7 @@ class IcebergMetadata(ConnectorMetadata):
             transaction.actions.pop()
         if change.data or change.deletes or loaded.creation is not None:
             transaction.actions.append(lambda: self._tables.commit(change, loaded, properties))
+        return ConnectorOutputMetadata(tuple(told))
 
 
 def _check_writable(handle: IcebergTableHandle) -> None:

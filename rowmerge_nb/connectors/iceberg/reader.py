@@ -14,6 +14,7 @@ from rowmerge_nb.connectors.iceberg.files import local_path, open_file, reading
 from rowmerge_nb.connectors.iceberg.handles import IcebergColumn, IcebergRowIdColumn, IcebergSplit, iceberg_table
 from rowmerge_nb.connectors.iceberg.projection import Found, constant, find_fields
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ class IcebergPageSourceProvider(ConnectorPageSourceProvider):
         columns: Sequence[ColumnHandle],
     ) -> PagesSource:
         """Give a source of the wanted columns, without the rows that are deleted."""
-        if not isinstance(split, IcebergSplit):
-            msg = f"{split!r} is not a split of this connector"
-            raise TypeError(msg)
+        split = own(split, IcebergSplit)
         return PagesSource(read_split(split, iceberg_table(table_handle), columns))
 
 

@@ -28,6 +28,7 @@ from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
 from rowmerge_nb.connectors.ordering import ascending
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.page import split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
@@ -270,9 +271,7 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         insert_handle: ConnectorInsertTableHandle,
     ) -> IcebergPageSink:
         """Make a sink for an INSERT."""
-        if not isinstance(insert_handle, IcebergInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, IcebergInsertTableHandle)
         return IcebergPageSink(insert_handle.table_handle, insert_handle.prefix)
 
     def create_merge_sink(
@@ -282,8 +281,6 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         merge_handle: ConnectorMergeTableHandle,
     ) -> IcebergMergeSink:
         """Make a sink for a MERGE."""
-        if not isinstance(merge_handle, IcebergMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, IcebergMergeTableHandle)
         table = iceberg_table(merge_handle.get_table_handle())
         return IcebergMergeSink(table, merge_handle.files, merge_handle.prefix)

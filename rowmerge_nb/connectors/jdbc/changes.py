@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.connectors.jdbc.store import Session, Store, quote
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,13 +47,14 @@ class Changes:
     step: str = "finish_merge"
     whole_rows: bool = True
 
-    def apply(self) -> None:
-        """Apply everything.
+    def apply(self) -> ConnectorOutputMetadata:
+        """Apply everything, and give the statements that did it.
 
         Raises:
             ExecutionError: TRANSACTION_CONFLICT, or CONSTRAINT_VIOLATION with the database's words.
             ConnectorError: a value was given for a column that the database computes.
         """
+        written: list[Written] = []
         counted = self.session.query(f"SELECT o, n, count(*) AS rows FROM {self.stage} GROUP BY o, n ORDER BY o, n")
         counts = {(row["o"], NO_CASE if row["n"] is None else row["n"]): row["rows"] for row in counted}
         deletes = sum(rows for (operation, _), rows in counts.items() if operation == Operation.DELETE)
@@ -60,18 +62,19 @@ class Changes:
         updates = {case: rows for (operation, case), rows in counts.items() if operation == Operation.UPDATE}
         if deletes:
             condition = self.store.staged_rows(self.handle, self.stage, Operation.DELETE)
-            self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, "deleted")
+            written.append(self._change(f"DELETE FROM {self._target} AS t {condition}", deletes, "deleted"))
         if updates:
-            self._update(updates)
+            written += self._update(updates)
         if inserts:
             self._refuse_computed("s.o = 1 AND {staged} IS NOT NULL", [c for c in self.handle.columns if c.generated])
-            self._change(self._insert(Operation.INSERT), inserts, "inserted")
+            written.append(self._change(self._insert(Operation.INSERT), inserts, "inserted"))
+        return ConnectorOutputMetadata(tuple(written))
 
     @property
     def _target(self) -> str:
         return self.store.table(self.handle)
 
-    def _change(self, sql: str, expected: int, what: str) -> None:
+    def _change(self, sql: str, expected: int, what: str) -> Written:
         touched = self.store.changed(self.session, sql, f"Writing to table '{self.handle.name}'")
         if touched != expected:
             msg = (
@@ -79,10 +82,11 @@ class Changes:
                 "have been changed or removed by another session since they were read"
             )
             raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step=self.step, hint="Run the statement again.")
+        return Written(f"{sql.split(maxsplit=1)[0]} statement", sql, touched)
 
     # -- updates --------------------------------------------------------------------------------------------------
 
-    def _update(self, updates: Mapping[int, int]) -> None:
+    def _update(self, updates: Mapping[int, int]) -> list[Written]:
         """Update in place; where values move from row to row, which passes through repeated keys, take the rows out and put them in.
 
         A database checks a unique key row by row, so an exchange of two keys fails though its outcome is good.
@@ -93,8 +97,7 @@ class Changes:
             self._refuse_computed("s.o = 3 AND {staged} IS DISTINCT FROM t.{own}", computed, f", {self._target} AS t", matched)
         self.session.execute(f"SAVEPOINT {SAVEPOINT}")
         try:
-            for case, rows in updates.items():
-                self._change(self._update_in_place(case), rows, "updated")
+            written = [self._change(self._update_in_place(case), rows, "updated") for case, rows in updates.items()]
         except ExecutionError as error:
             if error.code != "CONSTRAINT_VIOLATION" or not self.store.is_repeated_key(error):
                 raise
@@ -104,8 +107,9 @@ class Changes:
                 )
                 raise
             self.session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-            self._reinsert(sum(updates.values()), error)
+            written = self._reinsert(sum(updates.values()), error)
         self.session.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
+        return written
 
     def _update_in_place(self, case: int) -> str:
         written = self._written(case)
@@ -123,7 +127,7 @@ class Changes:
             return set(self.updated[case])
         return {column.name for column in self.handle.columns if not column.generated and not column.always}
 
-    def _reinsert(self, rows: int, error: ExecutionError) -> None:
+    def _reinsert(self, rows: int, error: ExecutionError) -> list[Written]:
         follower = self.store.follower(self.session, self.handle)
         if follower:
             msg = (
@@ -131,8 +135,8 @@ class Changes:
                 f"out and put in again; table '{follower}' would follow: its foreign key says so"
             )
             raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Move the values in two statements.") from error
-        for number, sql in enumerate(self.store.reinserting(self.handle, self.stage, self._insert(Operation.UPDATE), rows)):
-            self._change(sql, rows, "updated" if number else "taken out")
+        statements = self.store.reinserting(self.handle, self.stage, self._insert(Operation.UPDATE), rows)
+        return [self._change(sql, rows, "updated" if number else "taken out") for number, sql in enumerate(statements)]
 
     # -- inserts --------------------------------------------------------------------------------------------------
 

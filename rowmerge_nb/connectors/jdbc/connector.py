@@ -22,8 +22,10 @@ from rowmerge_nb.connectors.jdbc.store import quote
 from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 
 if TYPE_CHECKING:
@@ -281,16 +283,15 @@ class JdbcMetadata(UpdatableJdbcMetadata):
 
     def finish_insert(
         self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Insert the staged rows; they become visible with the commit."""
-        if not isinstance(insert_handle, JdbcInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, JdbcInsertTableHandle)
         handle, attempts = insert_handle.table_handle, read_fragments(fragments)
-        if attempts:
-            writer = self._transaction.writer()
-            stage = self._transaction.collect(handle, insert_handle.stage, attempts)
-            Changes(self._store, writer, handle, stage, step="finish_insert").apply()
+        if not attempts:
+            return ConnectorOutputMetadata()
+        writer = self._transaction.writer()
+        stage = self._transaction.collect(handle, insert_handle.stage, attempts)
+        return Changes(self._store, writer, handle, stage, step="finish_insert").apply()
 
     # -- MERGE ----------------------------------------------------------------------------------------------------
 
@@ -328,17 +329,16 @@ class JdbcMetadata(UpdatableJdbcMetadata):
 
     def finish_merge(
         self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
-    ) -> None:
+    ) -> ConnectorOutputMetadata:
         """Apply the staged changes; they become visible with the commit."""
-        if not isinstance(merge_handle, JdbcMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
-        if attempts:
-            writer = self._transaction.writer()
-            self._transaction.check_unchanged()
-            stage = self._transaction.collect(handle, merge_handle.stage, attempts)
-            Changes(self._store, writer, handle, stage, merge_handle.updated).apply()
+        if not attempts:
+            return ConnectorOutputMetadata()
+        writer = self._transaction.writer()
+        self._transaction.check_unchanged()
+        stage = self._transaction.collect(handle, merge_handle.stage, attempts)
+        return Changes(self._store, writer, handle, stage, merge_handle.updated).apply()
 
     def _own_rows(self, table_handle: ConnectorTableHandle, what: str) -> JdbcTableHandle:
         handle = table_handle_of(table_handle)

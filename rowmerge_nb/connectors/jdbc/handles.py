@@ -13,6 +13,7 @@ from rowmerge_nb.spi.handles import (
     ConnectorTableHandle,
     ConnectorTransactionHandle,
     SchemaTableName,
+    own,
 )
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import Type
@@ -178,7 +179,4 @@ def transaction_number(handle: ConnectorTransactionHandle) -> int:
 
 def table_handle_of(handle: ConnectorTableHandle) -> JdbcTableHandle:
     """Give a handle as one of this connector."""
-    if not isinstance(handle, JdbcTableHandle):
-        msg = f"{handle!r} is not a table of this connector"
-        raise TypeError(msg)
-    return handle
+    return own(handle, JdbcTableHandle)

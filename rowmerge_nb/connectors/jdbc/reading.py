@@ -12,6 +12,7 @@ from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, JdbcTableHandle, RowI
 from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store
 from rowmerge_nb.connectors.jdbc.updatable import JdbcUpdatablePageSource, JdbcUpdatableTableHandle
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ class JdbcPageSourceProvider(ConnectorPageSourceProvider):
         columns: Sequence[ColumnHandle],
     ) -> ConnectorPageSource:
         """Give a source of the wanted columns."""
-        if not isinstance(split, JdbcSplit):
-            msg = f"{split!r} is not a split of this connector"
-            raise TypeError(msg)
+        split = own(split, JdbcSplit)
         handle = table_handle_of(table_handle)
         source = JdbcPageSource(self.store, handle, split, columns)
         return JdbcUpdatablePageSource(source, self.store, handle) if isinstance(handle, JdbcUpdatableTableHandle) else source

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.jdbc.handles import JdbcInsertTableHandle, JdbcMergeTableHandle, JdbcTableHandle, Stage
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, rows_with
@@ -245,9 +246,7 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         insert_handle: ConnectorInsertTableHandle,
     ) -> JdbcPageSink:
         """Make a sink for an INSERT."""
-        if not isinstance(insert_handle, JdbcInsertTableHandle):
-            msg = f"{insert_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        insert_handle = own(insert_handle, JdbcInsertTableHandle)
         return JdbcPageSink(self.store, insert_handle.table_handle, self.store.stage_writer(insert_handle.stage))
 
     def create_merge_sink(
@@ -257,9 +256,7 @@ class JdbcPageSinkProvider(ConnectorPageSinkProvider):
         merge_handle: ConnectorMergeTableHandle,
     ) -> JdbcMergeSink:
         """Make a sink for a MERGE."""
-        if not isinstance(merge_handle, JdbcMergeTableHandle):
-            msg = f"{merge_handle!r} is not a handle of this connector"
-            raise TypeError(msg)
+        merge_handle = own(merge_handle, JdbcMergeTableHandle)
         handle = merge_handle.table_handle
         return JdbcMergeSink(JdbcPageSink(self.store, handle, self.store.stage_writer(merge_handle.stage)), len(handle.columns))
 

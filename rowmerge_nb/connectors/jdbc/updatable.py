@@ -11,8 +11,10 @@ import pyarrow as pa
 from rowmerge_nb.connectors.jdbc.changes import Changes, computed_error
 from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle, Stage, table_handle_of
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSink, read_fragments
+from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.metadata import ConnectorMetadata
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 
 if TYPE_CHECKING:
@@ -96,9 +98,11 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
         """Begin a DELETE: make a stage."""
         return self._updatable(session, table_handle, None)
 
-    def finish_delete(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_delete(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Delete the rows whose keys were staged; visible with the commit."""
-        self._finish(table_handle, fragments, "finish_delete")
+        return self._finish(table_handle, fragments, "finish_delete")
 
     def get_update_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated_columns: Sequence[ColumnHandle]
@@ -117,9 +121,11 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
                 raise computed_error(self._store, handle, column)
         return self._updatable(session, table_handle, names)
 
-    def finish_update(self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]) -> None:
+    def finish_update(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
         """Update the rows whose keys were staged; visible with the commit."""
-        self._finish(table_handle, fragments, "finish_update")
+        return self._finish(table_handle, fragments, "finish_update")
 
     def _updatable(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, updated: tuple[str, ...] | None
@@ -129,13 +135,13 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
         parts = {name: getattr(handle, name) for name in handle.__dataclass_fields__}
         return JdbcUpdatableTableHandle(**parts, stage=self._transaction.begin_stage(session, handle), updated=updated)
 
-    def _finish(self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str) -> None:
-        if not isinstance(table_handle, JdbcUpdatableTableHandle):
-            msg = f"{table_handle!r} is not a table of this connector whose rows are being changed"
-            raise TypeError(msg)
-        if attempts := read_fragments(fragments):
-            writer = self._transaction.writer()
-            self._transaction.check_unchanged()
-            stage = self._transaction.collect(table_handle, table_handle.stage, attempts)
-            updated = {_CASE: table_handle.updated or ()}
-            Changes(self._store, writer, table_handle, stage, updated, step, whole_rows=False).apply()
+    def _finish(self, table_handle: ConnectorTableHandle, fragments: Collection[bytes], step: str) -> ConnectorOutputMetadata:
+        table_handle = own(table_handle, JdbcUpdatableTableHandle)
+        attempts = read_fragments(fragments)
+        if not attempts:
+            return ConnectorOutputMetadata()
+        writer = self._transaction.writer()
+        self._transaction.check_unchanged()
+        stage = self._transaction.collect(table_handle, table_handle.stage, attempts)
+        updated = {_CASE: table_handle.updated or ()}
+        return Changes(self._store, writer, table_handle, stage, updated, step, whole_rows=False).apply()

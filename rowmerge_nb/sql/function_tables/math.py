@@ -11,7 +11,7 @@ abs(tinyint) -> tinyint | IF({0} = -128Y, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value
 abs(smallint) -> smallint | IF({0} = -32768S, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -32768 is out of range for abs(smallint)}, abs({0}))
 abs(integer) -> integer | IF({0} = -2147483648, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -2147483648 is out of range for abs(integer)}, abs({0}))
 abs(bigint) -> bigint | IF({0} = -9223372036854775808BD, {fail:NUMERIC_VALUE_OUT_OF_RANGE:Value -9223372036854775808 is out of range for abs(bigint)}, abs({0}))
-abs(decimal(p,s)) -> decimal(p,s) | abs({0})
+abs(decimal(p,s)) -> decimal(p,s) | {absolute}
 abs(real) -> real | abs({0})
 abs(double) -> double | abs({0})
 sign(tinyint) -> tinyint | CAST(sign({0}) AS TINYINT)

@@ -162,9 +162,17 @@ class ExpressionReader(PrimaryReader):
             operator = self.take()
             if operator.word == "-":
                 self.note("<integer>", "DECIMAL_VALUE", "DOUBLE_VALUE")
+                self.signed_number = self.index
             self.deeper()
             operand = self._signed()
             self.depth -= 1
+            if (
+                isinstance(operand, s.Literal)
+                and operand.kind == "integer"
+                and operand.value.startswith("-")
+                and self.signed_number == start + 1
+            ):
+                return s.Literal(self.span_from(start), operand.kind, operand.value)
             return s.Unary(self.span_from(start), operator.word, operand)
         return self._zoned()
 

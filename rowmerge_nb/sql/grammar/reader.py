@@ -73,6 +73,7 @@ class Reader:
         self._farthest = 0
         self._expected: set[str] = set()
         self.undecided = 0
+        self.signed_number = -1
         self.undecided_primary = -1
         self.depth = 0
 

@@ -21,6 +21,8 @@ LITERALS: Final = {
     Kind.DOUBLE: "double",
 }
 _LARGEST_BIGINT: Final = 2**63 - 1
+_LOWEST: Final = frozenset({2**31, 2**63})
+"""Numbers that a type has with a minus only, so that the sign belongs to the literal."""
 _LAST_CODE_POINT: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
 
@@ -40,8 +42,11 @@ class SimpleReader(Reader):
             number = _LARGEST_BIGINT + 1
             if len(digits) <= 70:
                 number = int(digits, 0) if re.match(r"0[xXoObB]", digits) else int(digits)
-            if number > _LARGEST_BIGINT:
+            signed = self.index - 1 == self.signed_number
+            if number > _LARGEST_BIGINT + signed:
                 self.error(f"Invalid numeric literal: {token.text}", token.span, "Write DECIMAL '...' for a number this large.")
+            if signed and number in _LOWEST:
+                return s.Literal(token.span, kind, str(-number))
             return s.Literal(token.span, kind, str(number))
         return s.Literal(token.span, kind, digits)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
 
 DELETE_STEPS = ["begin_delete", "get_splits", "create_page_source", "get_next_page", "delete_rows", "finish", "finish_delete"]
+UPDATE_STEPS = ["begin_update", "update_rows", "finish_update"]
+"""Those that a DELETE does not have."""
 
 
 @dataclass
@@ -61,6 +63,7 @@ class UpdatableStatement(PageStatement):
         wanted: Collection[Any] = new if changes.updated else changes.deleted
         while pages and (page := source.get_next_page()) is not None:
             pages -= 1
+            assert page.num_columns == len(self.columns) + 1, "a page has the columns that were asked for, the row id last"
             keys = page.column(0).to_pylist()
             chosen = pa.array([place for place, key in enumerate(keys) if key in wanted], pa.int64())
             if not len(chosen):
@@ -210,12 +213,12 @@ class UpdatableChecks(ContractStore):
         assert caught.value.code == "TRANSACTION_CONFLICT"
         assert older.contents() == older.expected(changes)
 
-    @pytest.mark.parametrize("step", DELETE_STEPS)
+    @pytest.mark.parametrize("step", [*DELETE_STEPS, *UPDATE_STEPS])
     def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(self, older: FilledTable, step: str) -> None:
         """And the statement can be run again."""
-        if step == "finish_delete" and self.commits_in_finish:
-            pytest.skip("commits_in_finish = True: finish_delete is the commit")
-        changes = Changes(deleted=(self.key(3), self.key(4)))
+        if step in {"finish_delete", "finish_update"} and self.commits_in_finish:
+            pytest.skip(f"commits_in_finish = True: {step} is the commit")
+        changes = self.updates(older, 3, 4) if step in UPDATE_STEPS else Changes(deleted=(self.key(3), self.key(4)))
         statement = self._statement(older, FaultyConnector(older.connector, Fault(step, after=True)))
         with pytest.raises(OSError, match="the disk is full"):
             statement.run_change(changes)

@@ -1,0 +1,64 @@
+"""Values of Arrow arrays as Python objects, wherever they lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["far_text", "python_rows", "python_values"]
+
+
+def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Give an array's values as ``to_pylist`` does; dates and timestamps of years that Python's do not reach as text.
+
+    >>> import pyarrow as pa
+    >>> python_values(pa.array([2932896, 2932897], pa.int32()).cast(pa.date32()))
+    [datetime.date(9999, 12, 31), '10000-01-01']
+    """
+    try:
+        return list(array.to_pylist())
+    except (OverflowError, ValueError):
+        # Value by value, which is slow: few tables hold such moments.
+        return [_value(scalar) for scalar in array]
+
+
+def python_rows(page: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Give a page's rows as dictionaries, with the values of `python_values`; channels have different names.
+
+    >>> import pyarrow as pa
+    >>> python_rows(pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", None]}))
+    [{'a': 1, 'b': 'x'}, {'a': 2, 'b': None}]
+    """
+    rows = zip(*map(python_values, page.columns), strict=True)
+    return [dict(zip(page.schema.names, row, strict=True)) for row in rows]
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    """Give one value; of a nested one only the parts that lie too far away become texts."""
+    kind = scalar.type
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_struct(kind):
+        return {kind.field(place).name: _value(scalar[place]) for place in range(kind.num_fields)}
+    if pa.types.is_map(kind):
+        entries = scalar.values
+        return list(zip(python_values(entries.field(0)), python_values(entries.field(1)), strict=True))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return python_values(scalar.values)
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return far_text(scalar)
+
+
+def far_text(scalar: pa.Scalar) -> str:
+    """Write a date or a timestamp that Python has no object for.
+
+    >>> import pyarrow as pa
+    >>> far_text(pa.scalar(253402300800500000, pa.timestamp("us"))), far_text(pa.scalar(253402300800000000, pa.timestamp("us", "UTC")))
+    ('10000-01-01 00:00:00.500000', '10000-01-01 00:00:00 UTC')
+    """
+    text = str(scalar.cast(pa.string()).as_py())
+    moment, zone = text.removesuffix("Z"), " UTC" if text.endswith("Z") else ""
+    return moment.removesuffix("." + "0" * 6) + zone

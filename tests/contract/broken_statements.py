@@ -1,0 +1,190 @@
+"""Connectors with one bug each in what works on the driver: metadata, transactions, types; and one without a bug.
+
+Every class says in ``caught_by`` which checks must fail because of its bug; `test_broken_stores.py` runs them in a pytest of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata
+from rowmerge_nb.connectors.memory_handles import MemoryMergeTableHandle, MemoryTableHandle
+from rowmerge_nb.connectors.memory_io import (
+    MemoryMergeSink,
+)
+from rowmerge_nb.spi import ColumnHandle, parse_type
+from rowmerge_nb.testing.contract import ConnectorContract
+from tests.contract.exchangeable_store import STORES, Kit, Sinks
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+class TestIntact(Kit):
+    """No bug: no check fails."""
+
+
+# -- metadata -----------------------------------------------------------------------------------------------------
+
+
+class Gathered(Sinks):
+    """Makes sinks that also leave what they have with the store itself."""
+
+    class sink(MemoryMergeSink):  # noqa: N801
+        def finish(self):
+            given = super().finish()
+            STORES[0].__dict__.setdefault("gathered", []).extend(given)
+            return given
+
+
+class Gathering(MemoryMetadata):
+    def begin_merge(self, session, table_handle, updated_columns=None):
+        STORES[0].__dict__["gathered"] = []
+        return super().begin_merge(session, table_handle, updated_columns)
+
+    def finish_merge(self, session, merge_handle, fragments):
+        super().finish_merge(session, merge_handle, STORES[0].__dict__["gathered"])
+
+
+class TestEveryAttemptCounts(Kit):
+    parts = {"metadata": Gathering, "sinks": Gathered}
+    caught_by = {
+        "of_a_task_that_is_run_again_the_last_attempt_counts",
+        "of_two_copies_of_a_task_only_the_one_whose_fragments_arrive_counts",
+    }
+
+
+class Hasty(MemoryMetadata):
+    def finish_merge(self, session, merge_handle, fragments):
+        super().finish_merge(session, merge_handle, fragments)
+        self._connector._tables.update(self._transaction.tables)
+
+
+class TestFinishMergeCommits(Kit):
+    parts = {"metadata": Hasty}
+    caught_by = {"nothing_is_visible_before_the_commit", "a_rollback_restores_the_table_and_leaves_nothing_behind"}
+
+
+class Needy(MemoryMetadata):
+    def finish_merge(self, session, merge_handle, fragments):
+        header = next(iter(fragments))
+        assert header
+        super().finish_merge(session, merge_handle, fragments)
+
+
+class TestFinishMergeNeedsAFragment(Kit):
+    parts = {"metadata": Needy}
+    caught_by = {"a_merge_without_fragments_changes_nothing"}
+
+
+class Rowless(MemoryMetadata):
+    def row_count(self, session, table_handle):
+        return 7
+
+
+class TestTheNumberOfRowsIsAGuess(Kit):
+    parts = {"metadata": Rowless}
+    caught_by = {"the_number_of_rows_is_exact_where_it_is_told"}
+
+
+class Stubborn(MemoryMetadata):
+    def get_insert_layout(self, session, table_handle):
+        self.begin_merge(session, table_handle)
+        return super().get_insert_layout(session, table_handle)
+
+    def begin_merge(self, session, table_handle, updated_columns=None):
+        self._connector._transactions[-1 - len(self._connector._transactions)] = self._transaction
+        return MemoryMergeTableHandle(table_handle)
+
+
+class TestPlanningBeginsSomething(Kit):
+    parts = {"metadata": Stubborn}
+    caught_by = {"planning_asks_in_the_documents_order_and_begins_nothing"}
+
+
+# -- transactions -------------------------------------------------------------------------------------------------
+
+
+def without_looking(store: MemoryConnector, handle: Any) -> None:
+    transaction = store._transactions[handle.number]
+    for name in transaction.tables:
+        transaction.read[name] = store._tables[name].current if name in store._tables else 0
+    MemoryConnector.commit(store, handle)
+
+
+class TestTheLastToCommitWins(Kit):
+    parts = {"commit": without_looking}
+    caught_by = {
+        "of_two_statements_that_change_one_row_none_is_lost",
+        "of_two_statements_that_change_different_rows_none_is_lost",
+        "a_row_that_is_deleted_meanwhile_is_not_brought_back",
+        "of_two_updates_by_page_sources_none_is_lost",
+    }
+
+
+class Unseeing(MemoryMetadata):
+    def get_table_handle(self, session, name):
+        store = self._connector
+        handle = super().get_table_handle(session, name)
+        known = store._tables.get(name)
+        return handle if known is None or handle is None else MemoryTableHandle(name, known.current, known.metadata)
+
+
+class TestATransactionDoesNotSeeItsOwnChanges(Kit):
+    parts = {"metadata": Unseeing}
+    caught_by = {"a_transaction_that_shows_its_own_changes_shows_all_of_them"}
+
+
+class TestARollbackForgetsNothing(Kit):
+    parts = {"rollback": lambda store, handle: None}
+    caught_by = {
+        "a_rollback_restores_the_table_and_leaves_nothing_behind",
+        "a_fault_at_any_step_leaves_the_table_as_it_was",
+        "an_aborted_sink_leaves_nothing",
+    }
+
+
+class TestARollbackCommits(Kit):
+    parts = {"rollback": lambda store, handle: store.commit(handle) if handle.number in store._transactions else None}
+    caught_by = {"a_rollback_restores_the_table_and_leaves_nothing_behind"}
+
+
+# -- types --------------------------------------------------------------------------------------------------------
+
+
+class Milliseconds(MemoryMetadata):
+    def finish_merge(self, session, merge_handle, fragments):
+        super().finish_merge(session, merge_handle, fragments)
+        for name, table in self._transaction.tables.items():
+            data = table.versions[table.current]
+            rough = [
+                c.cast(pa.timestamp("ms"), safe=False).cast(c.type) if pa.types.is_timestamp(c.type) else c for c in data.columns
+            ]
+            table.versions[table.current] = pa.table(rough, schema=data.schema)
+            assert name
+
+
+class TestMicrosecondsAreLost(Kit):
+    parts = {"metadata": Milliseconds}
+    caught_by = {"values_of_every_type_are_inserted_and_updated"}
+
+
+class Renaming(MemoryMetadata):
+    def get_column_handles(self, session, table_handle):
+        kind = parse_type("bigint")
+        return tuple(ColumnHandle(c.name, kind if c.type.base == "integer" else c.type) for c in table_handle.metadata.columns)
+
+
+class TestTypesAreToldDifferently(Kit):
+    columns = {"id": "bigint", "Price": "integer", "name": "varchar"}
+    parts = {"metadata": Renaming}
+    caught_by = {"a_table_tells_its_columns_in_order_with_their_types"}
+
+
+class TestNothingIsWritten(ConnectorContract):
+    """A developer who has not begun yet."""
+
+    types = ("bigint",)
+    caught_by = {"rows_come_back_as_they_were_written"}

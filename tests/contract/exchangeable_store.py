@@ -1,0 +1,71 @@
+"""A connector of which parts can be exchanged for broken ones, and the contract kit on it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata, MemoryPartitioningProvider, MemorySplitManager
+from rowmerge_nb.connectors.memory_io import (
+    MemoryMergeSink,
+    MemoryPageSinkProvider,
+    MemoryPageSourceProvider,
+)
+from rowmerge_nb.spi import SchemaTableName
+from rowmerge_nb.testing.contract import ConnectorContract
+
+TABLE = SchemaTableName("default", "contract")
+STORES: list[MemoryConnector] = []
+"""The one connector that the check at hand uses: some bugs need to reach it from where a task would be."""
+
+
+class Store(MemoryConnector):
+    """A memory connector of which parts can be exchanged."""
+
+    def __init__(self, parts: dict[str, Any]) -> None:
+        super().__init__()
+        self.parts = parts
+        STORES[:] = [self]
+
+    def get_metadata(self, transaction_handle):
+        kind = self.parts.get("metadata", MemoryMetadata)
+        return kind(self, self._transactions[transaction_handle.number])
+
+    def get_split_manager(self):
+        return self.parts.get("splits", MemorySplitManager)(self)
+
+    def get_page_source_provider(self):
+        return self.parts.get("sources", MemoryPageSourceProvider)()
+
+    def get_page_sink_provider(self):
+        return self.parts.get("sinks", MemoryPageSinkProvider)()
+
+    def get_node_partitioning_provider(self):
+        return self.parts.get("partitioning", MemoryPartitioningProvider)()
+
+    def commit(self, transaction_handle):
+        self.parts.get("commit", MemoryConnector.commit)(self, transaction_handle)
+
+    def rollback(self, transaction_handle):
+        self.parts.get("rollback", MemoryConnector.rollback)(self, transaction_handle)
+
+
+class Kit(ConnectorContract):
+    layouts = {"bucketed": {"bucketed_by": ("id",), "bucket_count": 4}}
+    types = ("bigint", "timestamp(6)")
+    parts: ClassVar[dict[str, Any]] = {}
+    caught_by: ClassVar[set[str]] = set()
+
+    def make_connector(self, folder):
+        return Store(self.parts)
+
+    def leftovers(self, connector):
+        return connector._transactions
+
+
+class Sinks(MemoryPageSinkProvider):
+    """Makes another merge sink."""
+
+    sink: Any = MemoryMergeSink
+
+    def create_merge_sink(self, transaction_handle, session, merge_handle):
+        return self.sink(len(merge_handle.get_table_handle().metadata.columns))
