@@ -260,7 +260,7 @@ def _measured(side: Side) -> dict[str, str]:
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
         "written": "" if trace.output is None else trace.output.summary,
-        "bytes written": "" if trace.output is None else _number(trace.output.bytes),
+        "bytes written": _number(trace.output.bytes) if trace.output is not None and trace.output.written else "",
         "fragments": _number(sum(writer.fragments for writer in trace.writers)) if ran else "",
         "fragment bytes": _number(sum(writer.fragment_bytes for writer in trace.writers)) if ran else "",
         "connector calls": f"{coordinator} + {len(trace.calls) - coordinator} in tasks",

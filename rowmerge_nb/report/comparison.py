@@ -25,6 +25,8 @@ SHOWN: Final = 10
 """So many different rows are shown, and so many of a page."""
 MOST_PAGES: Final = 3
 """The pages of so many writers are shown."""
+_TOLD_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
+"""Numbers that not every store tells: where a side that ran has none of them, it is not known."""
 
 
 def comparison_bundle(comparison: Comparison) -> dict[str, str]:
@@ -83,8 +85,9 @@ def column_names(comparison: Comparison) -> list[str]:
 
 
 def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
-    """Give what is shown of a number on both sides: where a side that ran has none, it is not known."""
-    left, right = ("" if side.failed else "not known" for side in (comparison.left, comparison.right))
+    """Give what is shown of a number on both sides."""
+    missing = "not known" if metric.name in _TOLD_BY_STORES else ""
+    left, right = ("" if side.failed else missing for side in (comparison.left, comparison.right))
     return metric.left or left, metric.right or right
 
 
