@@ -142,7 +142,7 @@ def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAn
     rows = "1 target row was" if count == 1 else f"{count} target rows were"
     text = (
         f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
-        "per clause; duplicates='standard' refuses it"
+        "per clause that updates it; duplicates='standard' refuses it"
     )
     if groups and groups[0].target:
         sources = " and ".join(

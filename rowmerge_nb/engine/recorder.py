@@ -307,8 +307,11 @@ def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
 def _writers(after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
     """Find out which writer got each sampled row, by the pages that the writers kept; -1 where those do not tell.
 
-    A row's content decides its writer, so rows that look the same went the same way, except where rows are spread evenly.
+    A row's content decides its writer, so rows that look the same went the same way, except where rows are spread evenly. In the older flow
+    the split that has read a row changes it.
     """
+    if any(record.read for record in records):
+        return tuple(record.partition for record in records for part in record.sampled for _ in range(part.after.num_rows))
     found: dict[str, int] = {}
     for record in records:
         if record.stored is not None:

@@ -83,7 +83,7 @@ class PageSample:
         before: sampled rows, all channels, in the document's order.
         after: the rows they became, all channels; those of one input row stand together, the DELETE half first.
         produced: per row of ``before`` how many rows of ``after`` it became (0, 1 or 2).
-        writers: per row of ``after`` the writer it went to; -1 where that is not known.
+        writers: per row of ``after`` the writer it went to, in the older flow the split; -1 where that is not known.
         witness: per row of ``before`` the values of both sides: struct channels ``source`` and ``target`` (NULL if unmatched),
             int64 channel ``source_row`` (position in the source); None where rows do not carry it.
         total_before: rows that went into ``transform_page`` in the whole statement.

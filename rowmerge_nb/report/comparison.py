@@ -25,6 +25,8 @@ SHOWN: Final = 10
 """So many different rows are shown, and so many of a page."""
 MOST_PAGES: Final = 3
 """The pages of so many writers are shown."""
+_TOLD_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
+"""Numbers that not every store tells: where a side that ran has none of them, it is not known."""
 
 
 def comparison_bundle(comparison: Comparison) -> dict[str, str]:
@@ -40,7 +42,7 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
         "handed": handed_pages(comparison),
         "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
         "open": True,
-        "reasons": reasons(comparison),
+        "reasons": [*reasons(comparison), *notices(comparison)],
     }
     return {"text/plain": text, "text/html": render_parts("comparison.html.j2", names, text, comparison.statement)}
 
@@ -52,9 +54,22 @@ def error_of(side: Side) -> str:
 
 
 def reasons(comparison: Comparison) -> list[str]:
-    """Give what the errors of failed sides say of the rows or the next step, each once."""
-    errors = [side.result.trace.error for side in (comparison.left, comparison.right)]
-    return list(dict.fromkeys(error.hint for error in errors if error is not None and error.hint))
+    """Give what the errors of failed sides say of the rows or the next step, with the side's name where only one says it."""
+    found: dict[str, list[str]] = {}
+    for side in (comparison.left, comparison.right):
+        if (error := side.result.trace.error) is not None and error.hint:
+            found.setdefault(error.hint, []).append(side.name)
+    return [hint if len(names) > 1 else f"{names[0]}: {hint}" for hint, names in found.items()]
+
+
+def notices(comparison: Comparison) -> list[str]:
+    """Give the notices of both sides, with the side's name where only one has it."""
+    found: dict[str, list[str]] = {}
+    for side in (comparison.left, comparison.right):
+        for notice in build_report(side.result.trace).notices:
+            place = "" if notice.line is None else f"line {notice.line}: "
+            found.setdefault(f"{place}{notice.message}", []).append(side.name)
+    return [f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}" for text, names in found.items()]
 
 
 def shortened_plan(side: Side) -> str:
@@ -70,8 +85,9 @@ def column_names(comparison: Comparison) -> list[str]:
 
 
 def metric_texts(comparison: Comparison, metric: Metric) -> tuple[str, str]:
-    """Give what is shown of a number on both sides: where a side that ran has none, it is not known."""
-    left, right = ("" if side.failed else "not known" for side in (comparison.left, comparison.right))
+    """Give what is shown of a number on both sides."""
+    missing = "not known" if metric.name in _TOLD_BY_STORES else ""
+    left, right = ("" if side.failed else missing for side in (comparison.left, comparison.right))
     return metric.left or left, metric.right or right
 
 
@@ -102,7 +118,7 @@ def _lines(comparison: Comparison) -> list[str]:
     lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
     lines += [comparison.notice] if comparison.notice else []
     lines += [f"{side.name}: {error_of(side)}" for side in sides if side.failed]
-    lines += [line for reason in reasons(comparison) for line in textwrap.wrap(reason, WIDTH)]
+    lines += [line for told in (*reasons(comparison), *notices(comparison)) for line in textwrap.wrap(told, WIDTH)]
     rows = [[comparison.by, "", *(side.name for side in sides)]]
     rows += [[m.name, "≠" if m.differs else "", *metric_texts(comparison, m)] for m in comparison.metrics if m.left or m.right]
     lines += ["", *(line.rstrip() for line in columns_of(rows))]

@@ -204,4 +204,6 @@ def _environment() -> jinja2.Environment:
     environment.filters["number"] = lambda value: "" if value is None else number(value)
     # The long names of narrow channels are set on two lines: a table's head is then no wider than its values.
     environment.filters["breakable"] = lambda name: Markup("_<br>").join(escape(part) for part in name.split("_"))
+    # Others are broken where there is no room, and only there.
+    environment.filters["soft"] = lambda name: Markup("_<wbr>").join(escape(part) for part in name.split("_"))
     return environment

@@ -38,10 +38,30 @@ class JourneyRow:
 
 @dataclass(frozen=True)
 class Journeys:
-    """Journeys in the order of the source, and a summary."""
+    """Journeys in the order of the source, and a summary.
+
+    Args:
+        joined: the rows come from a join; those of UPDATE and DELETE were chosen by the WHERE condition.
+        place: what stored a row: ``writers``, or in the older flow ``split``.
+    """
 
     rows: tuple[JourneyRow, ...]
     summary: str
+    joined: bool
+    place: str
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The heads of the columns."""
+        if self.joined:
+            return ("source row", "join", "target row", "not true", "clause", "becomes", self.place)
+        return ("row", "operation", "becomes", self.place)
+
+    def values(self, row: JourneyRow) -> tuple[str, ...]:
+        """Give the texts of a row, one per head."""
+        if self.joined:
+            return (row.source, row.join, row.target, row.passed, row.clause, row.becomes, row.writers)
+        return (row.target, row.clause, row.becomes, row.writers)
 
 
 def build_journeys(trace: Trace) -> Journeys | None:
@@ -51,13 +71,17 @@ def build_journeys(trace: Trace) -> Journeys | None:
         return None
     shown = journeys[: row_limit(8)]
     total = trace.joined if trace.joined is not None else len(journeys)
-    summary = plural(total, "joined row") if len(shown) >= total else f"{number(len(shown))} of {plural(total, 'joined row')}"
-    return Journeys(tuple(_row(journey) for journey in shown), summary)
+    joined = trace.kind == "MERGE"
+    rows = plural(total, "joined row" if joined else "row")
+    summary = rows if len(shown) >= total else f"{number(len(shown))} of {rows}"
+    place = "split" if trace.flow == "updatable" else "writers"
+    return Journeys(tuple(_row(journey, joined) for journey in shown), summary, joined, place)
 
 
-def _row(journey: Journey) -> JourneyRow:
+def _row(journey: Journey, joined: bool) -> JourneyRow:
     passed = ", ".join(map(str, journey.passed))
-    clause = "no clause fired" if journey.case_number < 0 else f"case {journey.case_number} {journey.operation.name}"
+    clause = f"case {journey.case_number} {journey.operation.name}" if joined else journey.operation.name
+    clause = "no clause fired" if journey.case_number < 0 else clause
     at = "" if journey.source_row is None else f"{number(journey.source_row)} "
     writers = dict.fromkeys("?" if writer < 0 else str(writer) for writer in journey.writers)
     return JourneyRow(

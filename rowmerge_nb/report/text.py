@@ -307,8 +307,7 @@ def _journeys(report: Report) -> list[str]:
     journeys = report.journeys
     if journeys is None:
         return []
-    grid = [["source row", "join", "target row", "not true", "clause", "becomes", "writers"]]
-    grid += [[j.source, j.join, j.target, j.passed, j.clause, j.becomes, j.writers] for j in journeys.rows]
+    grid = [list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)]
     return [f"Row journeys: {journeys.summary}", *columns_of(grid)]
 
 

@@ -396,4 +396,6 @@ def test_reports_show_plan_calls_counts_and_changed_rows_of_this_flow(engine: En
     assert handed.column_names == ["row_id", "val"]
     assert sorted(handed["val"].to_pylist()) == [1, 31]
     assert "Pages the page sources got back: 2 rows" in text
+    told = {sample.writer: sample.total for sample in result.trace.stored}
+    assert {split: result.trace.pages.writers.count(split) for split in told} == told, "each row with its split"
     assert "UpdatablePageSource" in result._repr_mimebundle_()["text/html"]

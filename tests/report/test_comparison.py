@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.comparison import Comparison, Side
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.trace import Call, ErrorRecord, StoredSample, Trace, WriterRecord
+from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, StoredSample, Trace, WriterRecord
 from tests.report import building, traces
 
 
@@ -98,6 +98,16 @@ def test_what_the_errors_of_both_sides_say_of_the_rows_is_told_once() -> None:
     bundle = Comparison("duplicates", "MERGE x", ["id"], left, right)._repr_mimebundle_()
     assert bundle["text/plain"].count(hint) == 1
     assert f'<p class="rm-meta">{hint}</p>' in bundle["text/html"]
+
+
+def test_a_notice_has_the_name_of_its_side_unless_both_have_it() -> None:
+    both, alone = NoticeRecord("Of both.", 2), NoticeRecord("A row has <two> versions now.")
+    left, right = side("trino", [1], notices=(both, alone)), side("standard", [1], notices=(both,))
+    bundle = Comparison("duplicates", "MERGE x", ["id"], left, right)._repr_mimebundle_()
+    lines = bundle["text/plain"].splitlines()
+    assert lines.count("Notice: line 2: Of both.") == 1
+    assert lines.count("Notice, trino: A row has <two> versions now.") == 1
+    assert "Notice, trino: A row has &lt;two&gt; versions now." in bundle["text/html"]
 
 
 def test_long_pages_are_cut_and_say_so() -> None:

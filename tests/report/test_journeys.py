@@ -14,6 +14,7 @@ from rowmerge_nb.report.model import build_report
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.spi.operations import Operation
 from tests.report.building import Setup, merge_trace
+from tests.report.traces import updatable_trace
 
 
 def test_every_joined_row_has_a_journey_in_the_order_of_the_source() -> None:
@@ -64,3 +65,17 @@ def test_a_trace_without_rows_of_both_sides_says_what_to_do() -> None:
     trace = merge_trace(Setup())
     with pytest.raises(RowMergeError, match="trace='full'"):
         Result(replace(trace, pages=None)).journeys()
+
+
+def test_rows_that_come_from_no_join_have_shorter_journeys() -> None:
+    report = build_report(updatable_trace())
+    lines = render_text(report, show="journeys").splitlines()
+    at = lines.index("Row journeys: 2 rows")
+    assert [line.split() for line in lines[at + 1 :]] == [
+        ["row", "operation", "becomes", "split"],
+        ["(Aaron,", "5,", "Antioch)", "UPDATE", "U", "0"],
+        ["(Bill,", "7,", "Buena)", "UPDATE", "U", "0"],
+    ]
+    html = render_html(report, show="journeys")
+    assert "that the WHERE condition chose" in html
+    assert ">case 0" not in html
