@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.engine.edge import conform
+from rowmerge_nb.engine.edge import conform, page_of
 from rowmerge_nb.engine.page_program import PageEvaluator, PageProgram
 from rowmerge_nb.engine.passes import FRAGMENT_ROW, RECORD_ROW, fragments_of, outcome
 from rowmerge_nb.engine.recorder import Recorder
@@ -97,14 +98,14 @@ class _SplitRun:
             while (page := self._next(source)) is not None:
                 self._changed(source, page)
             fragments = self._finish(source)
-        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+            self.step = "close"
+            source.close()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
             self.recorder.failed(error, self.step)
             fragments = []
             self._abort()
         finally:
             self.evaluator.close()
-            if self.source is not None:
-                self.source.close()
         rows = [(FRAGMENT_ROW, self.number, fragment) for fragment in fragments]
         for row in [*rows, (RECORD_ROW, self.number, pickle.dumps(self.recorder.record))]:
             yield outcome([row])
@@ -129,11 +130,9 @@ class _SplitRun:
     def _next(self, source: UpdatablePageSource) -> Page | None:
         self.step = "get_next_page"
         with self.recorder.call("get_next_page") as call:
-            page = source.get_next_page()
+            given = source.get_next_page()
+            page = None if given is None else page_of(given, len(self.task.columns), type(source).__name__)
             call.tell("end" if page is None else "", page)
-        if page is not None and page.num_columns != len(self.task.columns):
-            msg = f"the page has {page.num_columns} channels; {len(self.task.columns)} columns were asked for"
-            raise ValueError(msg)
         return page
 
     def _changed(self, source: UpdatablePageSource, page: Page) -> None:
@@ -204,8 +203,9 @@ class _SplitRun:
         if self.source is None:
             return
         self.recorder.record.aborted = True
-        try:
-            with self.recorder.call("abort"):
-                self.source.abort()
-        except Exception:  # noqa: BLE001, S110 - the error that led here is the one to tell; the failed call is in the log
-            pass
+        # The error that led here is the one to tell; a failed call is in the log.
+        with suppress(Exception), self.recorder.call("abort"):
+            self.source.abort()
+        if self.step != "close":
+            with suppress(Exception):
+                self.source.close()
