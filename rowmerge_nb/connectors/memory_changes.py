@@ -1,6 +1,6 @@
 """How changes of memory tables travel from tasks to the driver, and how they are applied.
 
-A fragment is one line of JSON (``{"kind": "insert"|"delete"|"update", "rows": n}``) followed by an Arrow stream.
+A fragment is one line of JSON (``{"kind": "insert"|"delete"|"update"|"values", "rows": n}``) followed by an Arrow stream.
 """
 
 from __future__ import annotations

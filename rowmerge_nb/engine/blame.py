@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.lowering import case_expression, case_value, merge_row_types
 
@@ -92,8 +92,17 @@ def _context(failure: BaseException | None) -> tuple[int, str] | None:
         # What Spark refuses before it runs points at a line of Python, and knows no place within a text.
         if contexts and contexts[0].contextType().name == "SQL":
             return contexts[0].startIndex(), contexts[0].fragment()
+        drawn = _DRAWN.search(str(failure)) if not contexts else None
+        if drawn is not None:
+            # What fails in a subquery reaches Python as text alone.
+            position, line, blank, carets = drawn.groups()
+            return int(position) - 1, line[len(blank) : len(blank) + len(carets)]
         failure = failure.__cause__
     return None
+
+
+_DRAWN: Final = re.compile(r"== SQL \(line 1, position (\d+)\) ==\n(.*)\n( *)(\^+)")
+"""How Spark draws the place of an error into its message."""
 
 
 def _returned_pieces(text: str, returning: Returning) -> Iterator[tuple[int, int, TypedExpression]]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import PageSample, Trace
     from rowmerge_nb.plan.explain import NodeRecord
 
-__all__ = ["WAYS", "Comparison", "Difference", "Metric", "Side", "check_comparison"]
+__all__ = ["DECIDED", "WAYS", "Comparison", "Difference", "Metric", "Side", "check_comparison"]
 
 WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
     "flows": ("flow", ("merge", "updatable")),
@@ -34,6 +34,13 @@ WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
     "duplicates": ("duplicates", ("trino", "standard")),
 }
 """What can be compared: the option that differs, and its two values."""
+
+DECIDED: Final[Mapping[str, frozenset[str]]] = {
+    "flows": frozenset({"flow", "paradigm"}),
+    "paradigms": frozenset({"flow", "paradigm"}),
+    "duplicates": frozenset({"flow", "duplicates"}),
+}
+"""Options that a comparison sets itself, or that one of its sides cannot have: what an engine or a notebook has as their defaults is not meant for it."""
 
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
 SHOWN: Final = 10
@@ -197,10 +204,10 @@ def check_comparison(by: str, kind: str, options: Mapping[str, Any]) -> None:
     if by not in WAYS:
         msg = f"by = {by!r} is not possible"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
-    option = WAYS[by][0]
-    clashing = [name for name in (option, "dry_run", "verify", "rehearse") if options.get(name)]
-    if by == "paradigms" and options.get("flow") == "updatable":
-        clashing.append("flow")
+    names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse")
+    clashing = [name for name in names if options.get(name)]
+    if by != "flows" and options.get("flow") == "merge":
+        clashing = [name for name in clashing if name != "flow"]
     if clashing:
         msg = f"A comparison of {by} and the option {clashing[0]} do not go together"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {clashing[0]} out.")

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowmerge_nb.errors import ConnectorError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["conform", "for_spark", "from_spark_schema", "shown_zones", "spark_schema", "spark_type"]
+__all__ = ["conform", "for_spark", "from_spark_schema", "page_of", "shown_zones", "spark_schema", "spark_type"]
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -105,3 +108,22 @@ def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
     from rowmerge_nb.spi.types import from_arrow
 
     return [(field.name, from_arrow(to_arrow_type(field.dataType))) for field in schema.fields]
+
+
+def page_of(given: Any, columns: int, source: str) -> Page:
+    """Check what a page source gave.
+
+    Raises:
+        ConnectorError: GENERIC_INTERNAL_ERROR, if it is no page, or has another number of channels than columns were asked for.
+
+    >>> page_of([1], 1, "MySource")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.ConnectorError: GENERIC_INTERNAL_ERROR: MySource.get_next_page gave list; it gives a pyarrow.RecordBatch, and None at its end
+    """
+    if not isinstance(given, pa.RecordBatch):
+        msg = f"{source}.get_next_page gave {type(given).__name__}; it gives a pyarrow.RecordBatch, and None at its end"
+        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    if given.num_columns != columns:
+        msg = f"{source}.get_next_page gave a page of {given.num_columns} channels; {columns} columns were asked for"
+        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    return given

@@ -94,7 +94,12 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
         message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"
         return _with_cause(ExecutionError(message, code="GENERIC_USER_ERROR", step=step), error)
-    first = text.splitlines()[0] if text else type(error).__name__
+    if "Python worker exited unexpectedly" in text:
+        message = "A Python process ended in the middle of a task: it crashed, was killed, or ran out of memory"
+        hint = "Look for native code in the connector that ends the process, or give the machine's tasks more memory."
+        return _with_cause(ExecutionError(message, step=step, hint=hint), error)
+    causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
+    first = causes[-1] if causes else text.splitlines()[0] if text else type(error).__name__
     return _with_cause(ExecutionError(f"Spark could not run the statement: {first}", step=step), error)
 
 

@@ -189,7 +189,7 @@ class Recorder:
         if more.num_rows:
             record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])
 
-    def failed(self, error: Exception, step: str) -> None:
+    def failed(self, error: Exception | SystemExit, step: str) -> None:
         """Note what ended the task; errors that are not ours are told with their type."""
         if not isinstance(error, RowMergeError):
             error = ExecutionError(f"{step} failed: {type(error).__name__}: {error}", step=step)

@@ -32,8 +32,10 @@ WHOLE_ROWS: Final = 100_000
 def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Comparison:
     """Run a statement in two ways; see `rowmerge_nb.engine.engine.Engine.compare`."""
     check_comparison(by, "MERGE" if by == "duplicates" else "UPDATE", options)
-    planned = engine.run(sql, dry_run=True, **{name: value for name, value in options.items() if name != "flow"}).trace
-    check_comparison(by, planned.kind, options)
+    # The engine's own default may be the flow that has no MERGE, or no paradigms.
+    options = {**options, "flow": "merge"}
+    planned = engine.run(sql, dry_run=True, **options).trace
+    check_comparison(by, "EXPLAIN" if planned.state == "explained" else planned.kind, {})
     option, names = WAYS[by]
     notice = ""
     if by == "paradigms" and planned.connector != "memory":

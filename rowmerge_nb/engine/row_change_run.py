@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import pyarrow as pa
 
 from rowmerge_nb.engine.action import fragments_and_records
-from rowmerge_nb.engine.blame import place_of_message
+from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account, amount, sum_up
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
@@ -26,7 +26,8 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, spark_text
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
-from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.layout import ConnectorTableLayout
+from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -132,19 +133,17 @@ class RowChangeRun(StatementRun):
         """Ask the connector what the planner must know, in the document's order."""
         session, log, metadata = self.transaction.session, self.transaction.log, self._metadata()
         handle = self._target_handle()
-        row_id = log.call(
-            "get_merge_row_id_column_handle",
-            lambda: metadata.get_merge_row_id_column_handle(session, handle),
-            lambda column: f"{column.name} {column.type}",
-        )
-        paradigm = log.call(
-            "get_row_change_paradigm", lambda: metadata.get_row_change_paradigm(session, handle), lambda p: p.name
-        )
+
+        def ask(method: str, wanted: Any, carries: Callable[[Any], str]) -> Any:
+            return log.call(method, lambda: self._given(method, getattr(metadata, method)(session, handle), wanted), carries)
+
+        row_id = ask("get_merge_row_id_column_handle", ColumnHandle, lambda column: f"{column.name} {column.type}")
+        paradigm = ask("get_row_change_paradigm", RowChangeParadigm, lambda p: p.name)
         if self.options.paradigm is not None and paradigm is not self.options.paradigm:
             msg = f"Connector '{self.connector}' works by {paradigm.name}; it does not support {self.options.paradigm.name}"
             raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
-        insert = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
-        update = log.call("get_update_layout", lambda: metadata.get_update_layout(session, handle), layout_text)
+        insert = ask("get_insert_layout", ConnectorTableLayout | None, layout_text)
+        update = ask("get_update_layout", ConnectorTableLayout | None, layout_text)
         return TargetFacts(row_id, paradigm, insert, update, self.analysis.target.row_count)
 
     def _planned(self, facts: TargetFacts) -> Output:
@@ -174,10 +173,19 @@ class RowChangeRun(StatementRun):
         more: dict[str, Any] = {"updated_columns": self._updated_columns()} if self.options.era is Era.CURRENT else {}
         with self.timed("begin_merge"):
             given: Any = self.transaction.log.call("begin_merge", lambda: metadata.begin_merge(session, handle, **more))
-        if not isinstance(given, ConnectorMergeTableHandle):
-            msg = f"{type(metadata).__name__}.begin_merge gave {type(given).__name__}; it gives a ConnectorMergeTableHandle"
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
-        self.transaction.merge_handle = given
+        self.transaction.merge_handle = self._given("begin_merge", given, ConnectorMergeTableHandle)
+
+    def _given(self, method: str, value: Any, wanted: Any) -> Any:
+        """Check what a call of the contract gave.
+
+        Raises:
+            ConnectorError: GENERIC_INTERNAL_ERROR, if it is of another kind than the contract says.
+        """
+        if isinstance(value, wanted):
+            return value
+        kind = " or ".join("None" if k is type(None) else k.__name__ for k in get_args(wanted) or (wanted,))
+        msg = f"{type(self._metadata()).__name__}.{method} gave {type(value).__name__}; it gives a {kind}"
+        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
 
     def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
         """Give per clause the columns that it updates, in table order and in the connector's own handles."""
@@ -247,10 +255,13 @@ class RowChangeRun(StatementRun):
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
             span = clauses[-1].span if clauses else self._span(-1)
         elif isinstance(error, ExecutionError) and error.clause is not None:
-            span, found = self._span(error.clause), self._marked(error.clause, error.assigned)
+            span = place_of_message(error.code, error.message, self._expressions(error.clause)) or self._span(error.clause)
+            found = self._marked(error.clause, error.assigned)
         else:
             found = self._blamed(failure)
-            span = None if found is not None else place_of_message(error.code, error.message, self._placed())
+            placed = self._placed()
+            # Spark knows the place within its text of what failed in a subquery, too.
+            span = place_of(failure, placed) or place_of_message(error.code, error.message, placed)
         if found is not None:
             expression, words = found
             span = expression.span
@@ -271,6 +282,12 @@ class RowChangeRun(StatementRun):
     def _span(self, number: int) -> Span:
         """Give the place of a clause; -1 stands for no clause."""
         return next(clause.span for clause in self.analysis.clauses if clause.number == number)
+
+    def _expressions(self, number: int) -> list[tuple[str, Span]]:
+        """Give the condition and the values of a clause in Spark SQL, and where they were written."""
+        clauses = [clause for clause in self.analysis.clauses if clause.number == number]
+        parts = [part for clause in clauses for part in (clause.condition, *clause.values) if part is not None]
+        return [(part.spark, part.span) for part in parts]
 
     def _written(self) -> list[TypedExpression]:
         """Give the expressions of the statement itself; those of its queries are in ``analysis.placed``."""

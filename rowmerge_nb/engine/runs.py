@@ -67,4 +67,6 @@ def check_flow(analysis: Analysis, options: Options) -> None:
     inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
     if options.flow == "updatable" and isinstance(inner, MergeAnalysis):
         msg = "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that replaced it"
-        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave the option flow out.")
+        raise AnalysisError(
+            msg, code="NOT_SUPPORTED", hint="Leave the option flow out, or give flow='merge' where the other flow is the default."
+        )

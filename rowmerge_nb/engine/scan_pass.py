@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.engine.edge import conform
+from rowmerge_nb.engine.edge import conform, page_of
 from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:
@@ -86,10 +86,7 @@ class ScanPass:
 
     def _pages(self, source: ConnectorPageSource) -> Iterator[Page]:
         while (page := source.get_next_page()) is not None:
-            if page.num_columns != len(self.columns):
-                msg = f"the page has {page.num_columns} channels; {len(self.columns)} columns were asked for"
-                raise ValueError(msg)
-            yield page
+            yield page_of(page, len(self.columns), type(source).__name__)
 
 
 def _numbered(pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:

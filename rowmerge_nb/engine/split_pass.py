@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.engine.edge import conform
+from rowmerge_nb.engine.edge import conform, page_of
 from rowmerge_nb.engine.page_program import PageEvaluator, PageProgram
 from rowmerge_nb.engine.passes import FRAGMENT_ROW, RECORD_ROW, abort, fragments_of, outcome
 from rowmerge_nb.engine.recorder import Recorder
@@ -97,7 +97,7 @@ class _SplitRun:
             while (page := self._next(source)) is not None:
                 self._changed(source, page)
             fragments = self._finish(source)
-        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
             self._failed(error)
         self.evaluator.close()
         self._close()
@@ -127,11 +127,9 @@ class _SplitRun:
     def _next(self, source: UpdatablePageSource) -> Page | None:
         self.step = "get_next_page"
         with self.recorder.call("get_next_page") as call:
-            page = source.get_next_page()
+            given = source.get_next_page()
+            page = None if given is None else page_of(given, len(self.task.columns), type(source).__name__)
             call.tell("end" if page is None else "", page)
-        if page is not None and page.num_columns != len(self.task.columns):
-            msg = f"the page has {page.num_columns} channels; {len(self.task.columns)} columns were asked for"
-            raise ValueError(msg)
         return page
 
     def _changed(self, source: UpdatablePageSource, page: Page) -> None:
@@ -199,7 +197,7 @@ class _SplitRun:
         self.recorder.record.fragments = [len(fragment) for fragment in fragments]
         return fragments
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception | SystemExit) -> None:
         self.recorder.failed(error, self.step)
         if isinstance(self.opened, UpdatablePageSource):
             abort(self.opened, self.recorder)
@@ -210,7 +208,7 @@ class _SplitRun:
             return
         try:
             self.opened.close()
-        except Exception as error:  # noqa: BLE001 - it goes to the driver as a record, too
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it goes to the driver as a record, too
             self.step = "close"
             if self.recorder.record.error is None:
                 self._failed(error)

@@ -17,7 +17,7 @@ from rowmerge_nb.plan.nodes import Filter, Project, TableScan
 from rowmerge_nb.plan.planner import TargetFacts, quote
 from rowmerge_nb.plan.rules import chain, estimated_rows, spark_text
 from rowmerge_nb.plan.updatable import MERGE_FLOW, QueryJoin, UpdateRows, plan_updatable, updated_columns
-from rowmerge_nb.spi.handles import ConnectorTableHandle
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableHandle
 from rowmerge_nb.spi.operations import RowChangeParadigm
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.recorder import Account
     from rowmerge_nb.engine.trace import Trace
     from rowmerge_nb.plan.nodes import Output, PlanNode
-    from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.sql.analysis import DeleteAnalysis, UpdateAnalysis
 
 __all__ = ["UpdatableDeleteRun", "UpdatableUpdateRun"]
@@ -50,7 +49,9 @@ class _UpdatableRun(WhereRun):
         method = f"get_{self.verb}_row_id_column_handle"
         arguments = (self.transaction.session, self._target_handle(), *self._updated())
         row_id: ColumnHandle = self._asked(
-            method, lambda: getattr(self._metadata(), method)(*arguments), lambda column: f"{column.name} {column.type}"
+            method,
+            lambda: self._given(method, getattr(self._metadata(), method)(*arguments), ColumnHandle),
+            lambda column: f"{column.name} {column.type}",
         )
         # The paradigm is not asked for, and nothing looks at it.
         return TargetFacts(row_id, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS, None, None, self.analysis.target.row_count)
@@ -93,10 +94,7 @@ class _UpdatableRun(WhereRun):
         told = ", ".join(column.name for columns in self._updated() for column in columns)
         with self.timed(method):
             given = self._asked(method, lambda: getattr(self._metadata(), method)(*arguments), lambda _: told)
-        if not isinstance(given, ConnectorTableHandle):
-            msg = f"{type(self._metadata()).__name__}.{method} gave {type(given).__name__}; it gives a ConnectorTableHandle"
-            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
-        self.handle = given
+        self.handle = self._given(method, given, ConnectorTableHandle)
 
     def _lowered(self, context: Context) -> Any:
         """One row per split, beside its number the answers of subqueries; the task works on the splits that it gets."""

@@ -238,13 +238,13 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an option of the magic that does not go together with it.
     """
-    from rowmerge_nb.engine.comparison import WAYS
+    from rowmerge_nb.engine.comparison import DECIDED
 
     for name in ("explain", "dry-run", "show"):
         if use.has(name):
             msg = f"--compare and --{name} do not go together"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{name} out.")
-    left_out = {"verify", WAYS[use.values["compare"]][0]}
+    left_out = {"verify", *DECIDED[use.values["compare"]]}
     return {name: value for name, value in options.items() if name not in left_out or use.has(name)}
 
 

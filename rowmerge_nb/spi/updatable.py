@@ -63,7 +63,7 @@ class UpdatablePageSource(ConnectorPageSource):
         Raises:
             ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
         """
-        msg = f"This connector does not support deletes ({type(self).__name__} has no delete_rows)"
+        msg = f"This connector does not support row-level delete ({type(self).__name__} has no delete_rows)"
         raise ConnectorError(msg)
 
     def update_rows(self, page: Page, column_value_and_row_id_channels: Sequence[int]) -> None:
@@ -77,7 +77,7 @@ class UpdatablePageSource(ConnectorPageSource):
         Raises:
             ConnectorError: NOT_SUPPORTED unless the connector overrides this method.
         """
-        msg = f"This connector does not support updates ({type(self).__name__} has no update_rows)"
+        msg = f"This connector does not support row update ({type(self).__name__} has no update_rows)"
         raise ConnectorError(msg)
 
     @abstractmethod

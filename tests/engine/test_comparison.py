@@ -129,6 +129,13 @@ def test_results_that_differ_are_shown_row_by_row(engine: Engine, monkeypatch: p
         ("paradigms", "DELETE FROM t", {"flow": "updatable"}, "option flow do not go together"),
         ("paradigms", "DELETE FROM t", {"dry_run": True}, "option dry_run do not go together"),
         ("paradigms", "DELETE FROM nope", {}, "TABLE_NOT_FOUND"),
+        (
+            "flows",
+            "DELETE FROM t",
+            {"paradigm": "CHANGE_ONLY_UPDATED_COLUMNS"},
+            "option paradigm do not go together.*Leave paradigm out",
+        ),
+        ("flows", "EXPLAIN DELETE FROM t", {}, "EXPLAIN cannot be compared: it is run in one way only"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_the_next_step(
@@ -140,6 +147,18 @@ def test_what_cannot_be_compared_is_refused_with_the_next_step(
 
     assert re.search(words, str(caught.value))
     assert engine.table("t").equals(TARGET)
+
+
+def test_an_engine_whose_default_is_the_older_flow_compares_as_any_other(spark: Any) -> None:
+    engine = Engine(spark=spark, flow="updatable")
+    engine.register("t", TARGET)
+    assert engine.compare("UPDATE t SET v = 1", by="paradigms").same is True
+    assert engine.compare("UPDATE t SET v = 1", by="flows").same is True
+    assert engine.compare(MERGE.format("t"), by="duplicates", namespace={"s": SOURCE}).same is True
+    with pytest.raises(RowMergeError, match="The flows of MERGE cannot be compared"):
+        engine.compare(MERGE.format("t"), by="flows", namespace={"s": SOURCE})
+    with pytest.raises(RowMergeError, match="give flow='merge' where the other flow is the default"):
+        engine.run(MERGE.format("t"), namespace={"s": SOURCE})
 
 
 def test_a_rehearsal_does_everything_but_commit(engine: Engine) -> None:

@@ -45,7 +45,7 @@ BAD = [
     (
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = CAST(s.name AS BIGINT)",
         "INVALID_CAST_ARGUMENT",
-        (1, 37),
+        (1, 70),
     ),
     ("MERGE INTO t USING s ON t.id = s.id AND random() < 2 WHEN MATCHED THEN DELETE", "NOT_SUPPORTED", (1, 25)),
     ("MERGE INTO t USING s ON " + "(" * 3000 + "true" + ")" * 3000 + " WHEN MATCHED THEN DELETE", "SYNTAX_ERROR", None),

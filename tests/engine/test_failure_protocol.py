@@ -56,6 +56,13 @@ NO_ANSWER = {"error": RuntimeError, "message": "the metastore does not answer"}
         (Fault("finish", gives=["text"]), "fragment of type str"),
         (Fault("finish", gives=None), "finish() gave NoneType"),
         (Fault("begin_merge", gives=None), "begin_merge gave NoneType"),
+        (
+            Fault("get_merge_row_id_column_handle", gives=None),
+            "get_merge_row_id_column_handle gave NoneType; it gives a ColumnHandle",
+        ),
+        (Fault("get_row_change_paradigm", gives="DELETE"), "get_row_change_paradigm gave str; it gives a RowChangeParadigm"),
+        (Fault("get_insert_layout", gives=5), "get_insert_layout gave int; it gives a ConnectorTableLayout or None"),
+        (Fault("get_next_page", gives=ROWS), "get_next_page gave Table; it gives a pyarrow.RecordBatch, and None at its end"),
         (Fault("get_insert_layout", error=KeyError, message="address"), "get_insert_layout failed: KeyError"),
         (Fault("get_insert_layout", gives=ConnectorTableLayout(("nope",))), "names column 'nope'"),
         (Fault("get_splits", message="the name node is gone"), "the name node is gone"),
@@ -86,6 +93,44 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: Fault
         assert trace.writers[0].state == "aborted"
     connector.fault = None
     assert engine.run(MERGE, namespace={"s": SOURCE}).count == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (
+            Fault("get_delete_row_id_column_handle", gives="id"),
+            "get_delete_row_id_column_handle gave str; it gives a ColumnHandle",
+        ),
+        (Fault("begin_delete", gives=None), "begin_delete gave NoneType; it gives a ConnectorTableHandle"),
+        (Fault("get_next_page", gives=ROWS), "get_next_page gave Table; it gives a pyarrow.RecordBatch, and None at its end"),
+        (Fault("get_next_page", gives=ROWS.to_batches()[0]), "gave a page of 2 channels; 3 columns were asked for"),
+        (Fault("delete_rows", after=True), "the disk is full"),
+        (Fault("delete_rows", error=SystemExit, message="7"), "delete_rows failed: SystemExit: 7"),
+        (Fault("finish", gives=None), "finish() gave NoneType"),
+        (Fault("close", after=True), "close failed: OSError: the disk is full"),
+        (Fault("finish_delete", after=True), "the disk is full"),
+        (Fault("commit"), "the disk is full"),
+    ],
+    ids=lambda value: value.step if isinstance(value, Fault) else None,
+)
+def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(spark: Any, fault: Fault, text: str) -> None:
+    engine, connector = shop(spark, fault)
+    error = failed(engine, "DELETE FROM shop.default.t WHERE id > 0", flow="updatable")
+    assert text in error.message
+    assert connector.read(TARGET).equals(ROWS)
+    assert error.result.trace.error.consequences[-1] == "the transaction was rolled back"
+    assert not connector._transactions, "no transaction is left open"
+    if fault.step in {"delete_rows", "finish", "close"}:
+        assert "abort" in connector.calls, "the page source was told to drop what it had"
+        assert connector.calls.count("delete_rows") == 1, "nothing was tried again"
+
+
+def test_a_process_that_ends_every_time_is_told_as_such(spark: Any) -> None:
+    engine, connector = shop(spark, Fault("delete_rows", exits=True))
+    error = failed(engine, "DELETE FROM shop.default.t WHERE id > 0", flow="updatable")
+    assert error.message == "A Python process ended in the middle of a task: it crashed, was killed, or ran out of memory"
+    assert connector.read(TARGET).equals(ROWS)
 
 
 def test_a_task_that_dies_is_run_again_and_its_rows_count_once(spark: Any) -> None:

@@ -84,6 +84,22 @@ def test_what_fails_for_a_row_is_shown_where_it_was_written(engine: Engine, assi
     assert (caught.value.line, caught.value.column, caught.value.hint) == (1, column, f"It happened {where}.")
 
 
+@pytest.mark.parametrize(
+    ("statement", "column"),
+    [
+        ("DELETE FROM t WHERE a IN (SELECT 1 / (a - 5) FROM t)", 21),
+        ("UPDATE t SET b = 1, a = (SELECT max(1 / (a - 5)) FROM t)", 25),
+        ("DELETE FROM t WHERE a > 0 AND EXISTS (SELECT 1 FROM t WHERE 1 / (a - 5) = 0)", 21),
+    ],
+)
+def test_what_fails_in_a_subquery_has_a_place(engine: Engine, statement: str, column: int) -> None:
+    engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "b": pa.array([6], pa.int32())}))
+    with pytest.raises(RowMergeError, match="Division by zero") as caught:
+        engine.run(statement)
+    assert caught.value.line == 1
+    assert column <= (caught.value.column or 0) <= statement.index("/")
+
+
 def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "b": pa.array([6], pa.int32())}))
