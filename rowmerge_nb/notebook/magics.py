@@ -83,7 +83,7 @@ class MergeMagic(Magics):
             if command:
                 use = _with_more_options(use)
             _check_doctor(command, use)
-            if use.has("help") or command == "help" or (cell is None and not use.rest):
+            if use.has("help") or command == "help" or (cell is None and not use.rest and not use.values and not use.quiet_name):
                 show(text_bundle(help_text()))
             elif command:
                 self._command(command, use)
@@ -112,7 +112,7 @@ class MergeMagic(Magics):
         statements = split_statements(rendered.text)
         if not statements:
             msg = "The cell has no statement"
-            raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge")
+            raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge, or behind %merge")
         for number, (text, offset) in enumerate(statements, 1):
             try:
                 with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1 and self.progress) as progress:

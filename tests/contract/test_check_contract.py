@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,3 +36,15 @@ def test_a_class_of_a_cell_is_checked_and_what_fails_is_said_in_sentences() -> N
     assert "14 rows have 7 row ids" in lines[3]
     assert "['details', 'message', 'outcome', 'sentence', 'way']" in lines
     assert lines[-1].startswith("INVALID_ARGUMENTS: No check of TestKeyedCell was run.")
+
+
+def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_are_written() -> None:
+    cell = (ROOT / "tests" / "engine" / "keyed_connector_cell.py").read_text().split("# The cell ends here.")[0]
+    page = (ROOT / "docs" / "own-connector.md").read_text()
+    contract = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "check_contract(Shop)" in block)
+    some = contract.replace(
+        "check_contract(Shop)", 'check_contract(Shop, only="row_ids or travels or merge or empty or statements")'
+    )
+    run = subprocess.run([sys.executable, "-c", cell + some], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    assert re.match(r"Shop: \d\d+ checks passed, 0 failed, ", run.stdout), run.stdout

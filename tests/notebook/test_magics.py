@@ -212,6 +212,11 @@ def test_errors_can_be_caught_by_their_class(notebook):
         notebook.shell.run_cell_magic("merge", "", "SELECT FAIL")
 
 
+@pytest.mark.parametrize("cell", ["%%merge --compare flows", "%%merge --dry-run\n\n", "%merge -o kept", "%merge kept <<"])
+def test_options_without_a_statement_are_not_taken_for_a_call_for_help(notebook, cell):
+    assert "The cell has no statement" in notebook.run(cell).text
+
+
 @pytest.mark.parametrize("cell", ["%%merge --help", "%%merge --help\n", "%%merge\n\n  \n", "\n%%merge -h\n"])
 def test_a_cell_of_nothing_but_its_first_line_shows_the_help(notebook, cell):
     notebook.shell.run_line_magic("reload_ext", "rowmerge_nb")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import pickle
 import zlib
@@ -19,7 +20,7 @@ from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page_source import Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorMergeTableHandle, ConnectorTableHandle
@@ -44,8 +45,27 @@ def travel(thing: T) -> T:
     """
     from pyspark import cloudpickle
 
-    dumps: Callable[[Any], bytes] = cloudpickle.dumps
-    copy: T = pickle.loads(dumps(thing))  # noqa: S301 - what was pickled in this line
+    classes: list[type] = []
+    pickler: Any = cloudpickle.Pickler
+
+    class Noting(pickler):  # type: ignore[misc]
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, type):
+                classes.append(obj)
+            return super().reducer_override(obj)
+
+    content = io.BytesIO()
+    Noting(content).dump(thing)
+    kept = [(each, dict(vars(each))) for each in classes]
+    try:
+        copy: T = pickle.loads(content.getvalue())  # noqa: S301 - what was pickled above
+    finally:
+        # A class of a cell travels as a whole. Where it was written the copy is not a second class: its methods take the place of the
+        # class's own, and have copies of all the globals that they speak of. A task is another process; the driver keeps what it has.
+        for each, attributes in kept:
+            for name, value in attributes.items():
+                if vars(each).get(name) is not value:
+                    setattr(each, name, value)
     return copy
 
 
