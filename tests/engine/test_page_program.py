@@ -20,6 +20,7 @@ from rowmerge_nb.engine.page_program import (
 )
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.sql.duckdb import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb_text import once
 from rowmerge_nb.sql.function_tables.duckdb import FUNCTIONS
 from rowmerge_nb.sql.functions import overloads
 from rowmerge_nb.sql.statements import Span
@@ -195,3 +196,22 @@ def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duckdb.__version__", "1.3.2")
     with pytest.raises(SetupError, match=r"DuckDB 1.3.2 is too old"):
         require_duckdb()
+
+
+def test_columns_may_have_the_names_that_pages_use_themselves() -> None:
+    page = pa.RecordBatch.from_pydict({"$row": [1, 0, 2], "page": [7, 8, 9], "v0": [4, 5, 6]})
+    columns = [
+        AssignedColumn(name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), ""), False)
+        for name, text in (("a", '("$row" + 10)'), ("b", '("v0" + "page")'))
+    ]
+    evaluator = PageEvaluator(PageProgram(PageExpression('("$row" >= 1)', Span(0, 1, 1, 1), ""), tuple(columns)))
+    kept = evaluator.filter(page)
+    assert kept.column(0).to_pylist() == [1, 2]
+    assert [array.to_pylist() for array in evaluator.project(kept)] == [[11, 12], [11, 15]]
+
+
+def test_a_parameter_that_stands_for_a_long_text_does_not_catch_a_column() -> None:
+    import duckdb
+
+    text = once(lambda x: f'CASE WHEN {x} = 60 THEN "v1_0" ELSE {x} END', "+".join(['"v1_0"'] * 60))
+    assert duckdb.sql(f'SELECT {text} FROM (SELECT 1 AS "v1_0")').fetchall() == [(1,)]
