@@ -41,11 +41,11 @@ BAD = [
         "CONSTRAINT_VIOLATION",
         (1, 37),
     ),
-    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", (1, 37)),
+    ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", (1, 71)),
     (
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = CAST(s.name AS BIGINT)",
         "INVALID_CAST_ARGUMENT",
-        (1, 37),
+        (1, 70),
     ),
     ("MERGE INTO t USING s ON t.id = s.id AND random() < 2 WHEN MATCHED THEN DELETE", "NOT_SUPPORTED", (1, 25)),
     ("MERGE INTO t USING s ON " + "(" * 3000 + "true" + ")" * 3000 + " WHEN MATCHED THEN DELETE", "SYNTAX_ERROR", None),
