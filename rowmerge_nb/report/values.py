@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.spi.values import python_values
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -117,6 +115,9 @@ def struct_rows(column: pa.Array) -> list[list[Any] | None]:
 
     Names do not serve: a table may well have a column called ``operation``, and the merge row then has two fields of that name.
     """
+    # The contract loads Arrow, which the extension does not need before there is a page to show.
+    from rowmerge_nb.spi.values import python_values
+
     fields = [python_values(field) for field in column.flatten()]
     valid = column.is_valid().to_pylist()
     return [[field[index] for field in fields] if there else None for index, there in enumerate(valid)]
