@@ -24,6 +24,7 @@ __all__ = ["AssignedColumn", "PageEvaluator", "PageExpression", "PageProgram", "
 
 INSTALL: Final = 'Run: pip install "rowmerge-nb[updatable]"'
 _ROW: Final = "$row"
+"""What the number of a row is called, unless a channel has that name."""
 _SETTINGS: Final = (
     # Rewriting may drop what fails: x + 1 = 5 becomes x = 4. Terms would be looked at in another order.
     "PRAGMA disable_optimizer",
@@ -123,7 +124,7 @@ class PageEvaluator:
             return page
         if where.text == "NULL":
             return page.slice(0, 0)
-        found = self._run(f"SELECT {name(_ROW)} FROM page WHERE {where.text}", page, where)
+        found = self._run("", page, where, where.text)
         kept = np.sort(found.column(0).to_numpy())
         return page if len(kept) == page.num_rows else page.take(pa.array(kept))
 
@@ -153,7 +154,7 @@ class PageEvaluator:
         where = self.program.where
         try:
             if where is not None and where.text != "NULL":
-                self._run(f"SELECT {name(_ROW)} FROM page WHERE {where.text}", page, where)
+                self._run("", page, where, where.text)
             for column in self.program.assigned:
                 if self._plain(column, page) is None:
                     self._computed([column], page)
@@ -178,9 +179,9 @@ class PageEvaluator:
     def _computed(self, columns: Sequence[AssignedColumn], page: Page) -> list[pa.Array]:
         if not columns:
             return []
-        texts = ", ".join(f"{column.expression.text} AS v{place}" for place, column in enumerate(columns))
+        texts = "".join(f", {column.expression.text} AS v{place}" for place, column in enumerate(columns))
         try:
-            found = self._run(f"SELECT {name(_ROW)}, {texts} FROM page", page, columns[0].expression)
+            found = self._run(texts, page, columns[0].expression)
         except ExecutionError:
             if len(columns) > 1:
                 # One by one, to say which of them it is.
@@ -193,11 +194,16 @@ class PageEvaluator:
         arrays = [found.column(place).combine_chunks() for place in range(1, found.num_columns)]
         return [conform(_whole(array), column.type) for array, column in zip(arrays, columns, strict=True)]
 
-    def _run(self, sql: str, page: Page, expression: PageExpression) -> pa.Table:
+    def _run(self, texts: str, page: Page, expression: PageExpression, condition: str = "true") -> pa.Table:
+        """Compute texts for the rows of a page that satisfy a condition; the rows' numbers come first."""
         connection = self._connected()
+        number = _ROW
+        while number in page.schema.names:
+            number += "$"
+        sql = f"SELECT {name(number)}{texts} FROM page WHERE {condition}"
         read = [place for place, known in enumerate(page.schema.names) if name(known) in sql]
         arrays = [page.column(place) for place in read] + [pa.array(np.arange(page.num_rows))]
-        names = [page.schema.names[place] for place in read] + [_ROW]
+        names = [page.schema.names[place] for place in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):
             if query.kind != "in":
                 arrays.append(pa.repeat(answer[0], page.num_rows))

@@ -145,7 +145,7 @@ class _Planner:
         self.handle = row_id
         self.row_id = Symbol(ROW_ID, row_id.type)
         self.ids: Iterator[str] = (f"n{number}" for number in itertools.count(1))
-        self.printer = PagePrinter()
+        self.printer = PagePrinter([field.symbol for field in analysis.target_fields])
 
     def plan(self) -> Output:
         target, where = self.analysis.target, self.analysis.where
@@ -211,7 +211,7 @@ class _Planner:
 
     def _joined(self, node: PlanNode) -> PlanNode:
         for place, query in enumerate(self.printer.subqueries):
-            symbol = Symbol(f"$q{place}", query.type)
+            symbol = Symbol(self.printer.symbol(place), query.type)
             outputs = node.outputs if query.kind == "in" else (*node.outputs, symbol)
             node = QueryJoin(
                 id=next(self.ids),

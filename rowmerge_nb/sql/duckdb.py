@@ -20,7 +20,7 @@ from rowmerge_nb.sql.function_tables.duckdb import CONSTANT_ARGUMENTS, FUNCTIONS
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, MAX_PRECISION, exact_precision, is_float, is_integer, is_numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 __all__ = ["PagePrinter", "UnprintableError"]
 
@@ -37,13 +37,27 @@ _MARK: Final = re.compile(r"\{(\d|type|fail:[^{}]+)\}")
 class PagePrinter:
     """Prints the expressions of one statement.
 
+    Args:
+        columns: the names of the page's columns.
+
     Attributes:
         subqueries: the queries that the expressions ask for a value or a list, each once; the text speaks of the first one as ``$q0``: a
             column for a value, a table with the column ``v`` for a list.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Collection[str] = ()) -> None:
         self.subqueries: list[e.Subquery] = []
+        self._prefix = "$q"
+        while any(column.lower().startswith(self._prefix) for column in columns):
+            self._prefix = f"${self._prefix}"
+
+    def symbol(self, place: int) -> str:
+        """Give the name of a query's answer, which no column of the page has.
+
+        >>> PagePrinter().symbol(1), PagePrinter(["id", "$Q1"]).symbol(1)
+        ('$q1', '$$q1')
+        """
+        return f"{self._prefix}{place}"
 
     def condition(self, node: e.Typed) -> str:
         """Print the condition that keeps rows; the terms of AND are looked at in their order, and only while all before are true.
@@ -74,7 +88,7 @@ class PagePrinter:
         """Give the name under which texts speak of a query."""
         if query not in self.subqueries:
             self.subqueries.append(query)
-        return name(f"$q{self.subqueries.index(query)}")
+        return name(self.symbol(self.subqueries.index(query)))
 
     def _bounded(self, text: str) -> str:
         if len(text) > _LONGEST:

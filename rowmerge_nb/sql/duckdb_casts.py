@@ -140,10 +140,9 @@ def _unfit(said: str, shown: str, target: Type, fail: Callable[..., str]) -> str
 
 def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     limit, base = RANGES[target.base], target.base
-    shown = f"CAST({text} AS VARCHAR)"
+    shown = _shown_float(text)
     nan = fail("INVALID_CAST_ARGUMENT", f"'Cannot cast {source.base} NaN to {base}'")
     if base == "bigint":
-        # Trino shows the number as Java does; what is shown here is the code alone that matters.
         nan = far = fail("INVALID_CAST_ARGUMENT", "'Unable to cast '", shown, "' to bigint'")
         within = f"{text} >= -9223372036854775808.0::DOUBLE AND {text} < 9223372036854775808.0::DOUBLE"
     else:
@@ -155,9 +154,24 @@ def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[...,
 
 def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
-    shown = f"CAST({text} AS VARCHAR)"
-    message = _unfit(source.base.upper(), shown, target, fail)
-    return f"coalesce(TRY_CAST({shown} AS {duckdb_type(target)}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
+    message = _unfit(source.base.upper(), _shown_float(text), target, fail)
+    return (
+        f"coalesce(TRY_CAST(CAST({text} AS VARCHAR) AS {duckdb_type(target)}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
+    )
+
+
+def _shown_float(text: str) -> str:
+    """Write a float as errors show it, in Java's form: 1.0E10, NaN, Infinity."""
+    shown = f"CAST(abs({text}) AS VARCHAR)"
+    number, power = f"split_part({shown}, 'e', 1)", f"coalesce(TRY_CAST(nullif(split_part({shown}, 'e', 2), '') AS INTEGER), 0)"
+    whole, part = f"split_part({number}, '.', 1)", f"split_part({number}, '.', 2)"
+    digits = f"trim({whole} || {part}, '0')"
+    lead = f"CASE WHEN {whole} <> '0' THEN length({whole}) ELSE length(ltrim({part}, '0')) - length({part}) END"
+    mantissa = f"substr({digits}, 1, 1) || '.' || coalesce(nullif(substr({digits}, 2), ''), '0')"
+    far = f"CASE WHEN {text} < 0 THEN '-' ELSE '' END || {mantissa} || 'E' || CAST({power} + {lead} - 1 AS VARCHAR)"
+    near = f"{text} = 0 OR (abs({text}) >= 0.001::DOUBLE AND abs({text}) < 10000000.0::DOUBLE)"
+    infinite = f"CASE WHEN {text} > 0 THEN 'Infinity' ELSE '-Infinity' END"
+    return f"CASE WHEN isnan({text}) THEN 'NaN' WHEN isinf({text}) THEN {infinite} WHEN {near} THEN CAST({text} AS VARCHAR) ELSE {far} END"
 
 
 def _double_to_real(text: str, _source: Type, _target: Type, _fail: Callable[..., str]) -> str:

@@ -124,7 +124,8 @@ def once(write: Callable[..., str], *texts: str) -> str:
     written = write(*texts)
     if not any(len(text) > _LONG and written.count(text) > 1 for text in texts) or any("(SELECT " in text for text in texts):
         return written
-    depth = max((int(found) for text in texts for found in re.findall(r"lambda v(\d+)_", text)), default=0) + 1
+    # No name that stands in the text already, be it another lambda's or a column's, may be caught.
+    depth = max((int(found) for found in re.findall(r"v(\d+)_", written)), default=0) + 1
     named = [text if _SIMPLE.fullmatch(text) else f"v{depth}_{place}" for place, text in enumerate(texts)]
     body = write(*named)
     for parameter, text in reversed(list(zip(named, texts, strict=True))):

@@ -20,6 +20,7 @@ from rowmerge_nb.engine.page_program import (
 )
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.sql.duckdb import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb_text import once
 from rowmerge_nb.sql.function_tables.duckdb import FUNCTIONS
 from rowmerge_nb.sql.functions import overloads
 from rowmerge_nb.sql.statements import Span
@@ -63,7 +64,11 @@ def test_every_function_of_the_table_is_one_of_trinos_signatures() -> None:
         ("CAST(n AS decimal(3,1))", "INVALID_CAST_ARGUMENT", "Cannot cast DECIMAL(9, 2) '1234567.89' to DECIMAL(3, 1)"),
         ("CAST(j AS decimal(1,1))", "INVALID_CAST_ARGUMENT", "Cannot cast INTEGER '2' to DECIMAL(1, 1)"),
         ("CAST(d AS integer)", "INVALID_CAST_ARGUMENT", "Cannot cast double NaN to integer"),
-        ("CAST(1e10 AS integer)", "NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for integer: "),
+        ("CAST(1e10 AS integer)", "NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for integer: 1.0E10"),
+        ("CAST(-1.25e300 AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast DOUBLE '-1.25E300' to DECIMAL(5, 2)"),
+        ("CAST(REAL '3.4028235e38' AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast REAL '3.4028235E38' to DECIMAL(5, 2)"),
+        ("CAST(d AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast DOUBLE 'NaN' to DECIMAL(5, 2)"),
+        ("CAST(123456.5e0 AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast DOUBLE '123456.5' to DECIMAL(5, 2)"),
         ("CAST(c AS integer)", "INVALID_CAST_ARGUMENT", "Cannot cast 'abc' to INT"),
         ("lpad(s, j, '-')", "INVALID_FUNCTION_ARGUMENT", "Target length must be in the range [0..2147483647]"),
         ("rpad(s, 5, '')", "INVALID_FUNCTION_ARGUMENT", "Padding string must not be empty"),
@@ -191,3 +196,22 @@ def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duckdb.__version__", "1.3.2")
     with pytest.raises(SetupError, match=r"DuckDB 1.3.2 is too old"):
         require_duckdb()
+
+
+def test_columns_may_have_the_names_that_pages_use_themselves() -> None:
+    page = pa.RecordBatch.from_pydict({"$row": [1, 0, 2], "page": [7, 8, 9], "v0": [4, 5, 6]})
+    columns = [
+        AssignedColumn(name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), ""), False)
+        for name, text in (("a", '("$row" + 10)'), ("b", '("v0" + "page")'))
+    ]
+    evaluator = PageEvaluator(PageProgram(PageExpression('("$row" >= 1)', Span(0, 1, 1, 1), ""), tuple(columns)))
+    kept = evaluator.filter(page)
+    assert kept.column(0).to_pylist() == [1, 2]
+    assert [array.to_pylist() for array in evaluator.project(kept)] == [[11, 12], [11, 15]]
+
+
+def test_a_parameter_that_stands_for_a_long_text_does_not_catch_a_column() -> None:
+    import duckdb
+
+    text = once(lambda x: f'CASE WHEN {x} = 60 THEN "v1_0" ELSE {x} END', "+".join(['"v1_0"'] * 60))
+    assert duckdb.sql(f'SELECT {text} FROM (SELECT 1 AS "v1_0")').fetchall() == [(1,)]

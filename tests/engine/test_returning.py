@@ -156,7 +156,7 @@ def test_a_repeated_do_nothing_is_a_repeated_key_for_trinos_rule_alone(spark: An
 # -- errors of clauses about what the source lacks -----------------------------------------------------------------------
 
 BY_SOURCE = [
-    ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", 1),
+    ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", 49),
     ("WHEN NOT MATCHED BY SOURCE AND 1 / (t.v - 10) > 0 THEN DELETE", "DIVISION_BY_ZERO", 32),
     ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 1 / (t.v - 10)", "DIVISION_BY_ZERO", 48),
 ]

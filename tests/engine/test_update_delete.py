@@ -101,7 +101,7 @@ def test_conditions_and_values_may_be_any_subquery(engine: Engine, statement: st
 
 
 BAD = [
-    ("UPDATE t SET id = nullif(id, 2)", "INVALID_ARGUMENTS", (1, 1)),
+    ("UPDATE t SET id = nullif(id, 2)", "INVALID_ARGUMENTS", (1, 19)),
     ("UPDATE t SET v = 1 / (v - 10)", "DIVISION_BY_ZERO", (1, 18)),
     ("UPDATE t SET part = 'x', v = v + 9223372036854775807", "NUMERIC_VALUE_OUT_OF_RANGE", (1, 30)),
     ("UPDATE t SET v = 1 WHERE id + 9223372036854775807 > 0", "NUMERIC_VALUE_OUT_OF_RANGE", (1, 26)),

@@ -190,3 +190,12 @@ def test_a_primary_key_has_a_hint(columns):
     with pytest.raises((ParseError, AnalysisError)) as caught:
         parse(f"CREATE TABLE t ({columns})")
     assert "WITH (primary_key = ARRAY['...'])" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "kind", ["row(d array(bigint))", "row(a integer, b row(c varchar, d array(row(x date))))", "row(array(bigint))"]
+)
+def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
+    statement = parse(f"CREATE TABLE t (r {kind}, v varchar)")
+    assert isinstance(statement, st.CreateTable)
+    assert [str(column.type) for column in statement.columns] == [kind, "varchar"]

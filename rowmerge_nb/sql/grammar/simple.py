@@ -138,7 +138,9 @@ class SimpleReader(Reader):
             else:
                 self.note("<integer>")
                 named = is_row and self.at_identifier() and self.at_identifier(self.ahead())
-                if named and self.ahead().word not in {"PRECISION", "WITH", "ARRAY"}:
+                # "x array" is the old spelling of array(x), "x array(...)" a field.
+                suffix = self.ahead().word == "ARRAY" and self.ahead(2).word not in {"(", "<"}
+                if named and not suffix and self.ahead().word not in {"PRECISION", "WITH"}:
                     self.take()
                 self.type_name()
             if not self.accept(","):
