@@ -47,6 +47,26 @@ _CODES: Final = {
     "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
 }
 
+_NEXT_STEPS: Final = {
+    "DIVISION_BY_ZERO": "NULLIF(divisor, 0) makes the quotient NULL instead.",
+    "INVALID_CAST_ARGUMENT": "TRY_CAST makes such values NULL instead.",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "Compute it in a wider type, or let TRY(...) make such values NULL.",
+    "SUBQUERY_MULTIPLE_ROWS": "Let the subquery give one row: aggregate it, or narrow its WHERE; IN compares with several.",
+}
+"""What a user can do about values that an expression cannot take, by error code."""
+
+
+def with_next_step(error: RowMergeError) -> RowMergeError:
+    """Add to an error of a statement's expressions what can be done about it; others stay as they are.
+
+    >>> with_next_step(ExecutionError("Division by zero", code="DIVISION_BY_ZERO")).hint
+    'NULLIF(divisor, 0) makes the quotient NULL instead.'
+    """
+    step = _NEXT_STEPS.get(error.code) if isinstance(error, ExecutionError) else None
+    if step is not None and step not in (error.hint or ""):
+        error.hint = " ".join(filter(None, [error.hint, step]))
+    return error
+
 
 def translate(error: BaseException, step: str) -> RowMergeError:
     """Give an error of ours for one that Spark raised.

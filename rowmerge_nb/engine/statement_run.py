@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.action import collect
-from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.failures import translate, with_next_step
 from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
@@ -125,7 +125,7 @@ class StatementRun:
             return StatementInterrupted("The statement was interrupted", step=step)
         if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
             return ExecutionError(f"{step} failed: {type(failure).__name__}: {failure}", step=step)
-        return translate(failure, step)
+        return with_next_step(translate(failure, step))
 
     def roll_back(self) -> str:
         """Roll back, and say how that went; a failure here does not hide the one that led here."""

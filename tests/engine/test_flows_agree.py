@@ -81,7 +81,8 @@ def test_what_fails_for_a_row_is_shown_where_it_was_written(engine: Engine, assi
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "b": pa.array([6], pa.int32())}))
     with pytest.raises(RowMergeError) as caught:
         engine.run(f"UPDATE t SET {assignment}")
-    assert (caught.value.line, caught.value.column, caught.value.hint) == (1, column, f"It happened {where}.")
+    assert (caught.value.line, caught.value.column) == (1, column)
+    assert (caught.value.hint or "").startswith(f"It happened {where}. ")
 
 
 @pytest.mark.parametrize(
@@ -106,4 +107,24 @@ def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: An
     with pytest.raises(RowMergeError, match="integer addition overflow: 6") as caught:
         engine.run("MERGE INTO t USING (VALUES 5) s(k) ON a = k WHEN MATCHED THEN\n UPDATE SET a = 1, b = b + 2147483647")
     assert (caught.value.line, caught.value.column) == (2, 24)
-    assert caught.value.hint == "It happened in the value for column 'b' of clause 0."
+    wider = "Compute it in a wider type, or let TRY(...) make such values NULL."
+    assert caught.value.hint == f"It happened in the value for column 'b' of clause 0. {wider}"
+
+
+@pytest.mark.parametrize(
+    ("value", "instead", "becomes"),
+    [
+        ("1 / (a - 5)", "1 / NULLIF(a - 5, 0)", None),
+        ("CAST(name AS integer)", "TRY_CAST(name AS integer)", None),
+        ("a + 2147483647", "TRY(a + 2147483647)", None),
+        ("(SELECT x FROM (VALUES 1, 2) s(x))", "(SELECT max(x) FROM (VALUES 1, 2) s(x))", 2),
+    ],
+)
+def test_what_the_hint_of_an_error_proposes_works(engine: Engine, value: str, instead: str, becomes: int | None) -> None:
+    engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "name": ["x"]}))
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(f"UPDATE t SET a = {value}")
+    proposed = {"1": "NULLIF", "C": "TRY_CAST", "a": "TRY(", "(": "aggregate"}[value[0]]
+    assert proposed in (caught.value.hint or "")
+    engine.run(f"UPDATE t SET a = {instead}")
+    assert engine.table("t").column("a").to_pylist() == [becomes]
