@@ -1,103 +1,130 @@
-"""Saving a trace and opening it again: JSON, with Arrow data inside as base64 of an Arrow stream. Needs no Spark."""
+"""Saving a trace and opening it again: a JSON file that only its owner can read, since it holds rows. Needs no Spark."""
 
 from __future__ import annotations
 
-import base64
-import dataclasses
 import json
-from collections.abc import Mapping
-from enum import Enum
+import os
+import stat
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from tempfile import mkstemp
+from typing import Any, Final
 
-import pyarrow as pa
-
-from rowmerge_nb.engine import trace as trace_module
 from rowmerge_nb.engine.trace import Trace
+from rowmerge_nb.engine.trace_schema import TraceSchemaError, decoded, encoded
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.plan.explain import NodeRecord
-from rowmerge_nb.plan.nodes import CaseBranch
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
-from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.private import is_full
 
 __all__ = ["load_trace", "save_trace"]
 
-FORMAT = "rowmerge_nb trace 1"
-_CLASSES: dict[str, Any] = {
-    **{name: getattr(trace_module, name) for name in trace_module.__all__},
-    "ConnectorOutputMetadata": ConnectorOutputMetadata,
-    "Written": Written,
-    "NodeRecord": NodeRecord,
-    "CaseBranch": CaseBranch,
-}
+FORMAT: Final = "rowmerge_nb trace 1"
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace to a file.
+    """Write a trace to a file, all of it or nothing. The file holds rows of the tables: only its owner may read it.
+
+    Args:
+        trace: the trace, ``result.trace``.
+        path: the file; one that is there is replaced.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS if there is no such directory or something else than a file is there, PERMISSION_DENIED if it
+            cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
 
     >>> import tempfile, os
     >>> file = os.path.join(tempfile.mkdtemp(), "trace.json")
     >>> save_trace(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"), file)
-    >>> load_trace(file).kind
-    'DROP TABLE'
+    >>> load_trace(file).kind, oct(os.stat(file).st_mode & 0o777)
+    ('DROP TABLE', '0o600')
     """
-    Path(path).write_text(json.dumps({FORMAT: _encode(trace)}, ensure_ascii=False), encoding="utf-8")
+    if not isinstance(trace, Trace):
+        msg = f"A {type(trace).__name__} is not a trace, and cannot be saved as one"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give result.trace.")
+    # Written in ASCII: a text may hold half a character that UTF-8 has no form for.
+    content = json.dumps({FORMAT: encoded(trace)}).encode("ascii")
+    try:
+        _replace(_checked(path), content)
+    except OSError as error:
+        denied = isinstance(error, PermissionError)
+        code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED" if denied else "INVALID_ARGUMENTS"
+        msg = f"The trace cannot be saved as '{path}': {error.strerror or error}"
+        raise RowMergeError(msg, code=code, hint="Name a file in a directory that you may write to and that has room.") from error
 
 
 def load_trace(path: str | Path) -> Trace:
     """Open a saved trace.
 
+    Args:
+        path: the file that `save_trace` has written.
+
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if the file is not a trace of this format.
+        RowMergeError: INVALID_ARGUMENTS if there is no such file, or if it is not a trace of this format; the message names the place
+            in it.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        # The format is the key under which the trace is kept, so that another one is simply not there.
-        decoded: Trace = _decode(content[FORMAT])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"'{path}' cannot be opened as a trace: {type(error).__name__}: {error}"
-        raise RowMergeError(
-            msg, code="INVALID_ARGUMENTS", hint=f"Write one with save_trace; this version reads '{FORMAT}'."
-        ) from error
-    return decoded
+        content = json.loads(_read(_checked(path)).decode("utf-8"))
+        return _drawable(decoded(_of_this_format(content)))
+    except TraceSchemaError as error:
+        wrong = str(error)
+    except OSError as error:
+        wrong = error.strerror or str(error)
+    except RecursionError:
+        wrong = "it is nested too deeply"
+    except ValueError as error:
+        wrong = f"it is not JSON: {error}"
+    msg = f"'{path}' cannot be opened as a trace: {wrong}"
+    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Write one with save_trace; this version reads '{FORMAT}'.")
 
 
-def _encode(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: _encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"is": type(value).__name__, "fields": fields}
-    if isinstance(value, Operation):
-        return {"is": "Operation", "value": int(value)}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, pa.RecordBatch):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, value.schema) as writer:
-            writer.write_batch(value)
-        return {"is": "page", "arrow": base64.b64encode(sink.getvalue()).decode()}
-    if isinstance(value, tuple | list):
-        return {"is": "tuple", "items": [_encode(item) for item in value]}
-    if isinstance(value, Mapping):
-        return {"is": "mapping", "items": [[_encode(key), _encode(item)] for key, item in value.items()]}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    # Values of rows that JSON has no form for (dates, decimals, bytes) travel as one-row pages of their own type.
-    return {"is": "value", "page": _encode(pa.RecordBatch.from_pydict({"value": [value]}))}
+def _drawable(trace: Trace) -> Trace:
+    """See that a report can be made of a trace: every part may be as it should be, and the parts not go together."""
+    from rowmerge_nb.report.model import build_report
+
+    try:
+        build_report(trace)
+    except Exception as error:
+        wrong = f"its parts do not go together: {type(error).__name__}: {error}"
+        raise TraceSchemaError(place="$", wrong=wrong) from error
+    return trace
 
 
-def _decode(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    kind = value["is"]
-    if kind == "Operation":
-        return Operation(value["value"])
-    if kind == "page":
-        return pa.ipc.open_stream(base64.b64decode(value["arrow"])).read_next_batch()
-    if kind == "tuple":
-        return tuple(_decode(item) for item in value["items"])
-    if kind == "mapping":
-        return {_decode(key): _decode(item) for key, item in value["items"]}
-    if kind == "value":
-        return python_values(_decode(value["page"]).column(0))[0]
-    return _CLASSES[kind](**{name: _decode(item) for name, item in value["fields"].items()})
+def _of_this_format(content: Any) -> Any:
+    """Give what is kept under the format's name, so that another format is simply not there."""
+    if isinstance(content, dict) and content.keys() == {FORMAT}:
+        return content[FORMAT]
+    key = next((key for key in content if key.startswith(FORMAT[:-1])), None) if isinstance(content, dict) else None
+    wrong = f"it is of the format '{key[:80]}'" if key is not None else "it is something else than a trace"
+    raise TraceSchemaError(place="$", wrong=wrong)
+
+
+def _checked(path: str | Path) -> Path:
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+        msg = f"{path!r} is not the path of a file"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'.")
+    return Path(path)
+
+
+def _read(path: Path) -> bytes:
+    """Read a file that is one: a pipe is not waited for."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(0, "It is not a file")
+        return file.read()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside the one that is to be replaced, and put it in its place; a link stays, and what it names is replaced."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(0, "Something else than a file is there")
+    number, name = mkstemp(dir=path.parent, prefix=f".{path.name[:100]}-")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(number)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

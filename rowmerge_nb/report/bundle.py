@@ -49,6 +49,8 @@ def mime_bundle(
         "text/plain": render_text(report, show=names, timings=timings, first_line=first_line),
         "text/html": render_html(report, show=names, timings=timings, number=number, first_line=first_line),
     }
+    # Half a character, which a text may hold, has no form in a notebook's file.
+    bundle = {kind: text.encode("utf-8", "backslashreplace").decode("utf-8") for kind, text in bundle.items()}
     if not above:
         return bundle
     return {

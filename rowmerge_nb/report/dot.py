@@ -6,6 +6,7 @@ Every cell states its size, measured as a browser will draw it, so that the same
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,21 @@ if TYPE_CHECKING:
 
     import graphviz
 
-__all__ = ["COLORS", "GAP", "Box", "Text", "bold", "edge", "mono", "muted", "new_graph", "node", "plain", "thickness"]
+__all__ = [
+    "COLORS",
+    "GAP",
+    "Box",
+    "Text",
+    "bold",
+    "edge",
+    "identifier",
+    "mono",
+    "muted",
+    "new_graph",
+    "node",
+    "plain",
+    "thickness",
+]
 
 COLORS: Final = {
     "fg": "#1f2328",
@@ -39,6 +54,7 @@ COLORS: Final = {
 GAP: Final = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 SANS: Final = "Helvetica"
 MONO: Final = "Courier"
+_NO_NAME: Final = re.compile(r"[^0-9A-Za-z_]")
 PAD: Final = 4
 LINE: Final = 14
 
@@ -145,7 +161,16 @@ def node(graph: graphviz.Digraph, name: str, rows: Sequence[Sequence[Box]], *, s
     background = f' BGCOLOR="{COLORS[fill]}"' if fill else ""
     head = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="{spacing}" CELLPADDING="0"{background}>'
     body = "\n".join(f"<TR>{''.join(box.markup() for box in row)}</TR>" for row in rows)
-    graph.node(name, label=f"<{head}\n{body}</TABLE>>")
+    graph.node(identifier(name), label=f"<{head}\n{body}</TABLE>>")
+
+
+def identifier(name: str) -> str:
+    r"""Give a name that DOT takes for nothing else, whatever a saved trace may call its nodes.
+
+    >>> identifier("12"), identifier("a:b"), identifier('<"\\N')
+    ('12', 'a_3a_b', '_3c__22__5c_N')
+    """
+    return _NO_NAME.sub(lambda found: f"_{ord(found[0]):x}_", name) or "_"
 
 
 def thickness(rows: int | None) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.channel_map import channel_map_dot
 from rowmerge_nb.report.clauses import condition_text
-from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, new_graph, node, plain
+from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, identifier, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.operators import WRITERS
 from rowmerge_nb.report.phrases import number, operation_word, plural, style_of
 from rowmerge_nb.report.sinks import Arrival, draw_writers
@@ -322,14 +322,15 @@ class _Drawing:
         rows += [[Box([[plain(note)]])] for note in operator.notes if operator.kind == "TableFinish"]
         if operator.kind == "TableFinish" and self.plan.dashed:
             rows.append([Box([[muted("not called")]])])
-        node(self.graph, operator.id, rows)
+        name = identifier(operator.id)
+        node(self.graph, name, rows)
         for stream in streams:
             dashed = self.plan.dashed and operator.kind == "TableFinish"
-            edge(self.graph, stream.port, operator.id, color=stream.style, label=_label(stream), rows=stream.rows, dashed=dashed)
+            edge(self.graph, stream.port, name, color=stream.style, label=_label(stream), rows=stream.rows, dashed=dashed)
         rows_out = operator.rows_out
         if operator.kind == "DeleteProject":
-            return [Stream(operator.id, "D", rows_out, _count("D", rows_out), 2 * LANE)]
-        return [Stream(operator.id, "line", rows_out, "" if rows_out is None else plural(rows_out, "row"))]
+            return [Stream(name, "D", rows_out, _count("D", rows_out), 2 * LANE)]
+        return [Stream(name, "line", rows_out, "" if rows_out is None else plural(rows_out, "row"))]
 
 
 _OWN_NODE: Final = frozenset(

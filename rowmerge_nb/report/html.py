@@ -80,7 +80,9 @@ def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> st
             }
         )
     page = _environment().get_template("page.html.j2")
-    return page.render(title=title, entries=entries, style=Markup(style_sheet())) + "\n"  # noqa: S704 - our own file
+    text = page.render(title=title, entries=entries, style=Markup(style_sheet())) + "\n"  # noqa: S704 - our own file
+    # Half a character, which a text may hold, has no form in a file.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:

@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import Final
 
 from rowmerge_nb.report.dot import COLORS, LINE, PAD
+from rowmerge_nb.report.values import visible
 
 __all__ = ["dot_to_svg"]
 
@@ -62,7 +63,7 @@ def dot_to_svg(dot: str, *, prefix: str = "rm", title: str = "", description: st
         f'<svg xmlns="http://www.w3.org/2000/svg" class="rm-svg" role="img" aria-labelledby="{prefix}-t {prefix}-d"'
         f' width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-size="12"'
         f' font-family="Helvetica, Arial, Liberation Sans, sans-serif">'
-        f'<title id="{prefix}-t">{escape(title)}</title><desc id="{prefix}-d">{escape(description)}</desc>{style}\n'
+        f'<title id="{prefix}-t">{escape(visible(title))}</title><desc id="{prefix}-d">{escape(visible(description))}</desc>{style}\n'
         + "\n".join(drawing.markup())
         + "</svg>"
     )

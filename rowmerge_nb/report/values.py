@@ -43,9 +43,11 @@ def visible(text: str) -> str:
     >>> visible("a\nb\u202ec")
     'a\\nb\\u202ec'
     """
-    return "".join(_escape(char) if unicodedata.category(char) in _HIDDEN else char for char in text)
+    return "".join(_escape(char) if char in _NO_CHARACTERS or unicodedata.category(char) in _HIDDEN else char for char in text)
 
 
+_NO_CHARACTERS: Final = "\ufffe\uffff"
+"""XML has no form for them, not even by number."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 

@@ -1,0 +1,287 @@
+"""A trace as JSON, and back: what is read is checked against the dataclasses of the trace, place by place."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import math
+import types
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.trace import PageSample, Trace
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.values import python_values
+
+__all__ = ["TraceSchemaError", "decoded", "encoded"]
+
+_DEPTH: Final = 64
+"""How deep values of rows are nested at most; Arrow reads no deeper types."""
+_INTEGERS: Final = range(-(2**63), 2**63)
+
+
+class TraceSchemaError(ValueError):
+    """Something in a saved trace is not what its place wants.
+
+    Args:
+        place: where, as ``$.clauses[3].rows``.
+        wrong: what is wrong with it.
+
+    >>> str(TraceSchemaError("$.count", "a text is not a number"))
+    '$.count: a text is not a number'
+    """
+
+    def __init__(self, place: str, wrong: str) -> None:
+        super().__init__(f"{place}: {wrong}")
+        self.place = place
+
+
+def encoded(value: Any) -> Any:
+    """Write a trace, or a part of one, as what JSON holds; Arrow data as base64 of an Arrow stream.
+
+    >>> encoded((1, None))
+    {'is': 'tuple', 'items': [1, None]}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"is": type(value).__name__, "fields": fields}
+    if isinstance(value, Operation):
+        return {"is": "Operation", "value": int(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, pa.RecordBatch):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, value.schema) as writer:
+            writer.write_batch(value)
+        return {"is": "page", "arrow": base64.b64encode(sink.getvalue()).decode()}
+    if isinstance(value, tuple | list):
+        return {"is": "tuple", "items": [encoded(item) for item in value]}
+    if isinstance(value, Mapping):
+        return {"is": "mapping", "items": [[encoded(key), encoded(item)] for key, item in value.items()]}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    # Values of rows that JSON has no form for (dates, decimals, bytes) travel as one-row pages of their own type.
+    return {"is": "value", "page": encoded(pa.RecordBatch.from_pydict({"value": [value]}))}
+
+
+def decoded(content: Any) -> Trace:
+    """Read a trace from what `encoded` gave.
+
+    Raises:
+        TraceSchemaError: something in it is not as it should be.
+
+    >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"))).kind
+    'DROP TABLE'
+    >>> decoded({"is": "Trace", "fields": {"statement": 3}})
+    Traceback (most recent call last):
+    rowmerge_nb.engine.trace_schema.TraceSchemaError: $.kind: it is missing
+    """
+    trace: Trace = _dataclass(content, Trace, "$")
+    _check_plan(trace)
+    if trace.pages is not None:
+        _check_pages(trace.pages)
+    return trace
+
+
+def _value(value: Any, kind: Any, place: str) -> Any:
+    """Read what an annotation asks for."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in {Union, types.UnionType}:
+        if value is None:
+            return None
+        (kind,) = (argument for argument in arguments if argument is not types.NoneType)
+        return _value(value, kind, place)
+    if origin is tuple:
+        return _tuple(value, arguments, place)
+    if origin is not None and issubclass(origin, Mapping):
+        return _mapping(
+            value, lambda key: _value(key, arguments[0], place), lambda item, at: _value(item, arguments[1], at), place
+        )
+    if dataclasses.is_dataclass(kind):
+        return _dataclass(value, kind, place)
+    return _READERS[kind](value, place)
+
+
+def _dataclass(value: Any, kind: Any, place: str) -> Any:
+    written = _tagged(value, kind.__name__, "fields", place)
+    if not isinstance(written, dict):
+        raise TraceSchemaError(place, "it has no fields")
+    wanted = _fields(kind)
+    if missing := [name for name in wanted if name not in written]:
+        raise TraceSchemaError(place=f"{place}.{missing[0]}", wrong="it is missing")
+    if strange := [name for name in written if name not in wanted]:
+        raise TraceSchemaError(place=f"{place}.{strange[0][:80]}", wrong="nothing of this name belongs there")
+    return kind(**{name: _value(written[name], hint, f"{place}.{name}") for name, hint in wanted.items()})
+
+
+@cache
+def _fields(kind: Any) -> Mapping[str, Any]:
+    # Modules that name it for type checkers only do not have it while they run.
+    hints = get_type_hints(kind, localns={"Operation": Operation})
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def _tagged(value: Any, tag: str, content: str, place: str) -> Any:
+    if not isinstance(value, dict) or value.get("is") != tag or value.keys() != {"is", content}:
+        raise TraceSchemaError(place, f"{_named(value)} is not a {tag}")
+    return value[content]
+
+
+def _tuple(value: Any, arguments: tuple[Any, ...], place: str) -> tuple[Any, ...]:
+    items = _items(value, "tuple", place)
+    kinds = [arguments[0]] * len(items) if arguments[-1] is Ellipsis else list(arguments)
+    if len(kinds) != len(items):
+        raise TraceSchemaError(place, f"it has {len(items)} parts, and {len(kinds)} belong there")
+    return tuple(_value(item, kind, f"{place}[{i}]") for i, (item, kind) in enumerate(zip(items, kinds, strict=True)))
+
+
+def _mapping(value: Any, read_key: Callable[[Any], Any], read: Callable[[Any, str], Any], place: str) -> dict[Any, Any]:
+    found = {}
+    for item in _items(value, "mapping", place):
+        if not isinstance(item, list) or len(item) != 2:
+            raise TraceSchemaError(place, "an entry is not a pair of key and value")
+        key = read_key(item[0])
+        if key in found:
+            raise TraceSchemaError(place, f"key {key!r} is there twice")
+        found[key] = read(item[1], f"{place}[{key!r}]")
+    return found
+
+
+def _items(value: Any, tag: str, place: str) -> list[Any]:
+    items = _tagged(value, tag, "items", place)
+    if not isinstance(items, list):
+        raise TraceSchemaError(place, f"{_named(items)} is not a list")
+    return items
+
+
+def _text(value: Any, place: str) -> str:
+    return _of_class(value, str, place)
+
+
+def _boolean(value: Any, place: str) -> bool:
+    return _of_class(value, bool, place)
+
+
+def _integer(value: Any, place: str) -> int:
+    if type(value) is not int or value not in _INTEGERS:
+        raise TraceSchemaError(place, f"{_named(value)} is not an integer of 64 bits")
+    return value
+
+
+def _number(value: Any, place: str) -> float:
+    if type(value) not in {int, float} or not (value in _INTEGERS if type(value) is int else math.isfinite(value)):
+        raise TraceSchemaError(place, f"{_named(value)} is not a number")
+    return value if type(value) is int else float(value)
+
+
+def _operation(value: Any, place: str) -> Operation:
+    number = _tagged(value, "Operation", "value", place)
+    if type(number) is not int or number not in {int(known) for known in Operation}:
+        raise TraceSchemaError(place, f"{_named(number)} is not the number of an operation")
+    return Operation(number)
+
+
+def _page(value: Any, place: str) -> pa.RecordBatch:
+    text = _tagged(value, "page", "arrow", place)
+    try:
+        with pa.ipc.open_stream(base64.b64decode(text, validate=True)) as stream:
+            (page,) = list(stream)
+        page.validate(full=True)
+    except (pa.ArrowException, ValueError, TypeError, OSError, KeyError, NotImplementedError, MemoryError) as error:
+        raise TraceSchemaError(place, f"it holds no page of Arrow data: {' '.join(str(error).split())[:200]}") from error
+    return page
+
+
+def _free(value: Any, place: str, depth: int = 0) -> Any:
+    """Read a value of a row, whose type nothing tells."""
+    if depth > _DEPTH:
+        raise TraceSchemaError(place, f"it is nested deeper than {_DEPTH} levels")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    tag = value.get("is") if isinstance(value, dict) else None
+    if tag == "tuple":
+        return tuple(_free(item, f"{place}[{i}]", depth + 1) for i, item in enumerate(_items(value, "tuple", place)))
+    if tag == "mapping":
+        return _mapping(value, lambda key: _key(key, place), lambda item, at: _free(item, at, depth + 1), place)
+    if tag == "value":
+        page = _page(_tagged(value, "value", "page", place), place)
+        if page.num_columns != 1 or page.num_rows != 1:
+            raise TraceSchemaError(place, f"a page of {page.num_columns} columns and {page.num_rows} rows is not one value")
+        try:
+            return python_values(page.column(0))[0]
+        except (pa.ArrowException, ValueError, TypeError, OverflowError, ArithmeticError) as error:
+            raise TraceSchemaError(place, f"its value has no form in Python: {error}") from error
+    raise TraceSchemaError(place, f"{_named(value)} is not a value of a row")
+
+
+def _key(value: Any, place: str) -> Any:
+    key = _free(value, place, _DEPTH)
+    try:
+        hash(key)
+    except TypeError as error:
+        raise TraceSchemaError(place, f"{_named(value)} cannot be a key") from error
+    return key
+
+
+_READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
+    str: _text,
+    bool: _boolean,
+    int: _integer,
+    float: _number,
+    Operation: _operation,
+    pa.RecordBatch: _page,
+    Any: _free,
+}
+
+
+def _of_class(value: Any, kind: type, place: str) -> Any:
+    if type(value) is not kind:
+        raise TraceSchemaError(place, f"{_named(value)} is not a {'text' if kind is str else 'truth value'}")
+    return value
+
+
+def _named(value: Any) -> str:
+    """Name a value in a few words, whatever its size."""
+    if isinstance(value, dict):
+        tag = value.get("is")
+        return f"a {tag[:40]}" if isinstance(tag, str) else "an object"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value[:40] if isinstance(value, str) else value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _check_plan(trace: Trace) -> None:
+    """See that the plan is a tree: every node but the root is the source of one other, which comes before it."""
+    known: dict[str, int] = {}
+    for at, record in enumerate(trace.plan):
+        if record.id in known:
+            raise TraceSchemaError(place=f"$.plan[{at}].id", wrong=f"node {record.id!r} is there twice")
+        known[record.id] = at
+    used: set[str] = set()
+    for at, record in enumerate(trace.plan):
+        for i, source in enumerate(record.sources):
+            if known.get(source, -1) <= at or source in used:
+                raise TraceSchemaError(
+                    place=f"$.plan[{at}].sources[{i}]", wrong=f"{source!r} is not a node below it, and of it alone"
+                )
+            used.add(source)
+    if len(used) != max(len(known) - 1, 0):
+        raise TraceSchemaError(place="$.plan", wrong="its nodes are not one tree")
+
+
+def _check_pages(pages: PageSample) -> None:
+    """See that what is told row by row is told of every row."""
+    for name, rows, told in (
+        ("produced", pages.before.num_rows, len(pages.produced)),
+        ("writers", pages.after.num_rows, len(pages.writers)),
+        ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
+    ):
+        if rows != told:
+            raise TraceSchemaError(place=f"$.pages.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
+    if not set(pages.produced) <= {0, 1, 2} or sum(pages.produced) != pages.after.num_rows:
+        raise TraceSchemaError(place="$.pages.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
