@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import compact, obsolete
 from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table
@@ -108,15 +109,24 @@ class HiveAcidConnector(Connector):
             transaction = self._transactions.pop(_number(transaction_handle), None)
         if transaction is None:
             return
+        try:
+            self._abort(transaction)
+        except ConnectorError:
+            if transaction.number not in {opened.number for opened in self.metastore.open_transactions()}:
+                raise
+            # It is open still, so that nobody sees its files; without them the disk may have the room to note its end.
+            _remove_files(transaction)
+            self._abort(transaction)
+        _remove_files(transaction)
+
+    def _abort(self, transaction: HiveTransaction) -> None:
+        """Tell the metastore that a transaction has come to nothing."""
         if transaction.number is not None and transaction.written:
             self.metastore.abort(transaction.number)
         elif transaction.number is not None:
             # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
             with suppress(ConnectorError):
                 self.metastore.commit(transaction.number, Changes())
-        for folder in (*transaction.made, *transaction.folders):
-            shutil.rmtree(folder, ignore_errors=True)
-        _remove_attempts(transaction)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
         """Give the metadata of a transaction."""
@@ -322,8 +332,7 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"Directory '{folder}' cannot be made: {error}"
-        raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint="Name a directory that you may write to.") from error
+        raise refused(error, f"Directory '{folder}'", "HIVE_FILESYSTEM_ERROR") from error
     return folder
 
 
@@ -355,6 +364,13 @@ def _put_aside(tables: Sequence[HiveTable]) -> list[Path]:
             folder.rename(target)
             aside.append(target)
     return aside
+
+
+def _remove_files(transaction: HiveTransaction) -> None:
+    """Remove everything that a transaction has made on the disk."""
+    for folder in (*transaction.made, *transaction.folders):
+        shutil.rmtree(folder, ignore_errors=True)
+    _remove_attempts(transaction)
 
 
 def _remove_attempts(transaction: HiveTransaction) -> None:

@@ -10,10 +10,12 @@ import sqlite3
 import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote as percent
 
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot, schema_not_found
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.leftovers import this_process
+from rowmerge_nb.connectors.sqlite_errors import is_full, is_read_only
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -55,6 +57,10 @@ class EmbeddedMetastore(Metastore):
     Args:
         file: where it is; made when it is missing. The tables are in the folder ``warehouse`` beside it.
 
+    Raises:
+        ConnectorError: HIVE_METASTORE_ERROR if the file is missing beside a warehouse that has tables, is of another format, or cannot be
+            opened; PERMISSION_DENIED or GENERIC_INSUFFICIENT_RESOURCES if it cannot be written.
+
     >>> import tempfile, pathlib
     >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
     >>> store.list_schemas(), store.list_tables()
@@ -63,9 +69,12 @@ class EmbeddedMetastore(Metastore):
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        with self._writing() as connection:
+        if not file.exists():
+            self._require_no_tables()
+        with self._writing(create=True) as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version == 0:
+                self._require_no_tables()
                 for statement in _TABLES.split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {_FORMAT}")
@@ -74,6 +83,22 @@ class EmbeddedMetastore(Metastore):
                 raise ConnectorError(
                     msg, code="HIVE_METASTORE_ERROR", hint="Use the version of rowmerge_nb that wrote it, or another directory."
                 )
+
+    def _require_no_tables(self) -> None:
+        """See that a new metastore would have nothing to know: an empty one beside tables would hide them all.
+
+        Raises:
+            ConnectorError: HIVE_METASTORE_ERROR.
+        """
+        warehouse = self.file.parent / "warehouse"
+        found = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
+        if found is not None:
+            msg = f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}', such as '{found.name}'"
+            hint = (
+                "Bring the file back. If it is lost, make a connector of a new directory, and register each table's folder there:"
+                " HiveAcidConnector('new/').register_table(schema, name, folder, columns=...)."
+            )
+            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
 
     def schema_location(self, schema: str) -> Path:
         """Give the folder of a schema's tables, as Hive names it."""
@@ -233,28 +258,49 @@ class EmbeddedMetastore(Metastore):
             yield connection
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._errors(), closing(self._connect()) as connection:
+    def _writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        # Closing undoes what is still open; where the disk is full, SQLite has done so already.
+        with self._errors(), closing(self._connect(create=create)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
+            yield connection
             connection.execute("COMMIT")
 
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.file, timeout=_PATIENCE_SECONDS, isolation_level=None)
+    def _connect(self, *, create: bool = False) -> sqlite3.Connection:
+        # One that has been taken away is not to be replaced by an empty one.
+        address = f"file:{percent(str(self.file))}?mode={'rwc' if create else 'rw'}"
+        return sqlite3.connect(address, timeout=_PATIENCE_SECONDS, isolation_level=None, uri=True)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            msg = f"The metastore '{self.file}' does not answer: {error}"
-            raise ConnectorError(
-                msg, code="HIVE_METASTORE_ERROR", hint="See that the file can be read and written, and that its disk is not full."
-            ) from error
+            raise self._told(error) from error
+
+    def _told(self, error: sqlite3.Error) -> ConnectorError:
+        """Give an error of ours for one of SQLite."""
+        msg = f"The metastore '{self.file}' does not answer: {error}"
+        if is_full(error):
+            return ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint="Make room on its disk, and run it again.")
+        if is_read_only(error):
+            return ConnectorError(
+                msg, code="PERMISSION_DENIED", hint="Give yourself write permission to the file and its folder."
+            )
+        if isinstance(error, sqlite3.OperationalError) and self.file.exists():
+            hint = "See that the file can be read and written, and that no other program holds it."
+        else:
+            hint = "Bring back a copy of the file that is whole, or have what can be read of it rescued by the sqlite3 shell's .recover."
+        return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
+
+
+def _table_folders(warehouse: Path) -> Iterator[Path]:
+    """Give the folders in a warehouse that may be tables."""
+    for entry in warehouse.iterdir():
+        if entry.is_dir() and not entry.name.startswith(("_", ".")):
+            if entry.suffix == ".db":
+                yield from (table for table in entry.iterdir() if table.is_dir() and not table.name.startswith(("_", ".")))
+            else:
+                yield entry
 
 
 def _new_transaction(connection: sqlite3.Connection, state: str, user: str, query_id: str, process: str) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningHandle, HiveUpdateHandle
 from rowmerge_nb.connectors.hive_acid.definitions import defined_table
 from rowmerge_nb.connectors.hive_acid.handles import (
@@ -110,8 +111,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
                 msg, code="HIVE_PATH_ALREADY_EXISTS", hint="Move it away, or make a table of it with register_table."
             ) from None
         except OSError as error:
-            msg = f"Directory '{location}' for table '{name}' cannot be made: {error}"
-            raise ConnectorError(msg, code="HIVE_FILESYSTEM_ERROR", hint="See that the warehouse can be written to.") from error
+            raise refused(error, f"Directory '{location}' of table '{name}'", "HIVE_FILESYSTEM_ERROR") from error
         self._transaction.folders.append(location)
         self._transaction.changes.tables.append(table)
         partitions = () if table.partitioned_by else ("",)

@@ -13,7 +13,7 @@ from rowmerge_nb.connectors.hive_acid.names import encode_bucket, normalized_buc
 from rowmerge_nb.connectors.hive_acid.orc_tail import OrcTail, Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.values import from_file
 from rowmerge_nb.connectors.ordering import ascending
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.spi.types import BIGINT
 
 if TYPE_CHECKING:
@@ -57,7 +57,10 @@ def reading(path: Path) -> Iterator[Any]:
         raise ConnectorError(
             msg, code="HIVE_FILE_NOT_FOUND", hint="Run the statement again; if it stays so, bring the file back."
         ) from error
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except RowMergeError:
+        raise
+    except Exception as error:
+        # Nobody lists what Arrow raises, and what its answers make of us, where the bytes of a file are not what they were.
         msg = f"'{path}' cannot be read as ORC: {' '.join(str(error).split())}"
         raise ConnectorError(
             msg, code="HIVE_BAD_DATA", hint="Replace the file by a copy that is whole; Arrow reads timestamps from 1677 to 2262."

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from rowmerge_nb.connectors.hive_acid.orc_messages import (
     VARINT,
     compressed,
@@ -95,7 +97,7 @@ class OrcTail:
         """Give the number of the type at a place within the file, as ``column(5, 0)`` for the first one in the sixth."""
         number = 0
         for place in path:
-            if place >= len(self.children[number]):
+            if number >= len(self.children) or place >= len(self.children[number]):
                 return None
             number = self.children[number][place]
         return number
@@ -104,18 +106,18 @@ class OrcTail:
         """Give what is known of a column in a stripe; None if nothing is, or the column's type has no order that is safe to use."""
         if column is None or stripe >= len(self.statistics) or column >= len(self.statistics[stripe]):
             return None
-        known = {number: value for number, _, value in fields(self.statistics[stripe][column])}
-        count = known.get(_VALUES)
-        if not isinstance(count, int):
-            return None
-        reader = _READERS.get(kind.base)
-        details = known.get(reader[0]) if reader is not None else None
-        if reader is None or not isinstance(details, bytes):
-            return ValueRange(count)
-        found = {number: value for number, _, value in fields(details)}
-        with suppress(ValueError, OverflowError, ArithmeticError):
-            return ValueRange(count, *reader[1](found))
-        return ValueRange(count)
+        # Where the bytes are no statistics, nothing is known.
+        with suppress(LookupError, ValueError, OverflowError, ArithmeticError, TypeError, AttributeError):
+            known = {number: value for number, _, value in fields(self.statistics[stripe][column])}
+            count = known[_VALUES]
+            reader = _READERS.get(kind.base)
+            details = known.get(reader[0]) if reader is not None else None
+            if not isinstance(count, int):
+                return None
+            if reader is None or not isinstance(details, bytes):
+                return ValueRange(count)
+            return ValueRange(count, *reader[1]({number: value for number, _, value in fields(details)}))
+        return None
 
 
 def _integer_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
@@ -160,18 +162,22 @@ def read_tail(path: Path) -> OrcTail | None:
             file.seek(start - length)
             # Writers before this version have put texts in an order of their own.
             metadata = decompressed(file.read(length), codec) if known.get(_WRITER_VERSION, 0) else b""
-    except (OSError, ValueError, IndexError, KeyError, zlib.error):
+        return OrcTail(
+            tuple(_stripes(footer)),
+            tuple(tuple(_subtypes(kind)) for kind in _messages(footer, _TYPES)),
+            tuple(tuple(_messages(stripe, 1)) for stripe in _messages(metadata, 1)),
+        )
+    except (OSError, ValueError, LookupError, OverflowError, MemoryError, zlib.error, pa.ArrowException):
         return None
-    stripes: list[Stripe] = []
-    for stripe in _messages(footer, _STRIPES):
+
+
+def _stripes(footer: bytes) -> Iterator[Stripe]:
+    first = 0
+    for number, stripe in enumerate(_messages(footer, _STRIPES)):
         found = {number: value for number, _, value in fields(stripe) if isinstance(value, int)}
-        first = stripes[-1].first + stripes[-1].rows if stripes else 0
-        stripes.append(Stripe(len(stripes), first, found.get(_STRIPE_ROWS, 0), sum(found.get(part, 0) for part in _SIZES)))
-    return OrcTail(
-        tuple(stripes),
-        tuple(tuple(_subtypes(kind)) for kind in _messages(footer, _TYPES)),
-        tuple(tuple(_messages(stripe, 1)) for stripe in _messages(metadata, 1)),
-    )
+        rows = found.get(_STRIPE_ROWS, 0)
+        yield Stripe(number, first, rows, sum(found.get(part, 0) for part in _SIZES))
+        first += rows
 
 
 def _messages(message: bytes, number: int) -> Iterator[bytes]:

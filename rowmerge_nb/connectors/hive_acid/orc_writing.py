@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.connectors.disk import writing
 from rowmerge_nb.connectors.hive_acid.names import encode_bucket
 from rowmerge_nb.connectors.hive_acid.orc import RowKeys, reading
 from rowmerge_nb.connectors.hive_acid.orc_exact import ExactWriter
 from rowmerge_nb.connectors.hive_acid.orc_tail import complete_footer
 from rowmerge_nb.connectors.hive_acid.values import bounded_texts, file_type, has_early_fractions, to_file
+from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import numpy.typing as npt
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["AcidFileWriter", "write_deletes", "write_rows"]
+__all__ = ["AcidFileWriter", "told", "write_deletes", "write_rows"]
 
 _INSERT, _DELETE = 0, 2
 _CUT: Final = 65_536
@@ -34,16 +38,22 @@ _STRIPE_BYTES: Final = 4 << 20
 """A large file has several stripes, which tasks read side by side."""
 
 
+def told(path: Path) -> AbstractContextManager[None]:
+    """Tell what is wrong when a file of a Hive table is written."""
+    return writing(f"File '{path}' of a Hive table", "HIVE_WRITER_DATA_ERROR")
+
+
 class _EventFile:
     """A file of events: Arrow writes it, until a value comes that Arrow would write wrongly."""
 
     def __init__(self, path: Path, columns: Sequence[ColumnMetadata]) -> None:
         from pyarrow import orc
 
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._columns = columns
-        self._writer: Any = orc.ORCWriter(str(path), compression="zlib", stripe_size=_STRIPE_BYTES)
+        with told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer: Any = orc.ORCWriter(str(path), compression="zlib", stripe_size=_STRIPE_BYTES)
         self._exact: ExactWriter | None = None
         self._begun = False
 
@@ -54,18 +64,20 @@ class _EventFile:
 
     def write(self, events: pa.Table) -> None:
         """Write events."""
-        if self._exact is None and any(map(has_early_fractions, events.column("row").chunks)):
-            self._begin_again()
-        (self._exact or self._writer).write(events)
+        with told(self._path):
+            if self._exact is None and any(map(has_early_fractions, events.column("row").chunks)):
+                self._begin_again()
+            (self._exact or self._writer).write(events)
         self._begun = True
 
     def close(self) -> None:
         """Write the file's end; nothing more if it is called again."""
-        if self._writer is not None:
-            (self._exact or self._writer).close()
-            if self._exact is not None:
-                os.replace(self._other, self._path)  # noqa: PTH105 - a rename that replaces, and says so
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with told(self._path):
+                (self._exact or writer).close()
+                if self._exact is not None:
+                    os.replace(self._other, self._path)  # noqa: PTH105 - a rename that replaces, and says so
 
     @property
     def _other(self) -> Path:
@@ -114,15 +126,17 @@ class AcidFileWriter:
         self._flush()
         self._file.close()
         key = f"{self._write_id},{self._number}"
-        complete_footer(
-            self.path,
-            self._file.untold,
-            lambda last: _metadata((self.rows, 0, 0), [f"{key},{number}" for number in last]),
-        )
+        with told(self.path):
+            complete_footer(
+                self.path,
+                self._file.untold,
+                lambda last: _metadata((self.rows, 0, 0), [f"{key},{number}" for number in last]),
+            )
 
     def abort(self) -> None:
-        """Close the file without a word about what it holds."""
-        self._file.close()
+        """Close the file without a word about what it holds; one that cannot be closed goes as it is."""
+        with suppress(ConnectorError):
+            self._file.close()
 
     def _flush(self) -> None:
         if not self._waiting:
@@ -177,11 +191,12 @@ def _write_events(
     file = _EventFile(path, columns)
     file.write(events)
     file.close()
-    complete_footer(
-        path,
-        file.untold,
-        lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last]),
-    )
+    with told(path):
+        complete_footer(
+            path,
+            file.untold,
+            lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last]),
+        )
 
 
 def _metadata(stats: tuple[int, int, int], keys: Sequence[str]) -> dict[str, str]:

@@ -26,7 +26,7 @@ from rowmerge_nb.connectors.hive_acid.names import (
     normalized_buckets,
 )
 from rowmerge_nb.connectors.hive_acid.orc import RowKeys, read_rows
-from rowmerge_nb.connectors.hive_acid.orc_writing import AcidFileWriter, write_deletes
+from rowmerge_nb.connectors.hive_acid.orc_writing import AcidFileWriter, told, write_deletes
 from rowmerge_nb.connectors.hive_acid.values import group_by_partition
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
@@ -274,12 +274,14 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
         directory = root / file.partition / delta_directory(file.kind, write_id, write_id, statement)
         if directory not in made:
             made.append(directory)
-            directory.mkdir(parents=True, exist_ok=True)
         target = directory / bucket_file(file.bucket)
-        os.replace(source, target)  # noqa: PTH105 - a rename that replaces, and says so
+        with told(target):
+            directory.mkdir(parents=True, exist_ok=True)
+            os.replace(source, target)  # noqa: PTH105 - a rename that replaces, and says so
         written.append(Written(f"{file.kind} file", target.relative_to(root).as_posix(), file.rows, target.stat().st_size))
     for directory in made:
-        (directory / VERSION_FILE).write_text("2", encoding="utf-8")
+        with told(directory / VERSION_FILE):
+            (directory / VERSION_FILE).write_text("2", encoding="utf-8")
     return written
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 import uuid
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.iceberg.files import local_path
 from rowmerge_nb.connectors.iceberg.housekeeping import remove_folder
+from rowmerge_nb.connectors.sqlite_errors import is_full, is_read_only
 from rowmerge_nb.errors import ConnectorError, SetupError
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -41,17 +44,35 @@ def embedded_catalog(directory: Path) -> Catalog:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"Directory '{directory}' cannot be made: {error}"
-        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint="Name a directory that you may write to.") from error
+        raise refused(error, f"Directory '{directory}'", "ICEBERG_FILESYSTEM_ERROR") from error
     if "?" in str(directory):
         msg = f"Directory '{directory}' has a question mark in its name, which the catalog's address cannot hold"
         raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint="Name another directory.")
+    _require_catalog_of_tables(directory)
     with _told(f"catalog '{directory / 'catalog.sqlite'}'"):
         catalog = SqlCatalog(
             "rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}?timeout=30", warehouse=location_of(directory)
         )
         catalog.create_namespace_if_not_exists("default")
     return catalog
+
+
+def _require_catalog_of_tables(directory: Path) -> None:
+    """See that a new catalog would have nothing to know: an empty one beside tables would hide them all.
+
+    Raises:
+        ConnectorError: ICEBERG_CATALOG_ERROR.
+    """
+    file = directory / "catalog.sqlite"
+    newest = max(directory.glob("*/*/metadata/*.metadata.json"), default=None)
+    # Looked at after the tables: another process may just be making both.
+    if newest is not None and not (file.is_file() and file.stat().st_size):
+        msg = f"The catalog '{file}' is missing, and there are tables in the directory, such as '{newest.parent.parent}'"
+        hint = (
+            "Bring the file back. If it is lost, make a connector of a new directory, and register each table there by its newest"
+            " metadata file: IcebergConnector('new/').register_table(schema, name, '.../metadata/....metadata.json')."
+        )
+        raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint)
 
 
 def location_of(path: Path) -> str:
@@ -91,10 +112,27 @@ def _told(what: str) -> Iterator[None]:
     except (ConnectorError, SetupError):
         raise
     except Exception as error:
+        if is_full(error):
+            msg = f"Iceberg {what} cannot be written: its disk is full"
+            hint = "Make room on the disk, and run the statement again."
+            raise ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint) from error
+        if is_read_only(error):
+            msg = f"Iceberg {what} cannot be written: its file or directory is read-only"
+            hint = "Give yourself write permission to the warehouse directory and the file catalog.sqlite in it."
+            raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint) from error
         msg = f"Iceberg {what} does not answer: {type(error).__name__}: {error}"
         raise ConnectorError(
             msg, code="ICEBERG_CATALOG_ERROR", hint="See that its configuration is right and its service runs."
         ) from error
+
+
+def _is_about_metadata(error: Exception) -> bool:
+    """Tell whether an error came out of the reading of a metadata file, and not out of the catalog's service or database."""
+    if isinstance(error, OSError):
+        return not error.errno
+    if type(error).__name__ == "ValidationError":
+        return True
+    return not type(error).__module__.startswith(("sqlalchemy", "requests", "pyiceberg.exceptions", "thrift", "botocore"))
 
 
 class Tables:
@@ -124,7 +162,7 @@ class Tables:
         return self._load(identifier, name) if identifier is not None else None
 
     def _load(self, identifier: tuple[str, str], name: SchemaTableName) -> Table | None:
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         with _told(f"table '{name}'"):
             try:
@@ -135,10 +173,24 @@ class Tables:
                 msg = f"The metadata file of Iceberg table '{name}' does not exist: {error}"
                 hint = "Restore it, or register the table with a metadata file that is there."
                 raise ConnectorError(msg, code="ICEBERG_MISSING_METADATA", hint=hint) from error
-            except (ValueError, KeyError, ValidationError) as error:
-                msg = f"The metadata of Iceberg table '{name}' cannot be understood: {error}"
+            except Exception as error:
+                place = self._metadata_file(identifier) if _is_about_metadata(error) else None
+                if place is None:
+                    raise
+                words = " ".join(str(error).split())[:300]
+                msg = f"The metadata of Iceberg table '{name}'{place} cannot be understood: {type(error).__name__}: {words}"
                 hint = "See that its format version is 1, 2 or 3, and that the metadata file is whole."
                 raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+
+    def _metadata_file(self, identifier: tuple[str, str]) -> str:
+        """Say which file the embedded catalog has for a table's metadata; nothing for other catalogs, which do not tell."""
+        if self._warehouse is None:
+            return ""
+        query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
+        with suppress(sqlite3.Error), closing(sqlite3.connect(self._warehouse / "catalog.sqlite")) as connection:
+            found = connection.execute(query, identifier).fetchone()
+            return "" if found is None else f" in '{found[0]}'"
+        return ""
 
     def _spelling(self, name: SchemaTableName) -> tuple[str, str] | None:
         """Find a table's own spelling; names here are in lower case."""

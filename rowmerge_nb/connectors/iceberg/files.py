@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyarrow import fs
 
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,11 +79,14 @@ def reading(table: object, location: str) -> Iterator[None]:
             "Run the statement again if files were being removed; else roll the table back to a snapshot whose files are there."
         )
         raise ConnectorError(msg, code="ICEBERG_MISSING_DATA", hint=hint) from error
-    except pa.ArrowInvalid as error:
-        msg = f"File '{location}' of Iceberg table '{table}' cannot be read: {error}"
+    except RowMergeError:
+        raise
+    except Exception as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        msg = f"File '{location}' of Iceberg table '{table}' cannot be read: {words}"
+        # What Arrow says of the bytes has no number; what the system says of the file has one.
+        if isinstance(error, OSError) and error.errno:
+            hint = "See that driver and workers reach the table's files and may read them."
+            raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
         hint = "Restore the file, or roll the table back to a snapshot without it."
         raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint=hint) from error
-    except OSError as error:
-        msg = f"File '{location}' of Iceberg table '{table}' cannot be read: {error}"
-        hint = "See that driver and workers reach the table's files."
-        raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error

@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.iceberg.definitions import ISOLATION, defined_table, shown_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
@@ -300,9 +301,8 @@ class IcebergMetadata(ConnectorMetadata):
         try:
             note_writer(handle.io, handle.data_location, prefix)
         except OSError as error:
-            msg = f"Nothing can be written to '{handle.data_location}' of Iceberg table '{handle.name}': {error}"
-            hint = "See that driver and workers can write to the table's location."
-            raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
+            what = f"Directory '{handle.data_location}' of Iceberg table '{handle.name}'"
+            raise refused(error, what, "ICEBERG_FILESYSTEM_ERROR") from error
         return self._loaded(handle), prefix
 
     def _change(self, handle: IcebergTableHandle) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile, ManifestEntry
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
     from rowmerge_nb.spi.page_source import Constraint
@@ -70,15 +72,26 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
     try:
         planner = ManifestGroupPlanner(table.metadata, table.io, filtered if filtered is not None else AlwaysTrue())
         entries = list(itertools.chain.from_iterable(planner.plan_manifest_entries(snapshot.manifests(table.io))))
-    except (OSError, ValueError) as error:
-        name = ".".join(table.name())
-        msg = f"The manifests of snapshot {snapshot_id} of Iceberg table '{name}' cannot be read: {error}"
-        hint = "Roll the table back to a snapshot whose manifests are there."
-        raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
+    except Exception as error:
+        raise _unreadable(table, snapshot, error) from error
     for entry in entries:
         (found.data if entry.data_file.content == DataFileContent.DATA else found.deletes).append(entry)
     found.data.sort(key=lambda entry: entry.data_file.file_path)
     return found
+
+
+def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> ConnectorError:
+    """Give the error of manifests that cannot be read: of which file, pyiceberg does not say, so that each is tried."""
+    place = snapshot.manifest_list
+    with suppress(Exception):
+        for manifest in snapshot.manifests(table.io):
+            place = manifest.manifest_path
+            manifest.fetch_manifest_entry(table.io)
+        place = "one of its manifests"
+    name, words = ".".join(table.name()), " ".join(str(error).split())[:300]
+    msg = f"Snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be read, for '{place}': {type(error).__name__}: {words}"
+    hint = "Restore that file, or roll the table back to a snapshot whose manifests are whole."
+    return ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
 
 
 def live_files(content: Content) -> tuple[DataFileRef, ...]:
@@ -96,7 +109,11 @@ def exact_row_count(table: Table, snapshot_id: int | None) -> int | None:
     if snapshot is None:
         return None
     total = 0
-    for manifest in snapshot.manifests(table.io):
+    try:
+        manifests = snapshot.manifests(table.io)
+    except Exception as error:
+        raise _unreadable(table, snapshot, error) from error
+    for manifest in manifests:
         rows = (manifest.added_rows_count, manifest.existing_rows_count)
         files = (manifest.added_files_count, manifest.existing_files_count)
         if manifest.content == ManifestContent.DELETES and any(files):

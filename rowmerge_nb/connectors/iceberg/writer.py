@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
+from rowmerge_nb.connectors.disk import writing
 from rowmerge_nb.connectors.iceberg.files import create, remove
 from rowmerge_nb.connectors.iceberg.handles import (
     PATH_ID,
@@ -27,7 +28,6 @@ from rowmerge_nb.connectors.iceberg.handles import (
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
 from rowmerge_nb.connectors.ordering import ascending
-from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.page import split_page
@@ -35,6 +35,7 @@ from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
     import numpy.typing as npt
 
@@ -87,12 +88,8 @@ class FileWriter:
         self._waiting: list[pa.Table] = []
         self._waiting_rows = self._waiting_bytes = 0
         self._footers: list[pq.FileMetaData] = []
-        try:
+        with self._told("ICEBERG_WRITER_OPEN_ERROR"):
             self._stream = create(table.io, location)
-        except OSError as error:
-            msg = f"File '{location}' of Iceberg table '{table.name}' cannot be made: {error}"
-            hint = "See that workers can write to the table's location."
-            raise ConnectorError(msg, code="ICEBERG_WRITER_OPEN_ERROR", hint=hint) from error
         self._writer = pq.ParquetWriter(self._stream, schema, **_options(table.properties), metadata_collector=self._footers)
 
     @property
@@ -111,20 +108,25 @@ class FileWriter:
 
     def _flush(self) -> None:
         if self._waiting:
-            self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=2 * GROUP_ROWS)
+            with self._told():
+                self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=2 * GROUP_ROWS)
         self._waiting.clear()
         self._waiting_rows = self._waiting_bytes = 0
 
     def close(self) -> dict[str, Any]:
         """Finish the file, and give what is to be known of it."""
         self._flush()
-        self._writer.close()
-        size = self.size
-        self._stream.close()
+        with self._told():
+            self._writer.close()
+            size = self.size
+            self._stream.close()
         written = io.BytesIO()
         self._footers[0].write_metadata_file(written)
         footer = base64.b64encode(zlib.compress(written.getvalue())).decode("ascii")
         return {"path": self.location, "rows": self.rows, "bytes": size, "footer": footer}
+
+    def _told(self, code: str = "ICEBERG_WRITER_DATA_ERROR") -> AbstractContextManager[None]:
+        return writing(f"File '{self.location}' of Iceberg table '{self._table.name}'", code)
 
     def abort(self) -> None:
         """Drop the file."""

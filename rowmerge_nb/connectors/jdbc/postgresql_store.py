@@ -138,7 +138,7 @@ class PostgresStore(Store):
             return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint=again)
         if state in _NO_ROOM:
             hint = "Make room on the server's disk; the table is as it was."
-            return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
         if state.startswith(_LOST) or re.search(_CLOSED, words):
             msg = f"{doing} in {where} failed, the connection was lost: {words}"
             return ConnectorError(msg, code="JDBC_ERROR", hint=f"See that the server runs. {again}")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.leftovers import orphaned_path, this_process
-from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.private import opened_own_directory, opened_own_file
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Spool:
         query_id: the statement.
 
     Raises:
-        ConnectorError: PERMISSION_DENIED, or JDBC_ERROR if the disk is full.
+        ConnectorError: PERMISSION_DENIED, or GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
     """
 
     def __init__(self, database: str, query_id: str) -> None:
@@ -53,11 +53,8 @@ class Spool:
             if self._lock >= 0:
                 os.close(self._lock)
             shutil.rmtree(making, ignore_errors=True)
-            msg = f"No directory can be made beside SQLite database {database!r}: {error.strerror}"
-            denied = isinstance(error, PermissionError)
-            hint = "Give yourself write permission to the directory; SQLite itself needs it too."
-            hint = hint if denied else "See that its disk has space and can be written."
-            raise ConnectorError(msg, code="PERMISSION_DENIED" if denied else "JDBC_ERROR", hint=hint) from error
+            what = f"The directory of SQLite database {database!r}, in which its rows are staged,"
+            raise refused(error, what, "JDBC_ERROR") from error
 
     def remove(self) -> None:
         """Remove the directory."""

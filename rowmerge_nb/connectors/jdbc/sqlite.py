@@ -126,8 +126,11 @@ class SqliteStore(Store):
         if "not a database" in words or "malformed" in words:
             hint = "Check the path; a damaged file may be rescued by the sqlite3 shell's .recover."
             return ConnectorError(f"{where} cannot be read: {words}", code="JDBC_ERROR", hint=hint)
-        if "disk is full" in words or "disk I/O error" in words:
-            hint = "Make room on its disk, or see what is wrong with it; the table is as it was."
+        if "disk is full" in words:
+            hint = "Make room on its disk, and run the statement again; the table is as it was."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+        if "disk I/O error" in words:
+            hint = "See what is wrong with its disk; the table is as it was."
             return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
         if "no such table" in words:
             return ConnectorError(f"{doing} in {where} failed: {words}", code="TABLE_NOT_FOUND", hint="Run the statement again.")

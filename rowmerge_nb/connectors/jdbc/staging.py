@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.jdbc.handles import JdbcInsertTableHandle, JdbcMergeTableHandle, JdbcTableHandle, Stage
-from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
@@ -111,9 +111,9 @@ class FileWriter(StageWriter):
         try:
             yield
         except OSError as error:
-            msg = f"Rows for the SQLite database beside it cannot be staged in '{self._path}': {error.strerror or error}"
-            hint = "See that the directory is there, and that its disk has room; the table is as it was."
-            raise ConnectorError(msg, code="JDBC_ERROR", hint=hint) from error
+            raise refused(
+                error, f"File '{self._path}', in which rows for the SQLite database beside it are staged,", "JDBC_ERROR"
+            ) from error
 
 
 class CopyWriter(StageWriter):

@@ -1,0 +1,51 @@
+"""What a disk refuses while a store writes to it, told alike by all stores."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.private import is_full
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["refused", "writing"]
+
+_DENIED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@contextmanager
+def writing(what: str, code: str) -> Iterator[None]:
+    """Tell what is wrong when something is written.
+
+    Args:
+        what: the file or directory, as the message begins.
+        code: the store's own code for what is neither a full disk nor a missing right.
+
+    Raises:
+        ConnectorError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, or that code.
+
+    >>> with writing("File '/w/a.orc'", "HIVE_WRITER_DATA_ERROR"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.ConnectorError: GENERIC_INSUFFICIENT_RESOURCES: File '/w/a.orc' cannot be written: No space left on device. ...
+    """
+    try:
+        yield
+    except OSError as error:
+        raise refused(error, what, code) from error
+
+
+def refused(error: OSError, what: str, code: str) -> ConnectorError:
+    """Give the error of what could not be written; see `writing`."""
+    msg = f"{what} cannot be written: {error.strerror or error}"
+    if is_full(error):
+        hint = "Make room on the disk, and run the statement again; the tables are as they were."
+        return ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+    if error.errno in _DENIED:
+        hint = "See that driver and workers may write there, and that the disk is not mounted read-only."
+        return ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
+    return ConnectorError(msg, code=code, hint="See that driver and workers reach the directory and may write to it.")
