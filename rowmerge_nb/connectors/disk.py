@@ -1,4 +1,4 @@
-"""What a disk refuses while a store writes to it, told alike by all stores."""
+"""What a disk refuses while a store writes to it, and what it gives back that cannot be, told alike by all stores."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import errno
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.private import is_full
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["refused", "writing"]
+__all__ = ["refused", "require_texts", "writing"]
 
 _DENIED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -49,3 +51,21 @@ def refused(error: OSError, what: str, code: str) -> ConnectorError:
         hint = "See that driver and workers may write there, and that the disk is not mounted read-only."
         return ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
     return ConnectorError(msg, code=code, hint="See that driver and workers reach the directory and may write to it.")
+
+
+def require_texts(array: pa.Array) -> pa.Array:
+    r"""Give an array back if its texts are some: Arrow decodes files without a look at them.
+
+    Raises:
+        pyarrow.ArrowInvalid: one of them is not.
+
+    >>> require_texts(pa.array(["a", None])).to_pylist()
+    ['a', None]
+    >>> require_texts(pa.array([b"\xe8"]).cast(pa.string(), safe=False))
+    Traceback (most recent call last):
+    pyarrow.lib.ArrowInvalid: Invalid UTF8 sequence at string index 0
+    """
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_nested(kind):
+        array.validate(full=True)
+    return array

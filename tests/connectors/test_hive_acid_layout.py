@@ -127,7 +127,9 @@ def test_what_hive_calls_hidden_or_empty_is_not_read(tmp_path: Path) -> None:
     delta(folder, "delta_0000001_0000001_0000", 1, 1)
     delta(folder, "_tmp_x", 1, 2)
     delta(folder, ".hidden", 1, 3)
+    (folder / "000001_0").touch()
     (folder / "delta_0000001_0000001_0000" / "bucket_00001").touch()
+    (folder / "delta_0000001_0000001_0000" / "bucket_00001_flush_length").touch()
     (folder / "delta_0000002_0000002_0000").mkdir()
     delta(folder, "delta_0000001_0000001_0000/below", 1, 4)
     assert values(adopt(tmp_path)) == [1]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot, schema_not_found
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.leftovers import this_process
 from rowmerge_nb.connectors.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
@@ -31,6 +31,9 @@ _FORMAT: Final = 1
 _PATIENCE_SECONDS: Final = 60
 _ELSEWHERE: Final = "elsewhere"
 _AGAIN: Final = "Run the statement again."
+_RESCUE: Final = (
+    "Bring back a copy of the file that is whole, or have what can be read of it rescued by the sqlite3 shell's .recover."
+)
 
 _TABLES: Final = """
 CREATE TABLE databases (name TEXT PRIMARY KEY);
@@ -128,26 +131,14 @@ class EmbeddedMetastore(Metastore):
             ).fetchone()
             if found is None:
                 return None
-            identity, location, managed, transactional, bucket_count, version = found
             rows = connection.execute(
                 "SELECT name, type, nullable, partition_position, bucket_position FROM columns WHERE table_id = ? ORDER BY position",
-                (identity,),
+                (found[0],),
             ).fetchall()
-        columns = tuple(ColumnMetadata(column, parse_type(kind), bool(nullable)) for column, kind, nullable, _, _ in rows)
-        partitioned = sorted((place, column) for column, _, _, place, _ in rows if place is not None)
-        bucketed = sorted((place, column) for column, _, _, _, place in rows if place is not None)
-        return HiveTable(
-            identity,
-            name,
-            location,
-            columns,
-            tuple(column for _, column in partitioned),
-            tuple(column for _, column in bucketed),
-            bucket_count,
-            version,
-            bool(managed),
-            bool(transactional),
-        )
+        try:
+            return _table(name, found, rows)
+        except (TypeError, ValueError, AnalysisError) as error:
+            raise self._damaged(error) from error
 
     def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
         """Say what of a table may be read now."""
@@ -276,6 +267,12 @@ class EmbeddedMetastore(Metastore):
             yield
         except sqlite3.Error as error:
             raise self._told(error) from error
+        except UnicodeDecodeError as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> ConnectorError:
+        msg = f"The metastore '{self.file}' holds what it cannot hold: {error}"
+        return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=_RESCUE)
 
     def _told(self, error: sqlite3.Error) -> ConnectorError:
         """Give an error of ours for one of SQLite."""
@@ -289,8 +286,28 @@ class EmbeddedMetastore(Metastore):
         if isinstance(error, sqlite3.OperationalError) and self.file.exists():
             hint = "See that the file can be read and written, and that no other program holds it."
         else:
-            hint = "Bring back a copy of the file that is whole, or have what can be read of it rescued by the sqlite3 shell's .recover."
+            hint = _RESCUE
         return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
+
+
+def _table(name: SchemaTableName, found: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> HiveTable:
+    """Make a table of what the file says of it and of its columns."""
+    identity, location, managed, transactional, bucket_count, version = found
+    columns = tuple(ColumnMetadata(column, parse_type(kind), bool(nullable)) for column, kind, nullable, _, _ in rows)
+    partitioned = sorted((place, column) for column, _, _, place, _ in rows if place is not None)
+    bucketed = sorted((place, column) for column, _, _, _, place in rows if place is not None)
+    return HiveTable(
+        identity,
+        name,
+        location,
+        columns,
+        tuple(column for _, column in partitioned),
+        tuple(column for _, column in bucketed),
+        bucket_count,
+        version,
+        bool(managed),
+        bool(transactional),
+    )
 
 
 def _table_folders(warehouse: Path) -> Iterator[Path]:

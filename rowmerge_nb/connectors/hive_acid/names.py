@@ -14,6 +14,7 @@ __all__ = [
     "COMPACTED_FILE",
     "DEFAULT_PARTITION",
     "STATEMENT_LIMIT",
+    "STREAM_LENGTH",
     "VERSION_FILE",
     "AcidDirectory",
     "bucket_file",
@@ -30,6 +31,8 @@ __all__ = [
 
 VERSION_FILE: Final = "_orc_acid_version"
 COMPACTED_FILE: Final = "_metadata_acid"
+STREAM_LENGTH: Final = "_flush_length"
+"""How the name of the file ends that says how far a stream has come in another one."""
 DEFAULT_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
 BUCKET_LIMIT: Final = 1 << 12

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.connectors.disk import require_texts
 from rowmerge_nb.connectors.hive_acid.names import encode_bucket, normalized_buckets
 from rowmerge_nb.connectors.hive_acid.orc_tail import OrcTail, Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.values import from_file
@@ -271,7 +272,7 @@ def _arrays(
             arrays.append(pa.nulls(page.num_rows, column.type.arrow))
             continue
         try:
-            arrays.append(from_file(present[fields[place].name], column.type))
+            arrays.append(from_file(require_texts(present[fields[place].name]), column.type))
         except (pa.ArrowException, ValueError) as error:
             msg = f"Column '{column.name}' of type {column.type} cannot be read out of '{path}', which holds {fields[place].type}"
             raise ConnectorError(

@@ -107,7 +107,7 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
     """Give the splits of one partition, or of a table without partition columns."""
     folder = Path(table.location) / name
     directories = [directory for directory in (state.base, *state.deltas) if directory is not None]
-    deleting = [folder / directory.name for directory in state.delete_deltas]
+    deleting = [{file.name: file for file in data_files(folder / directory.name)} for directory in state.delete_deltas]
     declared = (declared_version(folder / d.name) for d in (state.base, *state.deltas, *state.delete_deltas) if d is not None)
     current = (next(declared, None) or 0) >= _OLDEST_VERSION
     for directory in directories:
@@ -117,21 +117,17 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
             bucket = bucket_of_delta_file(file.name)
             _check_bucket(file, bucket, table)
             event_file = file.name if bucket is None else bucket_file(bucket)
-            deletes = tuple(path / event_file for path in deleting if _has_rows(path / event_file))
+            deletes = tuple(files[event_file] for files in deleting if event_file in files)
             yield HiveSplit(file, name, deletes, None, bucket if table.bucket_count is not None else None)
     first: dict[int, int] = {}
     alone = len(state.originals) == len({bucket_of_original(file.name) for file in state.originals})
     for file in state.originals:
         bucket = bucket_of_original(file.name) or 0
         _check_bucket(file, bucket, table)
-        deletes = tuple(path / bucket_file(bucket) for path in deleting if _has_rows(path / bucket_file(bucket)))
+        deletes = tuple(files[bucket_file(bucket)] for files in deleting if bucket_file(bucket) in files)
         yield HiveSplit(file, name, deletes, (bucket, first.get(bucket, 0)), bucket if table.bucket_count is not None else None)
         if not alone:
             first[bucket] = first.get(bucket, 0) + row_count(file)
-
-
-def _has_rows(file: Path) -> bool:
-    return file.is_file() and file.stat().st_size > 0
 
 
 def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.connectors.hive_acid.names import (
     COMPACTED_FILE,
+    STREAM_LENGTH,
     VERSION_FILE,
     AcidDirectory,
+    bucket_of_delta_file,
     bucket_of_original,
     parse_directory,
 )
@@ -122,8 +124,30 @@ def visible(folder: Path) -> list[Path]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Give the files of a base or delta: not hidden, not in a folder below, not empty."""
-    return [entry for entry in visible(folder) if entry.is_file() and entry.stat().st_size]
+    """Give the files of a base or delta: not hidden, and not in a folder below.
+
+    Raises:
+        ConnectorError: HIVE_BAD_DATA if one of them is empty, or is named like a bucket and no file. Every writer of transactional tables
+            ends its files with a footer; only streams, which say in another file how far theirs have come, begin with an empty one.
+    """
+    entries = visible(folder)
+    lengths = {entry.name.removesuffix(STREAM_LENGTH) for entry in entries if entry.name.endswith(STREAM_LENGTH)}
+    files = []
+    for entry in entries:
+        if entry.name.endswith(STREAM_LENGTH) or (entry.is_dir() and bucket_of_delta_file(entry.name) is None):
+            continue
+        if not entry.is_file():
+            _refuse(entry, "is no file")
+        if entry.stat().st_size:
+            files.append(entry)
+        elif entry.name not in lengths:
+            _refuse(entry, "is empty")
+    return files
+
+
+def _refuse(entry: Path, wrong: str) -> NoReturn:
+    msg = f"'{entry}' should hold rows of a Hive table, and {wrong}"
+    raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Bring the file back; if it never held rows, remove it.")
 
 
 def _base(folder: Path, bases: Sequence[AcidDirectory], valid: ValidWriteIds) -> AcidDirectory | None:

@@ -265,7 +265,13 @@ class Tables:
             if table is None:
                 conflict(change.handle.name, "it was dropped")
             transaction = table.transaction()
-        commit(change, transaction, properties, is_new=loaded.creation is not None)
+        try:
+            commit(change, transaction, properties, is_new=loaded.creation is not None)
+        except OSError as error:
+            # What a service's connection raises has no number: whether it has committed is not known then.
+            if not error.errno:
+                raise
+            raise refused(error, f"The metadata of Iceberg table '{change.handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
 
     def truncate(self, handle: IcebergTableHandle) -> None:
         """Remove all files of a table in a snapshot of its own."""

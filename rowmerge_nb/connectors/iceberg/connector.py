@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.connectors.iceberg.avro import guard_decoder
 from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, named_catalog
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io
@@ -76,6 +77,7 @@ class IcebergConnector(Connector):
             self.catalog = catalog
         else:
             self.catalog = named_catalog(str(catalog), properties or {})
+        guard_decoder()
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)

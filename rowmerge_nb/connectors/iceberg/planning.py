@@ -89,7 +89,10 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> Connector
             manifest.fetch_manifest_entry(table.io)
         place = "one of its manifests"
     name, words = ".".join(table.name()), " ".join(str(error).split())[:300]
-    msg = f"Snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be read, for '{place}': {type(error).__name__}: {words}"
+    msg = (
+        f"The manifests of snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be read, for '{place}':"
+        f" {type(error).__name__}: {words}"
+    )
     hint = "Restore that file, or roll the table back to a snapshot whose manifests are whole."
     return ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
+from rowmerge_nb.connectors.disk import require_texts
 from rowmerge_nb.connectors.iceberg.deletes import deleted_positions, equality_deletes
 from rowmerge_nb.connectors.iceberg.files import local_path, open_file, reading
 from rowmerge_nb.connectors.iceberg.handles import IcebergColumn, IcebergRowIdColumn, IcebergSplit, iceberg_table
@@ -143,7 +144,7 @@ def _values(found: Found, split: IcebergSplit) -> Callable[[Any, int, int], pa.A
         value = split.constants.get(field.id, field.default)
         return lambda _batch, _first, rows: constant(field, value, rows)
     name = found.name
-    return lambda batch, _first, rows: found.values(batch.column(name), rows)
+    return lambda batch, _first, rows: found.values(require_texts(batch.column(name)), rows)
 
 
 def _row_ids(file: int, first: int, rows: int) -> pa.Array:

@@ -90,7 +90,7 @@ class FileWriter:
         self._footers: list[pq.FileMetaData] = []
         with self._told("ICEBERG_WRITER_OPEN_ERROR"):
             self._stream = create(table.io, location)
-        self._writer = pq.ParquetWriter(self._stream, schema, **_options(table.properties), metadata_collector=self._footers)
+            self._writer = pq.ParquetWriter(self._stream, schema, **_options(table.properties), metadata_collector=self._footers)
 
     @property
     def size(self) -> int:
