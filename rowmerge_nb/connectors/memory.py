@@ -155,7 +155,9 @@ class MemoryConnector(Connector):
 
     def _kept(self, table: _Table) -> _Table:
         """Give a table with the versions that are kept."""
-        return replace(table, versions={version: table.versions[version] for version in sorted(table.versions)[-self.keep_versions - 1 :]})
+        return replace(
+            table, versions={version: table.versions[version] for version in sorted(table.versions)[-self.keep_versions - 1 :]}
+        )
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""

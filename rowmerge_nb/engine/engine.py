@@ -499,7 +499,9 @@ def _what_stays(number: int, count: int, changed: bool | None) -> str:
     done = number if changed else number - 1
     kept = "Statement 1 stays done" if done == 1 else f"Statements 1 to {done} stay done" if done else ""
     if changed:
-        rest = "" if number == count else f"statement {number + 1} was not run" if number + 1 == count else "the others were not run"
+        rest = (
+            "" if number == count else f"statement {number + 1} was not run" if number + 1 == count else "the others were not run"
+        )
     else:
         rest = f"statement {number} of {count} failed" if changed is False else f"of statement {number} of {count} nobody knows"
     if count == 1 or (not done and changed is False):

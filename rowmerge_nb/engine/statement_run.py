@@ -185,7 +185,10 @@ class StatementRun:
             ended = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
             msg = f"The outcome is unknown: the wait for the commit was ended{ended}, and the change may be there, now or soon"
             return StatementInterrupted(
-                msg, step=self.step, changed=None, hint=f"{look}; what it has written stays where it is until engine.orphans() lists it."
+                msg,
+                step=self.step,
+                changed=None,
+                hint=f"{look}; what it has written stays where it is until engine.orphans() lists it.",
             )
         if isinstance(failure, KeyboardInterrupt):
             msg = "The statement was interrupted while its result was being told; its change is there"

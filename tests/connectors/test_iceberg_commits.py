@@ -379,7 +379,9 @@ def test_a_commit_that_the_embedded_catalog_refuses_is_not_told_as_done(tmp_path
     reader = sqlite3.connect(tmp_path / "catalog.sqlite")
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM iceberg_tables").fetchall()
-    with pytest.raises(ConnectorError, match=r"ICEBERG_CATALOG_ERROR: .*could not commit to table 'default.t': .*locked") as caught:
+    with pytest.raises(
+        ConnectorError, match=r"ICEBERG_CATALOG_ERROR: .*could not commit to table 'default.t': .*locked"
+    ) as caught:
         statement.commit()
     assert caught.value.changed is False
     statement.rollback()

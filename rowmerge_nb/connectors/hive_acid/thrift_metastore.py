@@ -198,7 +198,9 @@ class ThriftMetastore(Metastore):
             with self._clients.connected("list its transactions") as client:
                 found = client.get_open_txns()
         except ConnectorError as silent:
-            msg = f"The outcome is unknown: the Hive Metastore did not say whether transaction {transaction} was committed: {error}"
+            msg = (
+                f"The outcome is unknown: the Hive Metastore did not say whether transaction {transaction} was committed: {error}"
+            )
             hint = "Once it runs, SHOW TRANSACTIONS in Hive tells. Do not run the statement again before."
             raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint, changed=None) from silent
         return transaction not in found.open_txns
