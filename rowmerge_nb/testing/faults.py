@@ -19,7 +19,7 @@ from rowmerge_nb.spi.connector import Connector
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rowmerge_nb.spi.handles import ConnectorTransactionHandle
+    from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
     from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
@@ -188,9 +188,20 @@ class FaultyConnector(Connector):
         handle: ConnectorTransactionHandle = self._call("begin_transaction")
         return handle
 
-    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
+    @property
+    def commits_in_finish(self) -> bool:  # type: ignore[override]
+        """As the connector that is wrapped says."""
+        return self.connector.commits_in_finish
+
+    @property
+    def commits_in_thread(self) -> bool:  # type: ignore[override]
+        """As the connector that is wrapped says."""
+        return self.connector.commits_in_thread
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
         """Commit a transaction."""
-        self._call("commit", transaction_handle)
+        version: ConnectorTableVersion | None = self._call("commit", transaction_handle)
+        return version
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Roll a transaction back."""

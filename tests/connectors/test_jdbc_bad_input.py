@@ -40,7 +40,7 @@ def test_a_database_file_that_may_not_grow_is_told_and_stays_as_it_was(lite: Dat
     monkeypatch.setattr(store, "connect", narrow)
     error = refused(lambda: merge(lite, "shelf", [(number, "x" * 500, 1, None) for number in range(2, 400)]))
     monkeypatch.undo()
-    assert error.code == "JDBC_ERROR"
+    assert error.code == "GENERIC_INSUFFICIENT_RESOURCES"
     assert "database or disk is full" in error.message
     assert "main.shelf" in error.message
     assert "shop's.db" in error.message
@@ -65,7 +65,8 @@ def test_a_full_disk_under_the_staged_rows_is_told(lite: Database, monkeypatch: 
     monkeypatch.undo()
     sink.abort()
     assert "No space left on device" in caught.value.message
-    assert "disk has room" in str(caught.value.hint)
+    assert caught.value.code == "GENERIC_INSUFFICIENT_RESOURCES"
+    assert "Make room on the disk" in str(caught.value.hint)
     statement.rollback()
     assert lite.leftovers() == []
     assert content(lite) == [(1, "a")]
@@ -127,7 +128,7 @@ def test_a_full_disk_of_the_server_is_told_and_the_table_stays_as_it_was(tiny: D
     tiny.sql("CREATE TABLE shelf (sku int PRIMARY KEY, note text)", "INSERT INTO shelf VALUES (1, 'a')")
     rows = pa.table({"sku": pa.array(range(2, 40_000), pa.int32()), "note": ["x" * 200] * 39_998})
     error = refused(lambda: insert(tiny, "shelf", rows))
-    assert error.code == "JDBC_ERROR"
+    assert error.code == "GENERIC_INSUFFICIENT_RESOURCES"
     assert "No space left on device" in error.message
     assert "PostgreSQL at host=" in error.message
     assert "Make room on the server's disk" in str(error.hint)

@@ -12,7 +12,6 @@ class TestKeyedCell(ConnectorContract):
     keyed = True
     creates_tables = False
     inserts = False
-    commits_in_finish = True
 
     def make_connector(self, folder):
         return keyed_connector_cell.STORE

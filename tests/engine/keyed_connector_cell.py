@@ -65,6 +65,7 @@ class Sink(spi.ConnectorMergeSink, spi.ConnectorPageSinkProvider):
 
 
 class PriceStore(spi.Connector):
+    commits_in_finish = True
     rows = {1: 9.5, 2: 3.0, 3: 7.25}
     get_metadata = lambda self, transaction: Metadata(self)
     get_split_manager = get_page_source_provider = lambda self: Reader()

@@ -46,7 +46,7 @@ class FailureChecks(ContractStore):
     @pytest.mark.parametrize(("step", "after"), FAULTS)
     def test_a_fault_at_any_step_leaves_the_table_as_it_was(self, filled: FilledTable, step: str, *, after: bool) -> None:
         """The engine rolls back then; nothing is left behind, and the statement can be run again."""
-        if self.commits_in_finish and (step == "commit" or (step == "finish_merge" and after)):
+        if filled.connector.commits_in_finish and (step == "commit" or (step == "finish_merge" and after)):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         faulty = FaultyConnector(filled.connector, Fault(step, after=after))
         statement = filled.statement(faulty)

@@ -53,7 +53,6 @@ class ContractStore:
         keyed: the row id is a key, so that no two rows are equal.
         creates_tables: CREATE TABLE works; without it the kit asks `make_table` for the one table of the attributes above, and for no other.
         inserts: INSERT works.
-        commits_in_finish: ``finish_merge`` itself is the commit; ``commit`` and ``rollback`` do nothing.
     """
 
     table: ClassVar[str] = "default.contract"
@@ -65,7 +64,6 @@ class ContractStore:
     keyed: ClassVar[bool] = False
     creates_tables: ClassVar[bool] = True
     inserts: ClassVar[bool] = True
-    commits_in_finish: ClassVar[bool] = False
 
     varies: ClassVar[Collection[str]] = ()
     """What the checks of a class are repeated for: ``layout``, ``era``, ``paradigm``. Set by the classes of checks."""

@@ -37,7 +37,7 @@ class TransactionChecks(ContractStore):
 
     def test_nothing_is_visible_before_the_commit(self, filled: FilledTable) -> None:
         """And everything after it."""
-        if self.commits_in_finish:
+        if filled.connector.commits_in_finish:
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         statement = filled.statement()
         statement.merge(self.some_changes())
@@ -57,7 +57,7 @@ class TransactionChecks(ContractStore):
     @pytest.mark.parametrize("until", ["begin_merge", "store_merged_rows", "finish", "finish_merge"])
     def test_a_rollback_restores_the_table_and_leaves_nothing_behind(self, filled: FilledTable, until: str) -> None:
         """However far the statement had come."""
-        if until == "finish_merge" and self.commits_in_finish:
+        if until == "finish_merge" and filled.connector.commits_in_finish:
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         statement = filled.statement()
         statement.begin(self.some_changes())

@@ -161,7 +161,9 @@ class UpdatableChecks(ContractStore):
         fragments = [f for n, split in enumerate(statement.opened()) for f in statement.attempt_split(split, n, changes)]
         assert older.unchanged(), "a reader sees what a page source has finished"
         statement.finish_change(fragments)
-        assert self.commits_in_finish or older.unchanged(), "a reader sees what the finish call has done before the commit"
+        assert older.connector.commits_in_finish or older.unchanged(), (
+            "a reader sees what the finish call has done before the commit"
+        )
         statement.commit()
         assert older.contents() == older.expected(changes)
 
@@ -216,7 +218,7 @@ class UpdatableChecks(ContractStore):
     @pytest.mark.parametrize("step", [*DELETE_STEPS, *UPDATE_STEPS])
     def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(self, older: FilledTable, step: str) -> None:
         """And the statement can be run again."""
-        if step in {"finish_delete", "finish_update"} and self.commits_in_finish:
+        if step in {"finish_delete", "finish_update"} and older.connector.commits_in_finish:
             pytest.skip(f"commits_in_finish = True: {step} is the commit")
         changes = self.updates(older, 3, 4) if step in UPDATE_STEPS else Changes(deleted=(self.key(3), self.key(4)))
         statement = self._statement(older, FaultyConnector(older.connector, Fault(step, after=True)))
