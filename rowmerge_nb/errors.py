@@ -43,6 +43,8 @@ class RowMergeError(Exception):
         column: column within the line in code points, counted from 1.
         length: how many code points the caret line should cover (at least 1).
         hint: what to do next, a sentence; None where the message says it all.
+        changed: whether what the statement was to change is changed all the same: False if everything is as it was, True if the change
+            is there, None if that is not known.
 
     Attributes:
         statement: the text of the statement; set by the engine on the way out.
@@ -65,6 +67,7 @@ class RowMergeError(Exception):
         column: int | None = None,
         length: int = 1,
         hint: str | None = None,
+        changed: bool | None = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -73,6 +76,7 @@ class RowMergeError(Exception):
         self.column = column
         self.length = max(length, 1)
         self.hint = hint
+        self.changed = changed
         self.statement: str | None = None
         self.result: Any = None
 
@@ -149,7 +153,7 @@ class AnalysisError(RowMergeError):
 
 
 class ExecutionError(RowMergeError):
-    """The statement failed while it ran; the table is as it was.
+    """The statement failed while it ran; the table is as it was, unless ``changed`` says otherwise.
 
     Args:
         step: where it happened, in the words of the plan or the contract, for instance ``"store_merged_rows"``.
@@ -192,6 +196,8 @@ class DuplicateMatchError(ExecutionError):
 
 class StatementInterrupted(ExecutionError):
     """The user interrupted the statement; its Spark work was cancelled and the transaction rolled back.
+
+    An interrupt that comes when the change is being committed comes too late: then ``changed`` is True and ``result`` the whole result.
 
     >>> StatementInterrupted("The statement was interrupted").code
     'USER_CANCELED'

@@ -5,12 +5,13 @@ Spark is needed for arguments of CALL only, and of them for those that are not p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.edge import conform
-from rowmerge_nb.engine.statement_run import StatementRun, error_record
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.statement_run import StatementRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -39,28 +40,20 @@ class DefinitionRun(StatementRun):
     analysis: DefinitionAnalysis | ListingAnalysis | CallAnalysis
     views: Views
 
-    def run(self) -> tuple[Trace, pa.Table | None, str | None]:
-        """Run the statement; give its trace and, of SHOW, its rows, and of SHOW CREATE the statement as a text.
+    def work(self) -> None:
+        """Make the connector's call."""
+        with self.timed("run"):
+            self._run()
 
-        Raises:
-            RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
-        """
-        try:
-            with self.timed("run"):
-                self._run()
-            if self.options.dry_run:
-                self.transaction.rollback()
-                return self._trace("planned"), None, None
-            self.begin_step("commit")
-            self.transaction.commit()
-        except BaseException as failure:
-            error = self.error_of(failure, "run")
-            fact = self.roll_back()
-            self.failure = replace(self._trace("failed"), error=error_record(error, (fact,)))
-            raise error from failure
-        rows = self._listed()
+    def result(self, trace: Trace) -> Result:
+        """Give the result: of SHOW with its rows, and of SHOW CREATE with the statement as a text."""
+        rows = self._listed() if trace.state == "finished" else None
         text = str(rows.column(0)[0]) if rows is not None and self.analysis.kind.startswith("SHOW CREATE") else None
-        return self._trace("finished"), rows, text
+        return Result(trace, rows, text)
+
+    def rehearsable(self) -> bool:
+        """Whether a rollback leaves nothing of the statement."""
+        return isinstance(self.analysis, ListingAnalysis)
 
     def _run(self) -> None:
         analysis = self.analysis
@@ -118,7 +111,8 @@ class DefinitionRun(StatementRun):
         columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
         return pa.Table.from_arrays([pa.array(column, pa.string()) for column in columns], names=list(self.analysis.columns))
 
-    def _trace(self, state: str) -> Trace:
+    def trace(self, state: str) -> Trace:
+        """Give the trace as far as it is known."""
         analysis = self.analysis
         name = analysis.name if isinstance(analysis, DefinitionAnalysis | CallAnalysis) else ()
         return Trace(

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.memory import MemoryConnector
@@ -21,10 +22,8 @@ from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.places import placed_in
 from rowmerge_nb.engine.rehearsal import compare
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.row_change_run import RowChangeRun
 from rowmerge_nb.engine.runs import check_flow, run_of, target_name
-from rowmerge_nb.engine.statement_run import error_record
-from rowmerge_nb.engine.tables import TableRun
+from rowmerge_nb.engine.statement_run import StatementRun, error_record, interrupted_too_late
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
 from rowmerge_nb.engine.verification import begin_verification
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.comparison import Comparison
     from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.statements import Statement
 
 __all__ = ["Engine", "TableInfo"]
@@ -303,9 +303,7 @@ class Engine:
                 with placed_in(sql, text, offset):
                     results.append(self._run(text, chosen))
             except RowMergeError as error:
-                if number > 1:
-                    done = "Statement 1 stays" if number == 2 else f"Statements 1 to {number - 1} stay"
-                    error.hint = f"{error.hint or ''} {done} done; statement {number} of {len(statements)} failed.".strip()
+                error.hint = " ".join(filter(None, [error.hint, _what_stays(number, len(statements), error.changed)])) or None
                 raise
         return results
 
@@ -406,8 +404,14 @@ class Engine:
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 verification = begin_verification(options, analysis, self._memory, self.run)
-                result = self._dispatch(analysis, transaction, tables, options)
-                return result if verification is None else verification.told(result)
+                run = self._run_of(analysis, transaction, tables, options)
+                try:
+                    result = run.run()
+                    return result if verification is None else verification.told(result)
+                except KeyboardInterrupt:
+                    if run.done is not None:
+                        raise interrupted_too_late(run.done) from None
+                    raise
         finally:
             self._running.pop(tag, None)
 
@@ -420,55 +424,84 @@ class Engine:
             self._adopted = adopt_session(self._given)
         return self._adopted
 
-    def _dispatch(
+    def _run_of(
         self, analysis: Analysis, transaction: StatementTransaction, tables: StatementTables, options: Options
-    ) -> Result:
+    ) -> StatementRun:
         name = target_name(analysis)
         common: Mapping[str, Any] = {
             "transaction": transaction,
             "options": options,
             "connector": self._connectors[name[0]].name if name and name[0] in self._connectors else "",
             "spark": lambda: self.spark,
-            "row_count": lambda: self._row_count(name),
+            "row_count": partial(self._row_count, name),
             "notices": tuple(tables.notices),
         }
         if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis):
             common = {**common, "views": self._views}
-        settings = RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off)
-        kind = run_of(analysis, options)
-        if kind is TableRun:
-            common = {**common, "settings": settings}
-        run: Any = kind(analysis=analysis, **common)
-        try:
-            if isinstance(run, RowChangeRun):
-                trace = run.run(settings)
-                return Result(trace, run.returned, rehearsed=run.rehearsed)
-            return Result(*run.run())
-        except RowMergeError as error:
-            error.result = Result(run.failure) if run.failure is not None else None
-            raise
+        else:
+            common = {
+                **common,
+                "settings": RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off),
+            }
+        run: StatementRun = run_of(analysis, options)(analysis=analysis, **common)
+        return run
 
-    def _row_count(self, name: tuple[str, str, str] | None) -> int | None:
+    def _row_count(self, name: tuple[str, str, str] | None, version: ConnectorTableVersion | None) -> int | None:
         """Ask for a table's rows in a transaction of its own, as any reader would after the commit.
 
-        The statement is done by then: a connector that cannot answer leaves the number out and changes nothing else.
+        Args:
+            name: the table.
+            version: the version that was committed, others may have come since; None where the connector keeps no versions.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND, the version is not there; and whatever else the connector raises.
         """
         if name is None:
             return None
-        transaction = self._transaction(self.options)
-        count = None
-        with suppress(Exception):
+        transaction, table = self._transaction(self.options), SchemaTableName(name[1], name[2])
+        try:
             metadata = transaction.metadata(name[0])
-            handle = metadata.get_table_handle(transaction.session, SchemaTableName(name[1], name[2]))
-            count = None if handle is None else metadata.row_count(transaction.session, handle)
-        with suppress(Exception):
-            transaction.rollback()
-        return count
+            if version is None:
+                handle = metadata.get_table_handle(transaction.session, table)
+            else:
+                handle = metadata.get_versioned_table_handle(transaction.session, table, version)
+            if handle is None:
+                missing = "" if version is None else f" in version {version.version}"
+                msg = f"Table '{table}' is not there{missing}"
+                raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+            return metadata.row_count(transaction.session, handle)
+        finally:
+            with suppress(Exception):
+                transaction.rollback()
 
     def _explain(
         self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options
     ) -> Result:
         rules_off = frozenset(RULES) if analysis.statement.kind == "LOGICAL" else options.rules_off
         planned = replace(options, dry_run=True, rules_off=rules_off)
-        trace = replace(self._dispatch(analysis.inner, transaction, tables, planned).trace, state="explained")
+        trace = replace(self._run_of(analysis.inner, transaction, tables, planned).run().trace, state="explained")
         return Result(trace, explained="true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan))
+
+
+def _what_stays(number: int, count: int, changed: bool | None) -> str:
+    """Say what of several statements is done after an error.
+
+    Args:
+        number: the statement that ended with the error, counted from 1.
+        count: how many there are.
+        changed: whether it has changed something all the same.
+
+    >>> _what_stays(3, 5, changed=False)
+    'Statements 1 to 2 stay done; statement 3 of 5 failed.'
+    >>> _what_stays(1, 2, changed=True)
+    'Statement 1 stays done; statement 2 was not run.'
+    """
+    done = number if changed else number - 1
+    kept = "Statement 1 stays done" if done == 1 else f"Statements 1 to {done} stay done" if done else ""
+    if changed:
+        rest = "" if number == count else f"statement {number + 1} was not run" if number + 1 == count else "the others were not run"
+    else:
+        rest = f"statement {number} of {count} failed" if changed is False else f"of statement {number} of {count} nobody knows"
+    if count == 1 or (not done and changed is False):
+        return ""
+    return "; ".join(filter(None, [kept, rest])) + "."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["Account", "Recorder", "TaskRecord", "amount", "letters", "operation_text", "sum_up"]
+__all__ = ["Account", "Recorder", "TaskRecord", "amount", "check_fragments", "letters", "operation_text", "sum_up"]
 
 
 @dataclass
@@ -294,6 +294,24 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         returned=[record.returned for record in records if record.returned],
         read=sum(record.read for record in records),
     )
+
+
+def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
+    """See that the driver has got what the tasks gave, before anything of it is made to last.
+
+    Args:
+        account: what the tasks told.
+        fragments: the fragments that came.
+
+    Raises:
+        ExecutionError: fragments are missing, or there are more of them than were made.
+    """
+    made = [writer for writer in account.writers if writer.state == "finished"]
+    count, size = sum(writer.fragments for writer in made), sum(writer.fragment_bytes for writer in made)
+    if (count, size) != (len(fragments), sum(map(len, fragments))):
+        came = f"{amount(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
+        msg = f"The tasks gave {amount(count, 'fragment')} of {size} bytes, and {came} arrived; nothing was committed"
+        raise ExecutionError(msg, step="run", hint="Run the statement again; if it happens again, please report it.")
 
 
 def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.trace import Call, PageSample, Trace, VerificationRecord
+    from rowmerge_nb.report.outcome import Balance
     from rowmerge_nb.report.verdicts import Verdicts
 
 __all__ = ["Result"]
@@ -58,6 +59,17 @@ class Result:
         if not self.trace.clauses and self.trace.kind in {"INSERT", "CREATE TABLE AS"}:
             totals["INSERT"] = self.trace.count or 0
         return totals
+
+    @property
+    def balance(self) -> Balance | None:
+        """Rows before, stored deletes and inserts, and what the store counts in the version that was committed.
+
+        ``holds`` is False where the store does not hold what was to be, None where it could not be asked or does not count. None
+        itself for a statement that failed, for other statements than MERGE, UPDATE and DELETE, and where the rows before are not known.
+        """
+        from rowmerge_nb.report.outcome import build_balance
+
+        return build_balance(self.trace)
 
     @property
     def plan(self) -> str:

@@ -1,8 +1,9 @@
-"""Running a statement that changes rows: plan, begin, one Spark action, finish, commit; or roll back and say what had happened."""
+"""Running a statement that changes rows: plan, begin, one Spark action, and what finishes it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import pyarrow as pa
@@ -10,8 +11,9 @@ import pyarrow as pa
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import Account, amount, sum_up
-from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
+from rowmerge_nb.engine.recorder import Account, amount, check_fragments, sum_up
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.engine.transaction import layout_text
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
@@ -53,69 +55,52 @@ class RowChangeRun(StatementRun):
 
     Args:
         analysis: the statement, resolved.
+        settings: sizes that decide which form of a plan is taken.
 
     Attributes:
         verb: what the connector's calls are named by: ``begin_merge``, ``finish_merge``; ``worker`` is what tasks have of it.
-        returned: the rows of RETURNING, once the statement is committed.
-        rehearsed: of a rehearsal the target's rows as they would be, where the connector shows them.
+        returned: the rows of RETURNING.
     """
 
     kind: ClassVar[str]
     verb: ClassVar[str] = "merge"
     worker: ClassVar[str] = "sink"
     analysis: RowChangeAnalysis
+    settings: RuleSettings = field(default_factory=RuleSettings)
     returned: pa.Table | None = None
-    rehearsed: pa.Table | None = None
 
-    def run(self, settings: RuleSettings) -> Trace:
-        """Run the statement and give its trace.
-
-        Raises:
-            RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
-        """
+    def work(self) -> Callable[[], None] | None:
+        """Plan, begin, run the one Spark action, and check what it told."""
         self.transaction.target = self.analysis.target
-        step = "plan"
-        try:
-            facts = self._facts()
-            if self.options.trace == "full":
-                settings = _whole_rows(settings)
-            self.begin_step("plan")
-            with self.timed("plan"):
-                planned = self._planned(facts)
-                self.plan = apply_rules(planned, settings)
-            if self.options.dry_run:
-                self.transaction.rollback()
-                return self._trace("planned")
-            step = f"begin_{self.verb}"
-            self._begin(facts)
-            step = "run"
-            with self.timed("run"):
-                context = self._context(settings)
-                table = self.collect(context.spark, self._lowered(context), context.partitions)
-                fragments, records = fragments_and_records(table)
-            self.account = sum_up(records)
-            self._check(self.account, context, lambda: apply_rules(planned, _whole_rows(settings)))
-            step = f"finish_{self.verb}"
-            self._finish(fragments)
-            returned = self._returned(self.account)
-            if self.options.rehearse:
-                step = "rollback"
-                self.rehearsed = self.transaction.rows_now(self.analysis.target)
-                self.transaction.rollback()
-                rows = None if self.rehearsed is None else self.rehearsed.num_rows
-                return replace(self._trace("finished"), committed=False, rows_after=rows)
-            step = "commit"
-            self.begin_step("commit")
-            with self.timed("commit"):
-                self.transaction.commit()
-        except BaseException as failure:
-            error = self.error_of(failure, step)
-            self._place(error, failure)
-            self.failure = self._failed(error)
-            raise error from failure
-        # From here on the change is there, whatever happens while it is told.
-        self.returned = returned
-        return self._trace("finished")
+        self.step = "plan"
+        facts = self._facts()
+        settings = _whole_rows(self.settings) if self.options.trace == "full" else self.settings
+        self.begin_step("plan")
+        with self.timed("plan"):
+            planned = self._planned(facts)
+            self.plan = apply_rules(planned, settings)
+        if self.options.dry_run:
+            return None
+        self.step = f"begin_{self.verb}"
+        self._begin(facts)
+        self.step = "run"
+        with self.timed("run"):
+            context = self._context(settings)
+            table = self.collect(context.spark, self._lowered(context), context.partitions)
+            fragments, records = fragments_and_records(table)
+        self.account = sum_up(records)
+        self._check(self.account, context, lambda: apply_rules(planned, _whole_rows(settings)))
+        check_fragments(self.account, fragments)
+        self.returned = self._returned(self.account)
+        return partial(self._finish, fragments)
+
+    def result(self, trace: Trace) -> Result:
+        """Give the result, with the rows of RETURNING if they are in the table."""
+        return Result(trace, self.returned if trace.state == "finished" else None, rehearsed=self.rehearsed)
+
+    def rehearsable(self) -> bool:
+        """Whether a rollback leaves nothing of the statement."""
+        return True
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
@@ -245,7 +230,7 @@ class RowChangeRun(StatementRun):
             raise ValueError(msg)
         return self.plan
 
-    def _place(self, error: RowMergeError, failure: BaseException) -> None:
+    def place(self, error: RowMergeError, failure: BaseException) -> None:
         """Say which expression a run-time error comes from, or which clause was matched twice."""
         if self.plan is None or error.line is not None:
             return
@@ -298,8 +283,8 @@ class RowChangeRun(StatementRun):
         """Give the statement's expressions in Spark SQL, and where they were written."""
         return [(part.spark, part.span) for part in self._written()] + list(self.analysis.placed)
 
-    def _failed(self, error: RowMergeError) -> Trace:
-        """Roll back, and tell what had happened."""
+    def facts(self) -> list[str]:
+        """Say which calls of the contract had been made."""
         begun = any(call.method == f"begin_{self.verb}" and call.error is None for call in self.transaction.log.calls)
         facts = [f"begin_{self.verb} was {'' if begun else 'not '}called"]
         if begun:
@@ -313,8 +298,7 @@ class RowChangeRun(StatementRun):
                     facts.append(f"{method} was not called")
                     break
                 facts.append(f"{method} {'was called' if outcomes[method] is None else 'failed'}")
-        facts.append(self.roll_back())
-        return replace(self._trace("failed"), error=error_record(error, tuple(facts)))
+        return facts
 
     def _groups(self, account: Account, *, failing: bool) -> tuple[DuplicateGroup, ...]:
         """Give the target rows that were matched more than once."""
@@ -324,7 +308,8 @@ class RowChangeRun(StatementRun):
         """Give the rows of the source where it is known."""
         return None
 
-    def _trace(self, state: str) -> Trace:
+    def trace(self, state: str) -> Trace:
+        """Give the trace as far as it is known."""
         analysis, target, account = self.analysis, self.analysis.target, self.account
         done = state == "finished"
         groups = self._groups(account, failing=not done) if account is not None else ()
@@ -353,7 +338,8 @@ class RowChangeRun(StatementRun):
             source_rows=self._source_rows(),
             count=account.counted if account and done else None,
             rows_before=target.row_count,
-            rows_after=self.row_count() if done else target.row_count if state == "failed" else None,
+            rows_after=self.rows_after() if done else target.row_count if state == "failed" else None,
+            unread=self.unread,
             pages=account.pages if account else None,
             stored=account.stored if account else (),
             writers=account.writers if account else (),

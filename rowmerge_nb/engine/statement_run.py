@@ -1,4 +1,8 @@
-"""What all statements share on their way: rolling back, translating what was raised, and telling of calls and notices."""
+"""What all statements share on their way: running, committing or rolling back, and telling what happened.
+
+A statement has a point of no return: the connector's call that makes its change last. What is raised before it leads to a rollback. From
+there to the result interrupts are put off, and whatever is raised says that the change is there, or that nobody knows.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate, with_next_step
+from rowmerge_nb.engine.interrupts import WaitEndedError, interrupts_put_off
 from rowmerge_nb.engine.recorder import amount
+from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
@@ -23,9 +29,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.recorder import Account
     from rowmerge_nb.engine.transaction import StatementTransaction
     from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.analysis import Notice
 
-__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
+__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "interrupted_too_late"]
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
@@ -53,26 +60,160 @@ class StatementRun:
         options: how it is run.
         connector: the kind of store of the target; ``""`` for a query.
         spark: gives the Spark session.
-        row_count: asks for the target's number of rows once the statement is committed.
+        row_count: asks for the target's number of rows once the statement is committed, in the version that it has made.
         notices: notices that are not part of the analysis.
 
     Attributes:
         plan: the plan, once there is one.
         account: what the tasks told, once they have.
-        failure: the trace of the attempt, after an error.
+        step: what is being done.
+        rehearsed: of a rehearsal the target's rows as they would be, where the connector shows them.
+        unread: why the committed version cannot be looked at; ``""`` if it can.
+        done: the result, once the change is there.
     """
 
     transaction: StatementTransaction
     options: Options
     connector: str
     spark: Callable[[], Any]
-    row_count: Callable[[], int | None]
+    row_count: Callable[[ConnectorTableVersion | None], int | None]
     notices: tuple[Notice, ...] = ()
     plan: Output | None = None
     account: Account | None = None
-    failure: Trace | None = None
+    step: str = "run"
+    rehearsed: pa.Table | None = None
+    unread: str = ""
+    done: Result | None = None
     output: ConnectorOutputMetadata | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def run(self) -> Result:
+        """Run the statement.
+
+        Raises:
+            RowMergeError: it failed; ``changed`` says whether something was changed all the same, ``result`` has what is known.
+        """
+        try:
+            self._check_rehearsal()
+            finish = self.work()
+            if self.options.dry_run:
+                self.transaction.rollback()
+                return self.result(self.trace("planned"))
+            if self.options.rehearse:
+                return self._rehearsed(finish)
+            early = finish is not None and self.transaction.commits_in_finish
+            if finish is not None and not early:
+                finish()
+            self.step = "commit"
+            self.begin_step("commit")
+            with interrupts_put_off() as interrupts:
+                if finish is not None and early:
+                    finish()
+                with self.timed("commit"):
+                    self.transaction.commit()
+                result = self.done = self.result(self.trace("finished"))
+        except BaseException as failure:
+            error = self._late_error(failure) if self.transaction.changed is not False else self._error(failure)
+            error.result = self.result(self._failed(error))
+            raise error from failure
+        if interrupts.came:
+            raise interrupted_too_late(result)
+        return result
+
+    def work(self) -> Callable[[], None] | None:
+        """Do everything before the connector's finish call; give what makes that call, None where there is none to make."""
+        raise NotImplementedError
+
+    def trace(self, state: str) -> Trace:
+        """Give the trace as far as it is known."""
+        raise NotImplementedError
+
+    def result(self, trace: Trace) -> Result:
+        """Give the result that belongs to a trace."""
+        return Result(trace, rehearsed=self.rehearsed)
+
+    def place(self, error: RowMergeError, failure: BaseException) -> None:
+        """Say in an error which part of the statement it is about.
+
+        Args:
+            error: the error that is raised.
+            failure: what led to it.
+        """
+
+    def facts(self) -> list[str]:
+        """Say what had happened when the statement failed."""
+        return []
+
+    def rehearsable(self) -> bool:
+        """Whether a rollback leaves nothing of the statement."""
+        return False
+
+    def _check_rehearsal(self) -> None:
+        if self.options.rehearse and not self.options.dry_run and not self.rehearsable():
+            msg = "This statement cannot be rehearsed: it is done as soon as it is begun"
+            raise ConnectorError(msg, hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.")
+
+    def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
+        """Finish the statement, look at what it would leave, and roll it back."""
+        if self.transaction.commits_in_finish:
+            msg = f"Connector '{self.connector}' commits in its finish calls, so that a statement cannot be rehearsed there"
+            raise ConnectorError(msg, hint="dry_run=True plans the statement without beginning it.")
+        if finish is not None:
+            finish()
+        self.step = "rollback"
+        target = self.transaction.target
+        if finish is not None and target is not None:
+            self.rehearsed = self.transaction.rows_now(target)
+        self.transaction.rollback()
+        rows = None if self.rehearsed is None else self.rehearsed.num_rows
+        return self.result(replace(self.trace("finished"), committed=False, rows_after=rows))
+
+    def _error(self, failure: BaseException) -> RowMergeError:
+        """Give an error of ours for what was raised before the point of no return."""
+        error = self.error_of(failure, self.step)
+        self.place(error, failure)
+        return error
+
+    def _late_error(self, failure: BaseException) -> RowMergeError:
+        """Give an error of ours for what was raised behind the point of no return."""
+        changed = self.transaction.changed
+        if isinstance(failure, RowMergeError):
+            failure.changed = changed
+            return failure
+        look = f"Look at {self._target_name()} before you run the statement again"
+        if isinstance(failure, KeyboardInterrupt) and changed is None:
+            ended = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
+            msg = f"The outcome is unknown: the wait for the commit was ended{ended}, and the change may be there, now or soon"
+            return StatementInterrupted(
+                msg, step=self.step, changed=None, hint=f"{look}; what it has written stays where it is until engine.orphans() lists it."
+            )
+        if isinstance(failure, KeyboardInterrupt):
+            msg = "The statement was interrupted while its result was being told; its change is there"
+            return StatementInterrupted(msg, step=self.step, changed=True, hint="Do not run it again.")
+        known = "The outcome is unknown" if changed is None else "The change is there, and telling of it failed"
+        error = ExecutionError(f"{known}: {type(failure).__name__}: {failure}", step=self.step, changed=changed)
+        error.hint = f"{look}." if changed is None else "Do not run it again."
+        return error
+
+    def _target_name(self) -> str:
+        return f"'{self.transaction.target.display}'" if self.transaction.target is not None else "the table"
+
+    def _failed(self, error: RowMergeError) -> Trace:
+        """Roll back what can be, and give the trace of a statement that failed."""
+        facts = self.facts()
+        ended = self.roll_back()
+        if error.changed is False:
+            facts.append(ended)
+        # What is told of a change that is there must not depend on what has failed in telling it.
+        return replace(self.trace("failed"), committed=error.changed is True, error=error_record(error, tuple(facts)))
+
+    def rows_after(self) -> int | None:
+        """Look how many rows the target has, in the version that was committed."""
+        try:
+            return self.row_count(self.transaction.version)
+        except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets; it is told in the headline
+            self.unread = error.message if isinstance(error, RowMergeError) else f"{type(error).__name__}: {error}"
+            return None
 
     def begin_step(self, name: str) -> None:
         """Tell that a step begins; a statement that was cancelled meanwhile goes no further."""
@@ -115,9 +256,11 @@ class StatementRun:
             text = amount(len(fragments), "fragment")
             return f"{text}, {self.output.summary}" if self.output is not None and self.output.written else text
 
+        self.step = method
         self.begin_step(method)
         with self.timed(method):
-            self.transaction.log.call(method, call, told)
+            make = self.transaction.lasting if self.transaction.commits_in_finish else self.transaction.log.call
+            make(method, call, told)
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
         """Give an error of ours for what was raised during a step."""
@@ -128,9 +271,15 @@ class StatementRun:
         return with_next_step(translate(failure, step))
 
     def roll_back(self) -> str:
-        """Roll back, and say how that went; a failure here does not hide the one that led here."""
+        """Roll back, and say how that went; a failure here does not hide the one that led here.
+
+        Who has interrupted a statement often does so twice: the second interrupt must not end the cleaning up.
+        """
         try:
-            self.transaction.rollback()
+            with interrupts_put_off():
+                self.transaction.rollback()
+        except KeyboardInterrupt:
+            return "the rollback was ended by a further interrupt; engine.orphans() lists what is left"
         except Exception as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
             return f"the rollback failed: {type(failure).__name__}: {failure}"
         return "the transaction was rolled back"
@@ -154,7 +303,16 @@ class StatementRun:
 def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:
     """Give an error as plain data."""
     step = getattr(error, "step", "")
-    return ErrorRecord(error.code, error.message, error.line, error.column, error.length, error.hint, step, consequences)
+    place = (error.line, error.column, error.length)
+    return ErrorRecord(error.code, error.message, *place, error.hint, step, consequences, error.changed)
+
+
+def interrupted_too_late(result: Result) -> StatementInterrupted:
+    """Give the error of an interrupt that came when the statement could not be stopped any more; its result is whole."""
+    msg = "The interrupt came when the change was being committed; the change is there"
+    error = StatementInterrupted(msg, step="commit", changed=True, hint="Do not run the statement again.")
+    error.result = result
+    return error
 
 
 @contextmanager

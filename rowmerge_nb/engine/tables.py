@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.edge import conform, shown_zones
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import sum_up
-from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun, error_record
+from rowmerge_nb.engine.recorder import check_fragments, sum_up
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import layout_text
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
@@ -28,7 +30,7 @@ from rowmerge_nb.sql.analysis import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
@@ -48,50 +50,44 @@ class TableRun(StatementRun):
 
     Attributes:
         skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
+        rows: the rows of a query.
     """
 
     analysis: Analysis
     settings: RuleSettings = field(default_factory=RuleSettings)
     skipped: bool = False
+    rows: pa.Table | None = None
 
-    def run(self) -> tuple[Trace, pa.Table | None]:
-        """Run the statement; give its trace and, of a query, its rows.
-
-        Raises:
-            RowMergeError: it failed and nothing was changed; ``failure`` of this object is the trace of the attempt.
-        """
-        try:
-            with self.timed("run"):
-                rows = self._run()
-            if self.options.dry_run:
-                self.transaction.rollback()
-                return self._trace("planned"), None
-            self.begin_step("commit")
-            self.transaction.commit()
-        except BaseException as failure:
-            error = self.error_of(failure, "run")
-            if error.line is None:
-                _place(error, failure, self.analysis)
-            fact = self.roll_back()
-            self.failure = replace(self._trace("failed"), error=error_record(error, (fact,)))
-            raise error from failure
-        # From here on the change is there, whatever happens while it is told.
-        return self._trace("finished"), rows
-
-    def _run(self) -> pa.Table | None:
+    def work(self) -> Callable[[], None] | None:
+        """Run a query, insert up to the finish call, or tell the connector what to make or to drop."""
         analysis = self.analysis
-        if isinstance(analysis, QueryAnalysis):
-            return self._query(analysis)
-        if isinstance(analysis, InsertAnalysis):
-            self._insert(analysis.target, analysis.spark)
-        elif isinstance(analysis, CreateTableAnalysis):
-            self._create(analysis)
-        elif isinstance(analysis, DropTableAnalysis):
-            self._drop(analysis)
-        else:
-            msg = f"{type(analysis).__name__} has no runner"
-            raise TypeError(msg)
+        with self.timed("run"):
+            if isinstance(analysis, QueryAnalysis):
+                self.rows = self._query(analysis)
+            elif isinstance(analysis, InsertAnalysis):
+                return self._insert(analysis.target, analysis.spark)
+            elif isinstance(analysis, CreateTableAnalysis):
+                return self._create(analysis)
+            elif isinstance(analysis, DropTableAnalysis):
+                self._drop(analysis)
+            else:
+                msg = f"{type(analysis).__name__} has no runner"
+                raise TypeError(msg)
         return None
+
+    def result(self, trace: Trace) -> Result:
+        """Give the result, with a query's rows."""
+        return Result(trace, self.rows if trace.state == "finished" else None, rehearsed=self.rehearsed)
+
+    def rehearsable(self) -> bool:
+        """Whether a rollback leaves nothing of the statement: of one that makes or drops a table that is the connector's affair."""
+        made = isinstance(self.analysis, CreateTableAnalysis) and self.analysis.spark is not None
+        return made or isinstance(self.analysis, QueryAnalysis | InsertAnalysis)
+
+    def place(self, error: RowMergeError, failure: BaseException) -> None:
+        """Say which expression a run-time error comes from."""
+        if error.line is None:
+            _place(error, failure, self.analysis)
 
     def _query(self, analysis: QueryAnalysis) -> pa.Table | None:
         import pyarrow as pa
@@ -116,7 +112,8 @@ class TableRun(StatementRun):
         context = Context(spark=spark, tables=self.transaction, partitions=usual, writers=usual)
         return self.collect(spark, lower(plan, context), usual if is_small(plan) else usual * UNKNOWN_SIZE)
 
-    def _insert(self, target: TableBinding, spark: str) -> None:
+    def _insert(self, target: TableBinding, spark: str) -> Callable[[], None] | None:
+        """Insert up to the finish call, and give what makes that."""
         self.transaction.target = target
         session, log = self.transaction.session, self.transaction.log
         metadata, handle = self.transaction.metadata(target.catalog), target.handle
@@ -127,7 +124,7 @@ class TableRun(StatementRun):
         plan = plan_insert(target, spark, self.analysis.text, self.analysis.bindings, layout)
         self.plan = apply_rules(plan, self.settings)
         if self.options.dry_run:
-            return
+            return None
         columns = self.transaction.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
         insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
         self.transaction.insert_handle = insert
@@ -135,12 +132,15 @@ class TableRun(StatementRun):
         self.account = sum_up(records)
         if self.account.errors:
             raise self.account.errors[0]
-        self.finish("finish_insert", fragments, lambda: metadata.finish_insert(session, insert, fragments))
+        check_fragments(self.account, fragments)
+        finish = partial(metadata.finish_insert, session, insert, fragments)
+        return partial(self.finish, "finish_insert", fragments, finish)
 
-    def _create(self, analysis: CreateTableAnalysis) -> None:
+    def _create(self, analysis: CreateTableAnalysis) -> Callable[[], None] | None:
+        """Make a table, and insert into it up to the finish call."""
         if analysis.exists or self.options.dry_run:
             self.skipped = analysis.exists
-            return
+            return None
         catalog, schema, table = analysis.name
         session, metadata = self.transaction.session, self.transaction.metadata(catalog)
         name = analysis.metadata.name
@@ -154,10 +154,10 @@ class TableRun(StatementRun):
             _place_property(error, analysis.property_spans)
             raise
         if analysis.spark is None:
-            return
+            return None
         handle = metadata.get_table_handle(session, name)
         known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
-        self._insert(replace(binding, handle=handle, metadata=known), analysis.spark)
+        return self._insert(replace(binding, handle=handle, metadata=known), analysis.spark)
 
     def _drop(self, analysis: DropTableAnalysis) -> None:
         target = analysis.target
@@ -188,7 +188,8 @@ class TableRun(StatementRun):
         target = analysis.target if isinstance(analysis, InsertAnalysis | DropTableAnalysis) else None
         return (target.display, target.qualified, target.catalog) if target is not None else ("", "", "")
 
-    def _trace(self, state: str) -> Trace:
+    def trace(self, state: str) -> Trace:
+        """Give the trace as far as it is known."""
         account, done = self.account, state == "finished"
         display, qualified, catalog = self._name()
         writes = isinstance(self.analysis, InsertAnalysis) or self._kind() == "CREATE TABLE AS"
@@ -208,7 +209,8 @@ class TableRun(StatementRun):
             plan=describe(self.plan) if self.plan is not None else (),
             count=(account.counted if account else 0) if done and writes else None,
             rows_before=before,
-            rows_after=self.row_count() if done and writes else None,
+            rows_after=self.rows_after() if done and writes else None,
+            unread=self.unread,
             writers=account.writers if account else (),
             output=self.output if done else None,
             calls=self.calls(),

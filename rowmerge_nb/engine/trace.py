@@ -213,6 +213,7 @@ class ErrorRecord:
 
     Args:
         consequences: one sentence per fact about what had happened by then: which sinks existed, what was rolled back.
+        changed: whether the statement's change is there all the same; None if nobody knows.
     """
 
     code: str
@@ -223,6 +224,7 @@ class ErrorRecord:
     hint: str | None
     step: str
     consequences: tuple[str, ...] = ()
+    changed: bool | None = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +251,7 @@ class Trace:
             a source row; ``source_rows`` rows of the source where known.
         count: rows changed, the statement's answer; None unless it finished.
         rows_before: rows of the target before and ``rows_after`` after, where the connector knows them.
+        unread: why the version that was committed cannot be looked at; ``""`` if it can.
         pages: what ``transform_page`` did; in the older flow, which has none, the changed rows on both sides, as a writer's page has them.
         stored: what the sinks got, or the page sources got back.
         writers: one record per sink.
@@ -285,6 +288,7 @@ class Trace:
     count: int | None = None
     rows_before: int | None = None
     rows_after: int | None = None
+    unread: str = ""
     pages: PageSample | None = None
     stored: tuple[StoredSample, ...] = ()
     writers: tuple[WriterRecord, ...] = ()

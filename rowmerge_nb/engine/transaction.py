@@ -1,6 +1,7 @@
 """One statement's dealings with connectors: transactions, metadata, scans, sinks, and the log of all calls.
 
-What went wrong before the commit is undone here: `StatementTransaction.rollback` rolls every connector's transaction back.
+What went wrong before the commit is undone here: `StatementTransaction.rollback` rolls every connector's transaction back. From the call
+on that makes the change last nothing is undone any more: `StatementTransaction.changed` tells what is known of it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from rowmerge_nb.connectors.memory import MemoryTableHandle
 from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.edge import for_spark, spark_schema
 from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
+from rowmerge_nb.engine.interrupts import in_thread
 from rowmerge_nb.engine.key_filter import KeyFilter, Keys
 from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.scan_pass import POSITION, ScanPass
@@ -24,7 +26,7 @@ from rowmerge_nb.engine.sinks import PageSinkFactory, SinkFactory
 from rowmerge_nb.engine.trace import Call
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.plan.planner import quote
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.analysis import Notice
@@ -88,6 +90,11 @@ class StatementTransaction:
         connectors: the engine's catalogs.
         session: the statement's session.
         spark: gives the Spark session; not called before rows are needed.
+
+    Attributes:
+        changed: whether the statement's change is in the store: False before the call that makes it last, None while that call has not
+            come back, True from then on.
+        version: the version that the commit has made, where the connector keeps versions.
     """
 
     def __init__(self, connectors: Mapping[str, Connector], session: ConnectorSession, spark: Callable[[], Any]) -> None:
@@ -98,6 +105,8 @@ class StatementTransaction:
         self.merge_handle: ConnectorMergeTableHandle | None = None
         self.insert_handle: ConnectorInsertTableHandle | None = None
         self.target: TableBinding | None = None
+        self.changed: bool | None = False
+        self.version: ConnectorTableVersion | None = None
         self._connectors = connectors
         self._spark = spark
         self._open: dict[str, _Open] = {}
@@ -123,14 +132,43 @@ class StatementTransaction:
         self.metadata(catalog)
         return self._open[catalog].handle
 
+    @property
+    def commits_in_finish(self) -> bool:
+        """Whether the target's finish call makes the change last."""
+        return self.target is not None and self._target().connector.commits_in_finish
+
+    def lasting(self, method: str, call: Callable[[], T], carries: Callable[[T], str] = lambda _: "") -> T:
+        """Make the call that makes the change last; to be made while interrupts are put off.
+
+        Args:
+            method: its name.
+            call: makes it.
+            carries: says what it gave.
+
+        Raises:
+            RowMergeError: ``changed`` is what the connector says of it: by default that nothing was changed.
+        """
+        connector = self._target().connector
+        threaded = connector.commits_in_finish or connector.commits_in_thread
+        before, self.changed = self.changed, None
+        try:
+            given = self.log.call(method, partial(in_thread, call) if threaded else call, carries)
+        except RowMergeError as error:
+            # A connector that commits in its finish call has done so already when its commit is called.
+            error.changed = self.changed = before or error.changed
+            raise
+        self.changed = True
+        return given
+
     def commit(self) -> None:
-        """Commit what the statement changed, then end what it only read.
+        """Commit what the statement changed, then end what it only read; to be called while interrupts are put off.
 
         Once the change is committed nothing can undo it; what goes wrong after that is told in ``notices``.
         """
         target = self._open.get(self.target.catalog) if self.target is not None else None
         if target is not None and self.target is not None:
-            self.log.call("commit", partial(target.connector.commit, target.handle))
+            given: object = self.lasting("commit", partial(target.connector.commit, target.handle))
+            self.version = given if isinstance(given, ConnectorTableVersion) else None
             del self._open[self.target.catalog]
         for name, opened in self._open.items():
             try:
@@ -144,7 +182,12 @@ class StatementTransaction:
             self.notices.append(Notice(f"Something that the statement needed for a while could not be removed: {error}"))
 
     def rollback(self) -> None:
-        """Roll every connector's transaction back; all of them are tried, whatever one of them raises."""
+        """Roll every connector's transaction back; all of them are tried, whatever one of them raises.
+
+        That of the target stays as it is where its change is there, or may be.
+        """
+        if self.changed is not False and self.target is not None:
+            self._open.pop(self.target.catalog, None)
         target = self.target.catalog if self.target is not None else ""
         failures: list[Exception] = []
         while self._open:

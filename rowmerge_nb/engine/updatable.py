@@ -155,9 +155,9 @@ class _UpdatableRun(WhereRun):
 
     # -- account --------------------------------------------------------------------------------------------------
 
-    def _trace(self, state: str) -> Trace:
-        # The pages of this flow are the same in every era.
-        return replace(super()._trace(state), flow="updatable", era="documents")
+    def trace(self, state: str) -> Trace:
+        """Give the trace as far as it is known; the pages of this flow are the same in every era."""
+        return replace(super().trace(state), flow="updatable", era="documents")
 
     def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
         for node in chain(self._plan()):

@@ -116,11 +116,11 @@ class MergeMagic(Magics):
         for number, (text, offset) in enumerate(statements, 1):
             try:
                 with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1 and self.progress) as progress:
-                    result = self._statement(engine, text, use, {**options, "progress": progress.step})
+                    result = self._statement(engine, text, use, {**options, "progress": progress})
             except RowMergeError as error:
                 _place(error, rendered, offset, len(text), first_line)
                 error.__dict__["cell_parts"] = parts
-                told = "" if use.has("explain") or use.has("dry-run") else _what_ran(number, len(statements))
+                told = "" if use.has("explain") or use.has("dry-run") else _what_ran(number, len(statements), error.changed)
                 error.hint = " ".join(filter(None, [_ended(error.hint, told), told])) or None
                 raise
             self.shell.user_ns["_merge"] = result
@@ -139,9 +139,14 @@ class MergeMagic(Magics):
                 return engine.explain(text, **options)
             return engine.run(text, dry_run=use.has("dry-run"), **options)
         except KeyboardInterrupt:
-            # While Spark works the engine turns an interrupt into this error itself; here it came before or after.
-            msg = "The statement was interrupted before it had begun to change anything"
-            error = StatementInterrupted(msg, step="plan")
+            # While a statement runs the engine turns an interrupt into this error itself; here it came before or after.
+            ended = options["progress"].last in {"commit", "verify"}
+            msg = (
+                "The interrupt came when the statement had ended; its change is there"
+                if ended
+                else "The statement was interrupted before it had begun to change anything"
+            )
+            error = StatementInterrupted(msg, step="plan", changed=ended)
             error.statement = text
             raise error from None
 
@@ -331,17 +336,23 @@ def _place(error: RowMergeError, rendered: Rendered, offset: int, length: int, f
     error.__dict__["cell_line"] = rendered.source_line(at) - line + first_line
 
 
-def _what_ran(number: int, total: int) -> str:
-    """Say what became of the other statements of the cell.
+def _what_ran(number: int, total: int, changed: bool | None) -> str:
+    """Say what became of the statements of the cell after an error.
 
-    >>> _what_ran(3, 4)
+    Args:
+        number: the statement that ended with the error, counted from 1.
+        total: how many there are.
+        changed: whether that one has changed something all the same.
+
+    >>> _what_ran(3, 4, changed=False)
     'Statements 1 to 2 of this cell ran and stay; statement 4 did not run.'
-    >>> _what_ran(1, 1)
+    >>> _what_ran(1, 2, changed=True)
+    'Statement 1 of this cell ran and stays; statement 2 did not run.'
+    >>> _what_ran(1, 1, changed=False)
     ''
     """
-    before = {1: "", 2: "Statement 1 of this cell ran and stays"}.get(
-        number, f"Statements 1 to {number - 1} of this cell ran and stay"
-    )
+    done = number if changed else number - 1
+    before = {0: "", 1: "Statement 1 of this cell ran and stays"}.get(done, f"Statements 1 to {done} of this cell ran and stay")
     left = total - number
     after = f"statement {total} did not run" if left == 1 else f"statements {number + 1} to {total} did not run" if left else ""
     sentence = "; ".join(filter(None, [before, after]))

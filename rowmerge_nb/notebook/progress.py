@@ -25,6 +25,7 @@ _STEPS: Final = {
     "plan": "planning",
     "start Spark": "starting Spark",
     "run": "running on Spark",
+    "commit": "committing; an interrupt waits for the end, and a further one after 10 seconds ends the wait",
 }
 
 
@@ -39,11 +40,14 @@ class Progress:
         shell: the shell to show it in.
         again: shows the reports once more that the cell has shown already.
         whole_cell: the statement is in the body of a cell magic.
+
+    Attributes:
+        last: the step that was told last; ``""`` before there is one.
     """
 
     def __init__(self, shell: InteractiveShell, again: Callable[[], None], *, whole_cell: bool = True) -> None:
         self._painter = _painter(shell, again, whole_cell)
-        self._step = ""
+        self.last = ""
         self._began = time.monotonic()
         self._changed = threading.Condition()
         self._done = False
@@ -51,10 +55,10 @@ class Progress:
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._show,), name="rowmerge_nb-progress", daemon=True)
 
-    def step(self, name: str) -> None:
+    def __call__(self, step: str) -> None:
         """Tell that a step begins; may be called from any thread."""
         with self._changed:
-            self._step = name
+            self.last = step
             self._changed.notify()
 
     def __enter__(self) -> Self:
@@ -75,7 +79,7 @@ class Progress:
         with self._changed:
             self._changed.wait_for(lambda: self._done, timeout=_DELAY)
             while not self._done:
-                words = _STEPS.get(self._step, self._step) or "working"
+                words = _STEPS.get(self.last, self.last) or "working"
                 self._painter.paint(f"{words}, {time.monotonic() - self._began:.0f} s")
                 self._changed.wait(timeout=1)
 

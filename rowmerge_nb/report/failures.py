@@ -116,7 +116,13 @@ def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
     groups: Sequence[DuplicateGroup] = tuple(getattr(error, "groups", ())) or (trace.duplicate_groups if trace else ())
     recorded = trace.error if trace is not None else None
     statement = error.statement if error.statement is not None else trace.statement if trace else None
-    known = _consequences(recorded, trace) if trace is not None else ()
+    if trace is None:
+        known: tuple[str, ...] = ()
+    elif recorded is None and error.changed is not False:
+        # An interrupt that came too late: the trace is that of a statement that finished.
+        known = _changed(error.changed, trace)
+    else:
+        known = _consequences(recorded, trace)
     return _failure(error, statement, known, _duplicates(groups, trace))
 
 
@@ -153,6 +159,8 @@ def _sentence(text: str) -> str:
 def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
     """Say what was not touched and what had been called: the engine's facts first, else what the log of calls tells."""
     facts = [visible(text.rstrip(".")) for text in error.consequences] if error is not None else []
+    if error is not None and error.changed is not False:
+        return (*_changed(error.changed, trace), *(f"{text}." for text in facts))
     facts = facts or _from_calls(trace)
     first = [text for text in facts if "unchanged" in text]
     rest = [text for text in facts if text not in first]
@@ -170,6 +178,14 @@ def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
         repeated = plural(len(trace.duplicate_groups), "target row")
         sentences.append(f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once.")
     return tuple(sentences)
+
+
+def _changed(changed: bool | None, trace: Trace) -> tuple[str, ...]:
+    """Say that the change is there, or may be."""
+    name = visible(trace.target) or "The table"
+    if changed is None:
+        return (f"Whether {name} is changed is not known.",)
+    return (f"{name} is changed.",)
 
 
 def _from_calls(trace: Trace) -> list[str]:

@@ -12,7 +12,7 @@ from rowmerge_nb.report.values import visible
 if TYPE_CHECKING:
     from rowmerge_nb.engine.trace import Trace
 
-__all__ = ["ROW_CHANGES", "Balance", "Outcome", "build_outcome", "worker_word"]
+__all__ = ["ROW_CHANGES", "Balance", "Outcome", "build_balance", "build_outcome", "worker_word"]
 
 ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
 """Kinds of statements that change rows in place, and are reported in full."""
@@ -26,12 +26,14 @@ class Balance:
     """Rows before, what was stored, rows after, as a sum.
 
     Args:
+        expected: how many rows there must be.
         sum: ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
         holds: the connector counts as many rows as the sum gives; None where it does not count them, or where rows that two
             clauses have deleted explain the difference.
         remark: the sentence's end: whether and how it was checked.
     """
 
+    expected: int
     sum: str
     holds: bool | None
     remark: str
@@ -76,7 +78,8 @@ _DEFINED: Final = {
 
 def build_outcome(trace: Trace) -> Outcome:
     """Say what a statement did, or what it would do."""
-    tag = {"planned": "dry run", "explained": "explain"}.get(trace.state, "" if trace.committed else "rehearsal, rolled back")
+    rehearsed = "rehearsal, rolled back" if trace.state == "finished" and not trace.committed else ""
+    tag = {"planned": "dry run", "explained": "explain"}.get(trace.state, rehearsed)
     sentence = (
         _planned(trace)
         if trace.state in {"planned", "explained"}
@@ -86,7 +89,18 @@ def build_outcome(trace: Trace) -> Outcome:
     )
     elapsed = trace.seconds.get("total", sum(trace.seconds.values())) if trace.seconds else None
     verb = {"MERGE": "MERGE INTO", "INSERT": "INSERT INTO", "DELETE": "DELETE FROM"}.get(trace.kind, trace.kind)
-    return Outcome(tag, f"{verb} {visible(trace.target)}".strip(), sentence, elapsed, _meta(trace), _balance(trace))
+    balance = build_balance(trace)
+    sentence = (*sentence, *_alarm(trace, balance))
+    return Outcome(tag, f"{verb} {visible(trace.target)}".strip(), sentence, elapsed, _meta(trace), balance)
+
+
+def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
+    """Say in the headline that the store does not hold what was to be, or that nobody could look."""
+    if balance is not None and balance.holds is False:
+        return (Run(f" {plural(balance.expected, 'row')} were to be there.", "err"),)
+    if trace.unread:
+        return (Run(f" What was committed could not be looked at: {visible(trace.unread.rstrip('.'))}.", "err"),)
+    return ()
 
 
 def _planned(trace: Trace) -> Phrase:
@@ -204,7 +218,8 @@ def worker_word(trace: Trace) -> str:
     return "split" if trace.flow == "updatable" else "writer"
 
 
-def _balance(trace: Trace) -> Balance | None:
+def build_balance(trace: Trace) -> Balance | None:
+    """Add up what was there and what was stored; None of statements that do not tell both."""
     if trace.state != "finished" or trace.kind not in ROW_CHANGES or trace.rows_before is None:
         return None
     stored: dict[int, int] = {}
@@ -221,17 +236,18 @@ def _balance(trace: Trace) -> Balance | None:
         parts = f"{start} + {number(inserts)} inserted {MINUS} {number(deletes)} deleted"
     total = f"{parts} = {plural(result, 'row')}"
     if trace.rows_after is None:
-        return Balance(total, None, "; the connector does not count its rows.")
+        why = "could not be asked" if trace.unread else "does not count its rows"
+        return Balance(result, total, None, f"; the connector {why}.")
     if trace.rows_after == result:
-        return Balance(total, True, ", the same as the connector counts.")
+        return Balance(result, total, True, ", the same as the connector counts.")
     again = trace.rows_after - result
     if 0 < again <= _deletable_again(trace):
         rows_were = "1 row was" if again == 1 else f"{number(again)} rows were"
         counted = f", and the connector counts {plural(trace.rows_after, 'row')}"
         said = "deleted more than once because two clauses changed the same target row"
         excess = f"so the stored deletes exceed the rows that are gone by {number(again)}"
-        return Balance(total, None, f"{counted}: {rows_were} {said}, {excess}.")
-    return Balance(total, False, f", but the connector counts {plural(trace.rows_after, 'row')}.")
+        return Balance(result, total, None, f"{counted}: {rows_were} {said}, {excess}.")
+    return Balance(result, total, False, f", but the connector counts {plural(trace.rows_after, 'row')}.")
 
 
 def _deletable_again(trace: Trace) -> int:

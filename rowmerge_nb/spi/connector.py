@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.handles import ConnectorTransactionHandle
+from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
 
 if TYPE_CHECKING:
@@ -46,11 +46,20 @@ class Orphan:
 class Connector(ABC):
     """A store that the engine can read and change. Lives on the driver; its providers travel to tasks.
 
-    A connector that commits inside its finish calls leaves ``commit`` as it is.
+    A connector that commits inside its finish calls leaves ``commit`` as it is, and says so by ``commits_in_finish``.
     """
 
     name: str = "connector"
     """The kind of store, shown in reports: ``"memory"``, ``"hive"``, ..."""
+
+    commits_in_finish: ClassVar[bool] = False
+    """Whether ``finish_merge`` and its like make the change last.
+
+    The engine then lets no interrupt into such a call, makes it in a thread of its own, and never makes it for a rehearsal.
+    """
+
+    commits_in_thread: ClassVar[bool] = False
+    """Whether ``commit`` may be called in another thread than everything before it: one that hangs can then be given up."""
 
     @abstractmethod
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
@@ -85,11 +94,25 @@ class Connector(ABC):
         """Begin a transaction; each statement has its own."""
         return ConnectorTransactionHandle()
 
-    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Make everything done in the transaction last."""
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
+        """Make everything done in the transaction last.
+
+        Returns:
+            The version that the changed table has now, by which the engine looks at what the store holds; None where the store keeps
+            no versions, or where no rows were changed.
+
+        Raises:
+            RowMergeError: nothing was changed; `rollback` follows. One with ``changed=None`` says that nobody knows whether something
+                was: then the transaction has ended, and everything that it has written stays. What goes wrong once the change is there
+                is not raised.
+        """
+        return None
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Undo everything done in the transaction, and remove what tasks have left behind."""
+        """Undo everything done in the transaction, and remove what tasks have left behind.
+
+        What was committed stays, even if the commit was interrupted before it could say so.
+        """
 
     def orphans(self) -> Sequence[Orphan]:
         """List what statements have left behind whose processes died; nothing of a statement that may be running still."""

@@ -25,6 +25,7 @@ __all__ = [
     "ConnectorSession",
     "ConnectorSplit",
     "ConnectorTableHandle",
+    "ConnectorTableVersion",
     "ConnectorTransactionHandle",
     "Fragments",
     "SchemaTableName",
@@ -98,6 +99,20 @@ class ColumnHandle:
 
 class ConnectorTableHandle:
     """A table for the length of a statement; connectors subclass it, usually as a frozen dataclass."""
+
+
+@dataclass(frozen=True)
+class ConnectorTableVersion:
+    """A state of a table that the connector keeps and can find again.
+
+    Args:
+        version: its name or number, as the connector counts.
+
+    >>> ConnectorTableVersion(7)
+    ConnectorTableVersion(version=7)
+    """
+
+    version: int | str
 
 
 class ConnectorSplit:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ConnectorMergeTableHandle,
         ConnectorSession,
         ConnectorTableHandle,
+        ConnectorTableVersion,
         SchemaTableName,
     )
     from rowmerge_nb.spi.layout import ConnectorTableLayout
@@ -87,6 +88,15 @@ class ConnectorMetadata(ABC):
     @abstractmethod
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
         """Give a handle for the table, or None if there is none of that name (lower case)."""
+
+    def get_versioned_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> ConnectorTableHandle | None:
+        """Give a handle for the table as it is in a version that `Connector.commit` gave; None if there is no such version.
+
+        Raises ConnectorError NOT_SUPPORTED by default.
+        """
+        self._refuse("versioned tables", "get_versioned_table_handle")
 
     @abstractmethod
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:

@@ -67,7 +67,7 @@ def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with Progress(object(), lambda: None) as progress:
-        progress.step("start Spark")
+        progress("start Spark")
         progress._thread.join(0.7)
     shown = capsys.readouterr().err
     assert shown.startswith(("\rstarting Spark, 0 s", "\rstarting Spark, 1 s"))
@@ -78,5 +78,5 @@ def test_a_quick_statement_shows_nothing(capsys):
     from rowmerge_nb.notebook.progress import Progress
 
     with Progress(object(), lambda: None) as progress:
-        progress.step("run")
+        progress("run")
     assert capsys.readouterr().err == ""
