@@ -196,6 +196,7 @@ class Trials:
         """Have leftovers listed and removed; what there is then must be what a statement that nobody disturbed leaves."""
         if not self._things:
             return 0
+        self._store.age()
         wanted = shape(self._things[state])
         strays = _more(shape(self._store.things()), wanted)
         orphans = connector.orphans()
@@ -239,7 +240,7 @@ def _said(engine: InProcessEngine, watch: Watch) -> dict[str, Any]:
 
 def _state(error: RowMergeError) -> str:
     """Give in one word what an error says of the table."""
-    return "failed"
+    return {False: "failed", True: "changed", None: "unknown"}[error.changed]
 
 
 def _names_cause(error: RowMergeError) -> bool:

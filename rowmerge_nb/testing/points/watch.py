@@ -6,15 +6,15 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 __all__ = ["FAULTS", "Fault", "Operation", "Point", "Watch"]
 
 T = TypeVar("T")
-_SECONDS: Final = 5.0
-"""So long an operation of another thread waits for the main thread to take its interrupt."""
+_SECONDS: Final = 0.1
+"""So long an operation of another thread waits for the main thread to take its interrupt, if that does not put it off."""
 
 FAULTS: Final = ("kill", "interrupt", "error", "lasting")
 """What happens at a point: SIGKILL, SIGINT, the error that the operation itself may raise, and that error at every later operation too."""
@@ -135,6 +135,8 @@ class Watch:
             self._strike(fault, operation)
         given = self._done(function, *arguments, **more)
         if fault.number == number and fault.after:
+            if all(given is not argument for argument in arguments):
+                _lost(given)
             self._strike(fault, operation)
         return given
 
@@ -163,3 +165,9 @@ class Watch:
         else:
             os.kill(os.getpid(), signal.SIGINT)
             self._taken.wait(_SECONDS)
+
+
+def _lost(given: Any) -> None:
+    """Close what nobody gets, as would happen by itself if the error's traceback did not hold it."""
+    with suppress(Exception):
+        given.close()
