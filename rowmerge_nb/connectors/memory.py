@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -36,7 +37,7 @@ from rowmerge_nb.connectors.memory_tables import TABLE_PROPERTIES, check_content
 from rowmerge_nb.connectors.memory_updatable import UpdatableMemoryMetadata
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
-from rowmerge_nb.spi.handles import ColumnHandle, SchemaTableName, own
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -103,6 +104,7 @@ class MemoryConnector(Connector):
     """
 
     name = "memory"
+    commits_in_thread = True
 
     def __init__(self, keep_versions: int = 5, schemas: Iterable[str] = ("default",)) -> None:
         self.keep_versions = keep_versions
@@ -123,8 +125,8 @@ class MemoryConnector(Connector):
         self._transactions[handle.number] = _Transaction()
         return handle
 
-    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Make the transaction's tables visible, all of them or none.
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
+        """Make the transaction's tables visible, all of them or none; give the version of the one that has changed.
 
         Raises:
             ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read.
@@ -136,16 +138,24 @@ class MemoryConnector(Connector):
                 if name in transaction.tables and current != version:
                     msg = f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)"
                     raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="commit", hint="Run the statement again.")
-            for name, table in transaction.tables.items():
-                if table is None:
-                    del self._tables[name]
-                else:
-                    for old in sorted(table.versions)[: -self.keep_versions - 1]:
-                        del table.versions[old]
-                    self._tables[name] = table
-                self._splits.forget(name, set(table.versions) if table else set(), set(self._transactions))
-            self._views, self._schemas = self.views_of(transaction), self.schemas_of(transaction)
-            self._splits.sweep(set(self._transactions))
+            changed = {name: self._kept(table) for name, table in transaction.tables.items() if table is not None}
+            others = {name: table for name, table in self._tables.items() if name not in transaction.tables}
+            # All of it becomes visible by one assignment; the files of what is gone are nobody's afterwards.
+            self._tables, self._views, self._schemas = (
+                {**others, **changed},
+                self.views_of(transaction),
+                self.schemas_of(transaction),
+            )
+            with suppress(OSError):
+                for name in transaction.tables:
+                    versions = set(changed[name].versions) if name in changed else set()
+                    self._splits.forget(name, versions, set(self._transactions))
+                self._splits.sweep(set(self._transactions))
+            return ConnectorTableVersion(next(iter(changed.values())).current) if len(changed) == 1 else None
+
+    def _kept(self, table: _Table) -> _Table:
+        """Give a table with the versions that are kept."""
+        return replace(table, versions={version: table.versions[version] for version in sorted(table.versions)[-self.keep_versions - 1 :]})
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
@@ -302,6 +312,16 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self._transaction.read.setdefault(name, table.current)
         self._transaction.pinned[name, table.current] = table.versions[table.current]
         return MemoryTableHandle(name, table.current, table.metadata)
+
+    def get_versioned_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> MemoryTableHandle | None:
+        """Give a handle for a version that is kept."""
+        table, number = self._connector.table_of(self._transaction, name), version.version
+        if table is None or not isinstance(number, int) or number not in table.versions:
+            return None
+        self._transaction.pinned[name, number] = table.versions[number]
+        return MemoryTableHandle(name, number, table.metadata)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
@@ -52,13 +52,13 @@ class Connector(ABC):
     name: str = "connector"
     """The kind of store, shown in reports: ``"memory"``, ``"hive"``, ..."""
 
-    commits_in_finish: ClassVar[bool] = False
+    commits_in_finish: bool = False
     """Whether ``finish_merge`` and its like make the change last.
 
     The engine then lets no interrupt into such a call, makes it in a thread of its own, and never makes it for a rehearsal.
     """
 
-    commits_in_thread: ClassVar[bool] = False
+    commits_in_thread: bool = False
     """Whether ``commit`` may be called in another thread than everything before it: one that hangs can then be given up."""
 
     @abstractmethod

@@ -59,6 +59,7 @@ class HiveAcidConnector(Connector):
     """
 
     name = "hive"
+    commits_in_thread = True
 
     def __init__(self, directory: str | Path | None = None, metastore: Metastore | str | None = None) -> None:
         self.metastore: Metastore
@@ -92,31 +93,41 @@ class HiveAcidConnector(Connector):
         """
         number = _number(transaction_handle)
         transaction = self._transactions[number]
-        trash: list[Path] = []
         if transaction.number is not None or transaction.changes:
-            self.metastore.commit(transaction.number, transaction.changes, lambda: trash.extend(_put_aside(transaction.removed)))
+            try:
+                self.metastore.commit(transaction.number, transaction.changes)
+            except ConnectorError as error:
+                if error.changed is None:
+                    # Its files may be a table's by now.
+                    del self._transactions[number]
+                raise
         with self._lock:
             del self._transactions[number]
-        # What the commit has left over is nobody's; whatever stays is listed by `orphans`.
-        for folder in trash:
-            shutil.rmtree(folder, ignore_errors=True)
-        _remove_attempts(transaction)
+        # The change is there. What is left over is nobody's, and listed by `orphans` if it stays.
+        with suppress(OSError):
+            _remove_dropped(transaction.removed)
+            _remove_attempts(transaction)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Hide for ever what the transaction has written, and remove it."""
+        """Hide for ever what the transaction has written, and remove it; nothing of one that was committed all the same."""
         with self._lock:
             transaction = self._transactions.pop(_number(transaction_handle), None)
-        if transaction is None:
+        if transaction is None or not self._undone(transaction):
             return
-        if transaction.number is not None and transaction.written:
-            self.metastore.abort(transaction.number)
-        elif transaction.number is not None:
-            # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
-            with suppress(ConnectorError):
-                self.metastore.commit(transaction.number, Changes())
         for folder in (*transaction.made, *transaction.folders):
             shutil.rmtree(folder, ignore_errors=True)
         _remove_attempts(transaction)
+
+    def _undone(self, transaction: HiveTransaction) -> bool:
+        """End a transaction in the metastore, and tell whether nothing of it counts."""
+        if transaction.number is not None and transaction.written:
+            return self.metastore.abort(transaction.number)
+        if transaction.number is not None:
+            # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
+            with suppress(ConnectorError):
+                self.metastore.commit(transaction.number, Changes())
+        made = [(table.id, self.metastore.get_table(table.name)) for table in transaction.changes.tables]
+        return not any(found is not None and found.id == identity for identity, found in made)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
         """Give the metadata of a transaction."""
@@ -345,16 +356,17 @@ def _number(handle: ConnectorTransactionHandle) -> int:
     return handle.number
 
 
-def _put_aside(tables: Sequence[HiveTable]) -> list[Path]:
-    """Take the files of dropped tables out of the way, so that a table of the same name can be made at once."""
-    aside = []
+def _remove_dropped(tables: Sequence[HiveTable]) -> None:
+    """Remove the files of dropped tables, at once out of the way of a table of the same name.
+
+    Only now that the table is dropped: a folder that is moved before would be missing if the drop failed. Until then nobody can make a
+    folder of this name.
+    """
     for table in tables:
         folder = Path(table.location)
         if table.managed and folder.is_dir():
-            target = folder.with_name(f"_dropped_{table.id}")
-            folder.rename(target)
-            aside.append(target)
-    return aside
+            aside = folder.rename(folder.with_name(f"_dropped_{table.id}"))
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def _remove_attempts(transaction: HiveTransaction) -> None:

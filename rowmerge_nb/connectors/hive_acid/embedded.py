@@ -180,7 +180,7 @@ class EmbeddedMetastore(Metastore):
                 _require_table(connection, table.id)
             action()
 
-    def commit(self, transaction: int | None, changes: Changes, before: Callable[[], None] | None = None) -> None:
+    def commit(self, transaction: int | None, changes: Changes) -> None:
         """Make changes visible."""
         with self._writing() as connection:
             if transaction is not None:
@@ -213,17 +213,16 @@ class EmbeddedMetastore(Metastore):
             if transaction is not None:
                 connection.execute("DELETE FROM hidden_write_ids WHERE number = ?", (transaction,))
                 connection.execute("DELETE FROM transactions WHERE number = ?", (transaction,))
-            if before is not None:
-                before()
 
-    def abort(self, transaction: int) -> None:
-        """End a transaction; those without write ids need no record."""
+    def abort(self, transaction: int) -> bool:
+        """End a transaction; those without write ids need no record, and of those that were committed there is none."""
         with self._writing() as connection:
-            connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,))
+            found = connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)).rowcount
             connection.execute(
                 "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)",
                 (transaction,),
             )
+        return bool(found)
 
     # -- the file -------------------------------------------------------------------------------------------------
 

@@ -107,7 +107,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         except FileExistsError:
             msg = f"Target directory for table '{name}' already exists: {location}"
             raise ConnectorError(
-                msg, code="HIVE_PATH_ALREADY_EXISTS", hint="Move it away, or make a table of it with register_table."
+                msg, code="HIVE_PATH_ALREADY_EXISTS", hint="engine.orphans() lists it if a statement that died has left it; else move it away, or register_table makes a table of it."
             ) from None
         except OSError as error:
             msg = f"Directory '{location}' for table '{name}' cannot be made: {error}"

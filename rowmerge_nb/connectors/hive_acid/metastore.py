@@ -210,21 +210,25 @@ class Metastore(ABC):
         """
 
     @abstractmethod
-    def commit(self, transaction: int | None, changes: Changes, before: Callable[[], None] | None = None) -> None:
+    def commit(self, transaction: int | None, changes: Changes) -> None:
         """Make changes visible.
 
         Args:
             transaction: the transaction that wrote rows; None if only definitions change.
             changes: what becomes visible.
-            before: called when nothing can refuse the commit any longer, just before it is made.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another transaction was faster, TABLE_ALREADY_EXISTS, SCHEMA_NOT_EMPTY.
+            ConnectorError: TRANSACTION_CONFLICT if another transaction was faster, TABLE_ALREADY_EXISTS, SCHEMA_NOT_EMPTY; one with
+                ``changed=None`` if it is not known whether the changes are visible.
         """
 
     @abstractmethod
-    def abort(self, transaction: int) -> None:
-        """End a transaction so that its write ids stay hidden for ever; nothing happens if it has ended."""
+    def abort(self, transaction: int) -> bool:
+        """End a transaction so that its write ids stay hidden for ever; nothing happens if it has ended.
+
+        Returns:
+            Whether they are hidden: False if the transaction was committed, or if nobody knows it.
+        """
 
     @abstractmethod
     def open_transactions(self) -> Sequence[OpenTransaction]:

@@ -10,6 +10,8 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pymetastore.hive_metastore import ttypes
+from thrift.Thrift import TException
+from thrift.transport.TTransport import TTransportException
 
 from rowmerge_nb.connectors.hive_acid.metastore import (
     HiveTable,
@@ -147,7 +149,7 @@ class ThriftMetastore(Metastore):
                 _require_table(client, table)
         action()
 
-    def commit(self, transaction: int | None, changes: Changes, before: Callable[[], None] | None = None) -> None:
+    def commit(self, transaction: int | None, changes: Changes) -> None:
         """Make changes visible: definitions one after the other, rows all at once and last."""
         made: list[HiveTable] = []
         with self._clients.connected("commit") as client:
@@ -156,8 +158,6 @@ class ThriftMetastore(Metastore):
             for table in changes.dropped:
                 _require_table(client, table)
                 client.drop_table(table.name.schema, table.name.table, deleteData=False)
-            if before is not None:
-                before()
             try:
                 for table in changes.tables:
                     _create(client, table, self._user)
@@ -166,23 +166,55 @@ class ThriftMetastore(Metastore):
                         self._adopt(client, table, changes.adopted[table.id])
                 for table in changes.written:
                     self._note_partitions(client, transaction, table, changes)
-                if transaction is not None:
-                    client.commit_txn(ttypes.CommitTxnRequest(transaction))
             except BaseException:
-                for table in made:
-                    client.drop_table(table.name.schema, table.name.table, deleteData=False)
+                _drop(client, made)
                 raise
-        if transaction is not None:
+            if transaction is not None:
+                self._commit_rows(client, transaction, made)
+
+    def _commit_rows(self, client: Any, transaction: int, made: Sequence[HiveTable]) -> None:
+        """Commit a transaction; if the answer is lost, ask what has become of it.
+
+        Raises:
+            TException: it was refused, and the tables that were made for it are dropped.
+            ConnectorError: HIVE_METASTORE_ERROR with ``changed=None``, nobody answers.
+        """
+        try:
+            client.commit_txn(ttypes.CommitTxnRequest(transaction))
+        except (TTransportException, OSError) as error:
+            if not self._has_landed(transaction, error):
+                with self._clients.connected("drop a table") as other:
+                    _drop(other, made)
+                raise
+        except TException:
+            _drop(client, made)
+            raise
+        finally:
             self._heartbeats.end(transaction)
 
-    def abort(self, transaction: int) -> None:
+    def _has_landed(self, transaction: int, error: Exception) -> bool:
+        """Tell whether a transaction was committed: those that are neither open nor aborted were."""
+        try:
+            with self._clients.connected("list its transactions") as client:
+                found = client.get_open_txns()
+        except ConnectorError as silent:
+            msg = f"The outcome is unknown: the Hive Metastore did not say whether transaction {transaction} was committed: {error}"
+            hint = "Once it runs, SHOW TRANSACTIONS in Hive tells. Do not run the statement again before."
+            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint, changed=None) from silent
+        return transaction not in found.open_txns
+
+    def abort(self, transaction: int) -> bool:
         """End a transaction."""
         self._heartbeats.end(transaction)
         with self._clients.connected(f"abort transaction {transaction}") as client:
             try:
                 client.abort_txn(ttypes.AbortTxnRequest(transaction))
-            except (ttypes.NoSuchTxnException, ttypes.TxnAbortedException):
-                return
+            except ttypes.TxnAbortedException:
+                return True
+            except ttypes.NoSuchTxnException:
+                # It was committed, or aborted so long ago that there is no record of it.
+                return False
+        return True
 
     # -- parts of them --------------------------------------------------------------------------------------------
 
@@ -252,6 +284,11 @@ class ThriftMetastore(Metastore):
         number = client.open_txns(ttypes.OpenTxnRequest(1, self._user, self._process)).txn_ids[0]
         _write_id(client, number, table)
         client.commit_txn(ttypes.CommitTxnRequest(number))
+
+
+def _drop(client: Any, tables: Sequence[HiveTable]) -> None:
+    for table in tables:
+        client.drop_table(table.name.schema, table.name.table, deleteData=False)
 
 
 def _seconds(text: str) -> float:

@@ -13,16 +13,17 @@ from rowmerge_nb.errors import ConnectorError, SetupError
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import CreateTableTransaction, Table
 
+    from rowmerge_nb.connectors.iceberg.commits import Change
     from rowmerge_nb.connectors.iceberg.definitions import Definition
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.metadata import Loaded
 
-__all__ = ["Tables", "embedded_catalog", "named_catalog"]
+__all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog"]
 
 _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
@@ -77,6 +78,27 @@ def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
         raise _missing() from error
     with _told(f"catalog '{name}'"):
         return load_catalog(name, **dict(properties))
+
+
+def is_in_memory(catalog: Catalog) -> bool:
+    """Tell whether a catalog is a database of this process's memory."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    return isinstance(catalog, SqlCatalog) and catalog.engine.url.database in {None, "", ":memory:"}
+
+
+def is_settled(catalog: Catalog) -> bool:
+    """Tell whether what a catalog does not show after a failed commit will never come, and have it show that.
+
+    It is so of a database over a new connection: that of the commit may show its own changes although they were never committed, and closing
+    it undoes them. Another catalog may be at work still.
+    """
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    if not isinstance(catalog, SqlCatalog) or is_in_memory(catalog):
+        return False
+    catalog.engine.dispose()
+    return True
 
 
 def _missing() -> SetupError:
@@ -203,8 +225,15 @@ class Tables:
                 properties=dict(definition.properties),
             )
 
-    def commit(self, change: Any, loaded: Loaded, properties: Mapping[str, str]) -> None:
-        """Commit what a statement did to a table, or the table that it makes."""
+    def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], asking: Callable[[], None]) -> int | None:
+        """Commit what a statement did to a table, or the table that it makes; give the snapshot.
+
+        Args:
+            change: what it did.
+            loaded: the table as it was looked up.
+            properties: what the snapshot's summary says besides.
+            asking: called before the catalog is asked.
+        """
         from rowmerge_nb.connectors.iceberg.commits import commit, conflict
 
         transaction: Any = loaded.creation
@@ -213,17 +242,16 @@ class Tables:
             if table is None:
                 conflict(change.handle.name, "it was dropped")
             transaction = table.transaction()
-        commit(change, transaction, properties, is_new=loaded.creation is not None)
+        return commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
 
-    def truncate(self, handle: IcebergTableHandle) -> None:
-        """Remove all files of a table in a snapshot of its own."""
+    def truncate(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
+        """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
         from rowmerge_nb.connectors.iceberg.commits import conflict, truncate
 
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             conflict(handle.name, "it was dropped or replaced")
-        if table.current_snapshot() is not None:
-            truncate(handle, table.transaction())
+        return None if table.current_snapshot() is None else truncate(handle, table.transaction(), asking)
 
     def drop(self, handle: IcebergTableHandle) -> None:
         """Drop a table. Its files go with it where they are below the embedded catalog's warehouse; all others stay."""

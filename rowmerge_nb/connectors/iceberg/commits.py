@@ -26,11 +26,12 @@ from pyiceberg.manifest import (
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
 
+from rowmerge_nb.connectors.iceberg.catalogs import is_settled
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.partitioning import PartitionSpec
@@ -304,37 +305,66 @@ def _only_rewrites(change: Change, table: Table) -> bool:
 # -- committing -------------------------------------------------------------------------------------------------------
 
 
-def commit(change: Change, transaction: Transaction, properties: Mapping[str, str], *, is_new: bool = False) -> None:
+def commit(
+    change: Change,
+    transaction: Transaction,
+    properties: Mapping[str, str],
+    asking: Callable[[], None],
+    *,
+    is_new: bool = False,
+) -> int | None:
     """Commit a change; commits that it goes with are no obstacle, pyiceberg tries again on top of them.
 
     Args:
         change: the change.
         transaction: pyiceberg's transaction on the table as it is now; a new table's creates it.
         properties: what else the summary is to say.
+        asking: called before the catalog is asked: from then on files may belong to the table.
         is_new: the table is made by this transaction.
 
+    Returns:
+        The snapshot that was made; None where there was nothing to add.
+
     Raises:
-        ConnectorError: TRANSACTION_CONFLICT, or ICEBERG_COMMIT_ERROR if it is not known whether the commit went through.
+        ConnectorError: TRANSACTION_CONFLICT, ICEBERG_CATALOG_ERROR if the catalog has failed, or ICEBERG_COMMIT_ERROR with
+            ``changed=None`` if it is not known whether the commit went through.
     """
     producer = None
     if change.data or change.deletes:
         if not is_new:
             check(change, transaction._table)  # noqa: SLF001
         producer = RowDelta(change, transaction, properties)
-        producer.commit()
-    _commit(change.handle, transaction, producer, is_new=is_new)
+        _stage(producer)
+    _commit(change.handle, transaction, producer, asking, is_new=is_new)
+    return None if producer is None else producer.snapshot_id
 
 
-def truncate(handle: IcebergTableHandle, transaction: Transaction) -> None:
-    """Commit the removal of all rows, those included that other commits have added meanwhile."""
+def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:
+    """Commit the removal of all rows, those included that other commits have added meanwhile; arguments and errors as of `commit`."""
     producer = Truncation(transaction)
-    producer.commit()
-    _commit(handle, transaction, producer)
+    _stage(producer)
+    _commit(handle, transaction, producer, asking)
+    return producer.snapshot_id
+
+
+def _stage(producer: _FastAppendFiles) -> None:
+    """Write the manifests of a snapshot that nobody knows yet; nothing is left of them after a failure."""
+    try:
+        producer.commit()
+    except BaseException:
+        producer._clean_all_uncommitted()  # noqa: SLF001
+        raise
 
 
 def _commit(
-    handle: IcebergTableHandle, transaction: Transaction, producer: _FastAppendFiles | None, *, is_new: bool = False
+    handle: IcebergTableHandle,
+    transaction: Transaction,
+    producer: _FastAppendFiles | None,
+    asking: Callable[[], None],
+    *,
+    is_new: bool = False,
 ) -> None:
+    asking()
     try:
         transaction.commit_transaction()
     except (CommitFailedException, ConnectorError) as error:
@@ -347,26 +377,44 @@ def _commit(
     except ValidationException as error:
         conflict(handle.name, str(error))
     except Exception as error:
-        if _has_landed(handle, transaction, producer):
+        landed = _has_landed(handle, transaction, producer, is_new=is_new)
+        if landed:
             return
-        msg = f"It is not known whether the commit to Iceberg table '{handle.name}' went through: {error}"
-        hint = "Look at the table before you run the statement again; its files are left where they are."
-        raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint) from error
+        if landed is None:
+            msg = f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {error}"
+            hint = "Look at the table before you run the statement again; its files are left where they are."
+            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
+        if producer is not None:
+            producer._clean_all_uncommitted()  # noqa: SLF001
+        msg = f"Iceberg's catalog could not commit to table '{handle.name}': {error}"
+        hint = "See that no other program holds the catalog for long and that its disk is not full, and run the statement again."
+        raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint) from error
 
 
-def _has_landed(handle: IcebergTableHandle, transaction: Transaction, producer: _FastAppendFiles | None) -> bool:
+def _has_landed(
+    handle: IcebergTableHandle, transaction: Transaction, producer: _FastAppendFiles | None, *, is_new: bool
+) -> bool | None:
     """Ask the catalog whether a commit has gone through whose answer did not arrive.
+
+    Returns:
+        None if that is not known.
 
     Raises:
         ConnectorError: TRANSACTION_CONFLICT if the table is not there any more, or is another one.
     """
     table = transaction._table  # noqa: SLF001
+    settled = is_settled(table.catalog)
     try:
         now = table.catalog.load_table(table.name()).metadata
     except NoSuchTableError:
+        if is_new:
+            return False if settled else None
         conflict(handle.name, "it was dropped")
     except Exception:  # noqa: BLE001 - the catalog does not answer now either
-        return False
+        return None
     if str(now.table_uuid) != handle.identity:
         conflict(handle.name, "it was dropped, and another one has its name")
-    return producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
+    if producer is None:
+        # Only a table that is made has a commit without a snapshot.
+        return True
+    return now.snapshot_by_id(producer.snapshot_id) is not None or (False if settled else None)

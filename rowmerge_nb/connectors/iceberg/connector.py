@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, named_catalog
+from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
 from rowmerge_nb.connectors.iceberg.files import file_io
 from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.connector import Connector, Orphan
+from rowmerge_nb.spi.handles import ConnectorTableVersion
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class IcebergConnector(Connector):
             self.catalog = catalog
         else:
             self.catalog = named_catalog(str(catalog), properties or {})
+        # A catalog in memory shows every thread a database of its own.
+        self.commits_in_thread = not is_in_memory(self.catalog)
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -91,20 +94,20 @@ class IcebergConnector(Connector):
             self._transactions[handle.number] = IcebergTransaction()
             return handle
 
-    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
         """Make the transaction's changes visible: a table gets one snapshot, or none.
 
         Raises:
-            ConnectorError: TRANSACTION_CONFLICT if another commit is in the way.
+            ConnectorError: TRANSACTION_CONFLICT if another commit is in the way; ICEBERG_CATALOG_ERROR, ICEBERG_COMMIT_ERROR.
         """
-        transaction = self._transaction(transaction_handle)
+        transaction, snapshot = self._transaction(transaction_handle), None
         try:
             for action in transaction.actions:
-                action()
+                snapshot = action()
         except ConnectorError as error:
-            if error.code == "ICEBERG_COMMIT_ERROR":
-                # The table may have the files by now.
-                transaction.written.clear()
+            transaction.asked = error.changed is not False
+            if transaction.asked:
+                self._forget(transaction_handle)
             raise
         self._end(transaction_handle)
         # What other attempts of a task have left is beside what was committed. The change is there by now: nothing may fail any more.
@@ -115,11 +118,15 @@ class IcebergConnector(Connector):
                     forget_writer(table.io, table.data_location, prefix)
                 io = file_io(table.io, table.location)
                 remove_attempts(io, folders, transaction.prefixes, transaction.kept, deep=False)
+        return None if snapshot is None else ConnectorTableVersion(snapshot)
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        """Undo the transaction: remove all files that its tasks have written."""
+        """Undo the transaction: remove all files that its tasks have written, unless they may belong to a table by now."""
         transaction = self._transactions.get(_number(transaction_handle))
         if transaction is None:
+            return
+        if transaction.asked:
+            self._forget(transaction_handle)
             return
         self._end(transaction_handle)
         for table in transaction.written:
@@ -231,9 +238,12 @@ class IcebergConnector(Connector):
         return self._transactions[_number(handle)]
 
     def _end(self, handle: ConnectorTransactionHandle) -> None:
+        """Forget a transaction; what it has written and no snapshot names can be removed from now on."""
+        self._ended |= self._forget(handle).prefixes
+
+    def _forget(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         with self._lock:
-            transaction = self._transactions.pop(_number(handle))
-            self._ended |= transaction.prefixes
+            return self._transactions.pop(_number(handle))
 
 
 class IcebergSplitManager(ConnectorSplitManager):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.iceberg.definitions import ISOLATION, defined_table, shown_properties
@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     from pyiceberg.table import CreateTableTransaction, Table
 
     from rowmerge_nb.connectors.iceberg.catalogs import Tables
+    from rowmerge_nb.connectors.iceberg.commits import Change
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
         ConnectorSession,
         ConnectorTableHandle,
+        ConnectorTableVersion,
     )
 
 __all__ = ["IcebergMetadata", "IcebergTransaction", "Loaded", "handle_of"]
@@ -77,15 +79,21 @@ class IcebergTransaction:
         tables: the tables that were looked up; None for those that are not there.
         prefixes: how the names of files begin that are written.
         written: the tables that they write into.
-        actions: what the commit does, in order.
+        actions: what the commit does, in order; each gives the snapshot that it makes, or None.
         kept: files that the commit makes part of a table.
+        asked: the catalog may have been asked to commit: files that were written may belong to a table.
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
     prefixes: set[str] = field(default_factory=set)
     written: list[IcebergTableHandle] = field(default_factory=list)
-    actions: list[Callable[[], None]] = field(default_factory=list)
+    actions: list[Callable[[], int | None]] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
+    asked: bool = False
+
+    def ask(self) -> None:
+        """Note that the catalog is asked."""
+        self.asked = True
 
 
 def handle_of(name: SchemaTableName, table: Table) -> IcebergTableHandle:
@@ -141,6 +149,17 @@ class IcebergMetadata(ConnectorMetadata):
         found = known[name]
         return None if found is None else found.handle
 
+    def get_versioned_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> IcebergTableHandle | None:
+        """Give a table with one of its snapshots to read."""
+        table, snapshot = self._tables.load(name), version.version
+        if table is None or not isinstance(snapshot, int) or table.snapshot_by_id(snapshot) is None:
+            return None
+        handle = replace(handle_of(name, table), snapshot=snapshot)
+        self._transaction.tables[name] = Loaded(table, handle)
+        return handle
+
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
         handle = iceberg_table(table_handle)
@@ -165,8 +184,9 @@ class IcebergMetadata(ConnectorMetadata):
         name, definition = metadata.name, defined_table(metadata)
         creation = self._tables.create(name, definition)
         loaded = Loaded(creation._table, handle_of(name, creation._table), creation)  # noqa: SLF001
-        self._transaction.tables[name] = loaded
-        self._transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}))
+        transaction = self._transaction
+        transaction.tables[name] = loaded
+        transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, transaction.ask))
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Drop a table with the commit."""
@@ -177,7 +197,7 @@ class IcebergMetadata(ConnectorMetadata):
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all data files with the commit; older snapshots keep them."""
         handle = iceberg_table(table_handle)
-        self._transaction.actions.append(lambda: self._tables.truncate(handle))
+        self._transaction.actions.append(lambda: self._tables.truncate(handle, self._transaction.ask))
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
@@ -305,7 +325,7 @@ class IcebergMetadata(ConnectorMetadata):
             raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
         return self._loaded(handle), prefix
 
-    def _change(self, handle: IcebergTableHandle) -> Any:
+    def _change(self, handle: IcebergTableHandle) -> Change:
         from rowmerge_nb.connectors.iceberg.commits import Change
 
         loaded = self._loaded(handle)
@@ -336,7 +356,7 @@ class IcebergMetadata(ConnectorMetadata):
             # The table and its first rows are one commit: what create_table was going to do is done here.
             transaction.actions.pop()
         if change.data or change.deletes or loaded.creation is not None:
-            transaction.actions.append(lambda: self._tables.commit(change, loaded, properties))
+            transaction.actions.append(lambda: self._tables.commit(change, loaded, properties, transaction.ask))
         return ConnectorOutputMetadata(tuple(told))
 
 

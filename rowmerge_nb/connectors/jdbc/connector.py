@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.jdbc.changes import Changes, computed_error
@@ -20,7 +21,7 @@ from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
 from rowmerge_nb.connectors.jdbc.store import quote
 from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
-from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
@@ -102,11 +103,15 @@ class JdbcTransaction(ABC):
 
     @abstractmethod
     def commit(self) -> None:
-        """Commit, and remove the stage."""
+        """Commit; `end` follows."""
 
     @abstractmethod
     def rollback(self) -> None:
-        """Undo everything, and remove the stage."""
+        """Undo everything, and `end`."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Remove the stage, and close what is open."""
 
 
 class JdbcConnector(Connector):
@@ -115,6 +120,8 @@ class JdbcConnector(Connector):
     Args:
         store: the database.
     """
+
+    commits_in_thread = True
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -139,7 +146,9 @@ class JdbcConnector(Connector):
         # It stays known until it is committed: if that fails, it is to be rolled back.
         number = transaction_number(transaction_handle)
         self._transactions[number].commit()
-        del self._transactions[number]
+        # The change is there: what cannot be removed now is listed by `orphans`.
+        with suppress(RowMergeError, OSError):
+            self._transactions.pop(number).end()
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Undo everything done in the transaction, and remove what tasks have staged."""

@@ -35,6 +35,8 @@ SPLIT_BLOCKS: Final = 16_384
 SPLIT_ROWS: Final = 500_000
 """So many rows of known keys are read by one task."""
 SMALL_ROWS: Final = 10_000
+ASKING_SECONDS: Final = 10.0
+"""So long a server is asked what has become of a commit whose answer was lost."""
 COUNTED_BLOCKS: Final = 524_288
 """The rows of tables of more than 4 GiB are not counted."""
 
@@ -257,16 +259,55 @@ class PostgresTransaction(JdbcTransaction):
         """Every row's version is compared when it is changed."""
 
     def commit(self) -> None:
-        """Commit the removal of the stage along with the changes."""
+        """Commit the removal of the stage along with the changes; if the answer is lost, ask what has become of it.
+
+        Raises:
+            ConnectorError: nothing was changed; or, with ``changed=None``, the server cannot be asked.
+        """
         if self._writer is not None and self._stages:
             self.writer()
             for stage in self._stages:
                 self._writer.execute(f"DROP TABLE {_table(stage)}", "Committing")
         if self._writer is not None and self._writing:
-            self._writer.execute("COMMIT", "Committing")
+            number = self._writer.value("SELECT pg_current_xact_id_if_assigned()::text AS n", "Committing")
+            try:
+                self._writer.execute("COMMIT", "Committing")
+            except RowMergeError as error:
+                if not self._has_landed(number, error):
+                    raise
             self._writing = False
         self._stages.clear()
-        self._end()
+
+    def _has_landed(self, number: str | None, error: RowMergeError) -> bool:
+        """Ask over another connection whether a transaction was committed whose COMMIT came to no answer.
+
+        Raises:
+            ConnectorError: JDBC_ERROR with ``changed=None``, the server does not answer, or does not know.
+        """
+        if number is None:
+            # It has changed nothing.
+            return False
+        status: str | None = None
+        end = time.monotonic() + ASKING_SECONDS
+        while status in {None, "in progress"} and time.monotonic() < end:
+            try:
+                other = self._store.connect()
+                try:
+                    status = other.value(f"SELECT pg_xact_status({literal(number)}::xid8) AS s", "Asking for a transaction")
+                finally:
+                    other.close()
+            except RowMergeError:
+                # A server that starts again takes no connections for a while.
+                status = None
+            if status in {None, "in progress"}:
+                time.sleep(0.2)
+        if status in {"committed", "aborted"}:
+            return status == "committed"
+        self._stages.clear()
+        self.end()
+        msg = f"The outcome is unknown: PostgreSQL at {self._store.shown} did not say whether the transaction was committed: {error.message}"
+        hint = f"Once the server runs, SELECT pg_xact_status('{number}') tells. Do not run the statement again before."
+        raise ConnectorError(msg, code="JDBC_ERROR", hint=hint, changed=None)
 
     def rollback(self) -> None:
         """Undo everything, then remove the stage."""
@@ -279,7 +320,7 @@ class PostgresTransaction(JdbcTransaction):
                 self._drop(stage)
         finally:
             self._stages.clear()
-            self._end()
+            self.end()
 
     def _drop(self, stage: Stage) -> None:
         sql = f"DROP TABLE IF EXISTS {_table(stage)}"
@@ -293,7 +334,8 @@ class PostgresTransaction(JdbcTransaction):
             finally:
                 other.close()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Close both connections."""
         for session in (self._reader, self._writer):
             if session is not None:
                 session.close()

@@ -407,12 +407,11 @@ class SqliteTransaction(JdbcTransaction):
             raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint="Run the statement again.")
 
     def commit(self) -> None:
-        """Commit, and remove the stage."""
+        """Commit; the stage's table is the connection's own."""
         if self._session is not None and self._writing:
             self._session.execute("DROP TABLE IF EXISTS temp.rowmerge_nb_stage", "Committing")
             self._session.execute("COMMIT", "Committing")
             self._writing = False
-        self._end()
 
     def rollback(self) -> None:
         """Undo everything, and remove the stage."""
@@ -422,9 +421,10 @@ class SqliteTransaction(JdbcTransaction):
                 with suppress(RowMergeError):
                     self._session.execute("ROLLBACK", "Rolling back")
         finally:
-            self._end()
+            self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Close the connection, and remove the stage."""
         if self._session is not None:
             self._session.close()
             self._session = None
