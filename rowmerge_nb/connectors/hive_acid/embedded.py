@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot, schema_not_found
@@ -238,7 +238,10 @@ class EmbeddedMetastore(Metastore):
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                # SQLite itself rolls back where the disk is full; what is open all the same ends with the connection.
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
 

@@ -62,6 +62,7 @@ class Loaded:
         creation: the transaction that makes it, of a new table.
         scans: what scans of it asked for.
         read: its files, once rows of it are to be changed.
+        prefix: how the names of files begin that are written into it.
     """
 
     table: Table
@@ -69,6 +70,7 @@ class Loaded:
     creation: CreateTableTransaction | None = None
     scans: list[BooleanExpression] = field(default_factory=list)
     read: Content | None = None
+    prefix: str = ""
 
 
 @dataclass
@@ -323,7 +325,9 @@ class IcebergMetadata(ConnectorMetadata):
             msg = f"Nothing can be written to '{handle.data_location}' of Iceberg table '{handle.name}': {error}"
             hint = "See that driver and workers can write to the table's location."
             raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint=hint) from error
-        return self._loaded(handle), prefix
+        loaded = self._loaded(handle)
+        loaded.prefix = prefix
+        return loaded, prefix
 
     def _change(self, handle: IcebergTableHandle) -> Change:
         from rowmerge_nb.connectors.iceberg.commits import Change
@@ -331,7 +335,9 @@ class IcebergMetadata(ConnectorMetadata):
         loaded = self._loaded(handle)
         level = next((handle.properties[name] for name in ISOLATION if name in handle.properties), "serializable")
         serializable = level.lower() == "serializable"
-        return Change(handle, read=loaded.read, scans=tuple(loaded.scans), serializable=serializable)
+        return Change(
+            handle, read=loaded.read, scans=tuple(loaded.scans), serializable=serializable, prefix=loaded.prefix
+        )
 
     def _finish(
         self, session: ConnectorSession, handle: IcebergTableHandle, files: Sequence[str], fragments: Collection[bytes]
