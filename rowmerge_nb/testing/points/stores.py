@@ -209,6 +209,7 @@ class Postgresql(Store):
     def __init__(self, root: Path, dsn: str, *, partitioned: bool = True) -> None:
         super().__init__(root, partitioned=partitioned)
         self._dsn = dsn
+        self._connection: Any = None
 
     def connector(self) -> Connector:
         """Name the server."""
@@ -237,10 +238,12 @@ class Postgresql(Store):
         return sorted(row[0] for row in found)
 
     def _run(self, *statements: str) -> list[Any]:
+        """Run statements over a connection that this process keeps: to connect takes longer than all of them."""
         from adbc_driver_postgresql import dbapi
 
         rows: list[Any] = []
-        with dbapi.connect(self._dsn, autocommit=True) as connection, connection.cursor() as cursor:
+        self._connection = self._connection or dbapi.connect(self._dsn, autocommit=True)
+        with self._connection.cursor() as cursor:
             for sql in statements:
                 cursor.execute(sql)
                 rows = cursor.fetchall() if sql.startswith("SELECT") else []

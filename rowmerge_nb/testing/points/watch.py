@@ -133,7 +133,15 @@ class Watch:
             self._strike(fault, operation)
         elif fault.kind == "lasting" and self.struck and operation.lasts:
             self._strike(fault, operation)
-        given = self._done(function, *arguments, **more)
+        try:
+            given = self._done(function, *arguments, **more)
+        except Exception:
+            # An operation that fails by itself has no other error to raise.
+            if fault.number == number and fault.after:
+                self.struck = True
+                if fault.kind in {"kill", "interrupt"}:
+                    self._strike(fault, operation)
+            raise
         if fault.number == number and fault.after:
             if all(given is not argument for argument in arguments):
                 _lost(given)

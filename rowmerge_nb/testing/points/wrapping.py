@@ -326,7 +326,7 @@ def _wrap_adbc(watch: Watch) -> None:
             f"adbc {name}",
             " ".join(sql.split()),
             lambda: OperationalError(f"IO: {words}", status_code=AdbcStatusCode.IO),
-            lasts=not (is_file and reads),
+            lasts=not (is_file and reads) and name != "close",
             on_failure=lambda: _gone(connection, is_file=is_file),
         )
 
