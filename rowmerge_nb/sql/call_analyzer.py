@@ -311,7 +311,10 @@ class CallAnalyzer:
         return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
 
     def _concat(self, node: s.Call) -> e.Typed:
-        values = [self.analyze(argument) for argument in node.arguments]
+        return self.concatenated(node, [self.analyze(argument) for argument in node.arguments])
+
+    def concatenated(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
+        """Give the concatenation of analyzed values."""
         kinds = [value.type for value in values]
         arrays = [kind for kind in kinds if kind.base == "array"]
         if arrays:
@@ -322,7 +325,7 @@ class CallAnalyzer:
             return e.Apply(Type("varbinary"), "concat", tuple(self.coerce(v, Type("varbinary")) for v in values))
         self._concat_refused(node, kinds)
 
-    def _concat_arrays(self, node: s.Call, values: list[e.Typed]) -> e.Typed:
+    def _concat_arrays(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
         element: Type | None = UNKNOWN
         for value in values:
             inner = value.type.parameters[0] if value.type.base == "array" else value.type
@@ -338,7 +341,7 @@ class CallAnalyzer:
         ]
         return e.Apply(target, "concat", tuple(parts))
 
-    def _concat_refused(self, node: s.Call, kinds: Sequence[Type]) -> NoReturn:
+    def _concat_refused(self, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
         said = (
             f"Unexpected parameters ({', '.join(map(str, kinds))}) for function concat. Expected: concat(E, array(E)) E, "
             "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"

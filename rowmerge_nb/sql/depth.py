@@ -14,12 +14,16 @@ from rowmerge_nb.sql.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEEPEST", "DEEPEST_TREE", "check_tree", "room", "too_deep"]
+__all__ = ["DEEPEST", "DEEPEST_TREE", "LONGEST_CHAIN", "NESTED_CHAIN", "check_tree", "room", "too_deep"]
 
 DEEPEST: Final = 400
 """How many parentheses, calls, CASEs, types or queries may stand within one another."""
 DEEPEST_TREE: Final = 800
-"""How many nodes may hang below one another: a chain of + is a tree as deep as it has terms (AND and OR are flat)."""
+"""How many nodes may hang below one another: a series of JOINs is a tree as deep as it has relations."""
+LONGEST_CHAIN: Final = 20_000
+"""How many terms one AND, OR, ``||``, sum or product may have: they are a list, not a depth."""
+NESTED_CHAIN: Final = 100
+"""Up to so many operators of a chain are nested all the same, so that GROUP BY finds its beginnings as expressions of their own."""
 RECURSION: Final = 20_000
 """A level takes up to 25 calls of Python and, measured, up to 1 KiB of the C stack: 800 levels end far within both bounds."""
 
