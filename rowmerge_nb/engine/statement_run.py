@@ -13,7 +13,7 @@ from rowmerge_nb.engine.failures import translate, with_next_step
 from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
-from rowmerge_nb.plan.rules import is_small
+from rowmerge_nb.plan.rules import is_small, spark_text
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ SEEN_SIZES: Final = {
     "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "256MB",
 }
 """What Spark has seen to be small it sends to all tasks, or looks up instead of sorting it."""
+LONG_TEXT: Final = 20_000
+UNCOMPILED: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""From so many characters of Spark SQL on, Spark evaluates expressions as they are and makes no Java of them. Compiling that takes seconds for
+some hundred terms, and then Java runs it slowly or, from 64 kB on, not at all: its methods are too long."""
 UNKNOWN_SIZE: Final = 4
 """So many times the usual number of partitions where nobody knows how many rows there will be."""
 CONNECTOR_STEPS = {
@@ -95,6 +99,8 @@ class StatementRun:
         # What a user's session says of sizes that Spark has seen is respected.
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
+        if self.plan is not None and len(spark_text(self.plan)) > LONG_TEXT:
+            settings |= UNCOMPILED
         with _settings(spark, {**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 

@@ -17,13 +17,14 @@ from rowmerge_nb.sql.casts_moments import from_micros, precision_of, rounded
 from rowmerge_nb.sql.function_tables.refused import REFUSED
 from rowmerge_nb.sql.json_paths import JsonPathError, at_path, path_tokens
 from rowmerge_nb.sql.moments import moment_function
+from rowmerge_nb.sql.named_queries import NamedQueries
 from rowmerge_nb.sql.types import can_coerce, common_type, instant, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rowmerge_nb.sql.context import Context
-    from rowmerge_nb.sql.relations import NamedQueries, QueryResult
+    from rowmerge_nb.sql.relations import QueryResult
     from rowmerge_nb.sql.scope import Scope
 
 __all__ = ["CallAnalyzer", "Place"]
@@ -81,7 +82,7 @@ class CallAnalyzer:
         self.scope = scope
         self.place = place
         self.prefer_target = prefer_target
-        self.named: NamedQueries = named or {}
+        self.named = NamedQueries() if named is None else named
         self.variables: dict[str, e.Typed] = {}
         self.outer: list[tuple[e.Column, int]] = []
         self._inside_aggregate = False

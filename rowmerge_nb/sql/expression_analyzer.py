@@ -432,12 +432,14 @@ class ExpressionAnalyzer(CallAnalyzer):
         return [self.coerce(part, common) for part in parts]
 
 
-def _listed(kind: Type, arguments: list[e.Typed]) -> e.Typed:
+def _listed(kind: Type, arguments: Sequence[e.Typed]) -> e.Typed:
     """The chain of a first value and its steps; one of || alone is a single concatenation."""
-    parts = [e.children(step) for step in arguments[1:]]
-    if all(isinstance(step, e.Apply) and step.name == "concat" for step in arguments[1:]):
-        if all(isinstance(left, e.Variable) for left, _ in parts):
-            return e.Apply(kind, "concat", (arguments[0], *(right for _, right in parts)))
+    first, *steps = arguments
+    if not steps:
+        return first
+    operands = [step.arguments for step in steps if isinstance(step, e.Apply) and step.name == "concat"]
+    if len(operands) == len(steps) and all(isinstance(left, e.Variable) for left, _ in operands):
+        return e.Apply(kind, "concat", (first, *(right for _, right in operands)))
     return e.Apply(kind, "chain", tuple(arguments))
 
 

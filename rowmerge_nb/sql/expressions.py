@@ -15,12 +15,12 @@ from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.depth import too_deep
 
 __all__ = [
+    "SO_FAR",
     "Aggregate",
     "Apply",
     "Column",
     "Constant",
     "Function",
-    "SO_FAR",
     "Sort",
     "Subquery",
     "Typed",
