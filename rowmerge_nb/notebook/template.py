@@ -18,6 +18,9 @@ __all__ = ["Rendered", "render"]
 # Regions of SQL text in which braces have another meaning: comments are left alone, quoted text doubles its quotes.
 _REGIONS: Final = re.compile(r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<quote>['\"])|(?P<open>\{\{)", re.DOTALL)
 
+_TRIES: Final = 100
+"""So many closing braces are tried: what ends at none of them is no expression, and a long cell need not be compiled for each."""
+
 
 @dataclass(frozen=True)
 class Rendered:
@@ -131,9 +134,10 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
     end = source.find("}}", start + 2)
     if end < 0:
         raise _error(source, start, 2, "The expression that begins here has no closing braces")
-    first = end
-    while end >= 0:
+    first, tried = end, 0
+    while end >= 0 and tried < _TRIES:
         # The first closing braces may belong to a dict or a text within the expression, so further ones are tried.
+        tried += 1
         text = source[start + 2 : end].strip()
         if not text:
             break
