@@ -37,9 +37,15 @@ SEEN_SIZES: Final = {
 }
 """What Spark has seen to be small it sends to all tasks, or looks up instead of sorting it."""
 LONG_TEXT: Final = 20_000
-UNCOMPILED: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""From so many characters of Spark SQL on, Spark evaluates expressions as they are and makes no Java of them. Compiling that takes seconds for
-some hundred terms, and then Java runs it slowly or, from 64 kB on, not at all: its methods are too long."""
+LONG_TEXT_OF_MANY_ROWS: Final = 200_000
+UNCOMPILED: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.subexpressionElimination.enabled": "false",
+}
+"""From so many characters of Spark SQL on, Spark evaluates expressions as they are and makes no Java of them. To compile some hundred terms takes
+seconds, which only pay with many rows; and methods above 64 kB, which Java does not take, are compiled in vain. Expressions that are not
+compiled are slower still when each is looked up in a cache first."""
 UNKNOWN_SIZE: Final = 4
 """So many times the usual number of partitions where nobody knows how many rows there will be."""
 CONNECTOR_STEPS = {
@@ -99,7 +105,7 @@ class StatementRun:
         # What a user's session says of sizes that Spark has seen is respected.
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
-        if self.plan is not None and len(spark_text(self.plan)) > LONG_TEXT:
+        if self.plan is not None and len(spark_text(self.plan)) > (LONG_TEXT if small else LONG_TEXT_OF_MANY_ROWS):
             settings |= UNCOMPILED
         with _settings(spark, {**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
