@@ -130,7 +130,9 @@ def growth(size: int, runs: int) -> None:
     """
     for name, seconds in _measured(size, runs):
         small, large = seconds
-        print(f"growth: {name:24} {size:6} {small * 1000:9.1f} ms   {size * 10:6} {large * 1000:9.1f} ms   x {large / small:5.1f}")
+        print(
+            f"growth: {name:24} {size:6} {small * 1000:9.1f} ms   {size * 10:6} {large * 1000:9.1f} ms   x {large / small:5.1f}"
+        )
 
 
 def _measured(size: int, runs: int) -> Iterator[tuple[str, tuple[float, float]]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate, with_next_step
+from rowmerge_nb.engine.long_statements import is_long, long_settings
 from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
@@ -36,16 +37,6 @@ SEEN_SIZES: Final = {
     "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "256MB",
 }
 """What Spark has seen to be small it sends to all tasks, or looks up instead of sorting it."""
-LONG_TEXT: Final = 20_000
-LONG_TEXT_OF_MANY_ROWS: Final = 200_000
-UNCOMPILED: Final = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.subexpressionElimination.enabled": "false",
-}
-"""From so many characters of Spark SQL on, Spark evaluates expressions as they are and makes no Java of them. To compile some hundred terms takes
-seconds, which only pay with many rows; and methods above 64 kB, which Java does not take, are compiled in vain. Expressions that are not
-compiled are slower still when each is looked up in a cache first."""
 UNKNOWN_SIZE: Final = 4
 """So many times the usual number of partitions where nobody knows how many rows there will be."""
 CONNECTOR_STEPS = {
@@ -105,8 +96,8 @@ class StatementRun:
         # What a user's session says of sizes that Spark has seen is respected.
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
-        if self.plan is not None and len(spark_text(self.plan)) > (LONG_TEXT if small else LONG_TEXT_OF_MANY_ROWS):
-            settings |= UNCOMPILED
+        if self.plan is not None and is_long(spark_text(self.plan), small=small):
+            settings |= long_settings(spark)
         with _settings(spark, {**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.casts import cast, store
 from rowmerge_nb.sql.comparison import compared, distinct
 from rowmerge_nb.sql.function_tables.json import PARSED
 from rowmerge_nb.sql.json_paths import at_path
-from rowmerge_nb.sql.spark_chains import chain_text
+from rowmerge_nb.sql.spark_chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.types import is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
@@ -101,9 +101,13 @@ class _Printer:
             raw = checked.raw((part,), [text])
             return text, raw[0] if raw else text
 
-        return chain_text(node, write)
+        return chain_text(node, write, tried=self.safe)
 
     def arithmetic(self, node: e.Apply) -> str:
+        if self.safe and not isinstance(node.arguments[0], e.Variable):
+            chain = unrolled(node)
+            if len(chain.arguments) > MOST_TRIED:
+                return self.chain(chain)
         texts = self.all(node.arguments)
         return arithmetic(node, texts, self.raw(node.arguments, texts), self.failure, safe=self.safe)
 

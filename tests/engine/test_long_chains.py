@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.engine.failures import translate
-from rowmerge_nb.engine.statement_run import UNCOMPILED
+from rowmerge_nb.engine.long_statements import long_settings
 from rowmerge_nb.sql.grammar import expressions as grammar
 
 pytestmark = pytest.mark.spark
@@ -25,7 +25,9 @@ SUMS = {
 
 
 def values(engine: Engine, *expressions: str) -> list[list[Any]]:
-    table = engine.run(f"SELECT {', '.join(f'{text} AS c{place}' for place, text in enumerate(expressions))} FROM v ORDER BY k").table
+    table = engine.run(
+        f"SELECT {', '.join(f'{text} AS c{place}' for place, text in enumerate(expressions))} FROM v ORDER BY k"
+    ).table
     assert table is not None
     return [column.to_pylist() for column in table.columns]
 
@@ -33,7 +35,9 @@ def values(engine: Engine, *expressions: str) -> list[list[Any]]:
 @pytest.fixture(scope="module")
 def engine(spark: Any) -> Engine:
     made = Engine(spark=spark)
-    made.run("CREATE TABLE v (k integer, i integer, l bigint, n decimal(10,2), d double, s varchar, made date, tags array(varchar))")
+    made.run(
+        "CREATE TABLE v (k integer, i integer, l bigint, n decimal(10,2), d double, s varchar, made date, tags array(varchar))"
+    )
     made.run(
         "INSERT INTO v VALUES (1, 5, 7, 1.25, 0.5, 'x', DATE '2024-02-28', ARRAY['a']), (2, -1, 3, -0.75, 1E-3, '', NULL, ARRAY[]), "
         "(3, NULL, 1, 2.00, 0.1, NULL, DATE '2000-01-01', NULL)"
@@ -43,7 +47,11 @@ def engine(spark: Any) -> Engine:
 
 def test_a_list_of_operators_gives_what_nesting_gives(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"k {' '.join((signs * 120)[:120])}" for signs in SUMS.values()]
-    texts += [f"made{' + INTERVAL 1 DAY' * 120}".replace("1 DAY", "'1' DAY"), f"tags{' || s' * 120}", f"s{' || tags[1]' * 3}{' || s' * 120}"]
+    texts += [
+        f"made{' + INTERVAL 1 DAY' * 120}".replace("1 DAY", "'1' DAY"),
+        f"tags{' || s' * 120}",
+        f"s{' || tags[1]' * 3}{' || s' * 120}",
+    ]
     texts[-1] = f"s{' || s' * 120}"
     monkeypatch.setattr(grammar, "NESTED_CHAIN", 30)
     listed = values(engine, *texts)
@@ -94,10 +102,13 @@ def test_a_merge_with_long_conditions_is_executed(spark: Any) -> None:
     made.register("t", pa.table({"id": list(range(100)), "v": [0] * 100}))
     made.register("s", pa.table({"id": list(range(50, 150)), "v": [1] * 100}))
     terms = " OR ".join(f"s.v * {k} + t.v = {k + 7}" for k in range(1000))
-    before = [spark.conf.get(name) for name in UNCOMPILED]
-    made.run(f"MERGE INTO t USING s ON t.id = s.id AND ({terms} OR s.id < 60) WHEN MATCHED AND ({terms} OR s.v = 1) THEN UPDATE SET v = 5")
+    names = list(long_settings(spark))
+    before = [spark.conf.get(name, None) for name in names]
+    made.run(
+        f"MERGE INTO t USING s ON t.id = s.id AND ({terms} OR s.id < 60) WHEN MATCHED AND ({terms} OR s.v = 1) THEN UPDATE SET v = 5"
+    )
     assert sum(made.table("t")["v"].to_pylist()) == 50
-    assert [spark.conf.get(name) for name in UNCOMPILED] == before
+    assert [spark.conf.get(name, None) for name in names] == before
 
 
 def test_a_statement_that_exhausts_sparks_stack_is_an_error_with_a_next_step(spark: Any) -> None:
@@ -108,6 +119,6 @@ def test_a_statement_that_exhausts_sparks_stack_is_an_error_with_a_next_step(spa
 
 def overflow(spark: Any) -> Exception:
     """What Spark raises for a sum of 100,000 terms."""
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever Spark makes of it
+    with pytest.raises(Exception) as raised:
         spark.sql(f"SELECT 1{' + 1' * 100_000}").collect()
     return raised.value

@@ -58,7 +58,9 @@ def test_a_chain_is_nested_up_to_a_length_and_a_list_beyond_it() -> None:
 
 
 def test_what_a_list_says_is_what_nesting_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    sql = "SELECT i" + "".join(f" {sign} {term}" for sign, term in [("+", "l"), ("-", "n"), ("+", "i"), ("-", "2"), ("+", "d")] * 30)
+    sql = "SELECT i" + "".join(
+        f" {sign} {term}" for sign, term in [("+", "l"), ("-", "n"), ("+", "i"), ("-", "2"), ("+", "d")] * 30
+    )
 
     def kind() -> e.Typed:
         analysis = meaning(f"{sql} FROM numbers")
