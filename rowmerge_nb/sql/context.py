@@ -42,7 +42,8 @@ class Context:
         self.symbols = Symbols()
         self._expansions = 0
         self.bindings: dict[str, TableBinding] = {}
-        self.notices: list[Notice] = []
+        self.notices: dict[Notice, None] = {}
+        """In the order in which they were given, each once."""
         self.views: tuple[str, ...] = ()
         self.placed: list[tuple[str, Span]] = []
         """Spark SQL of expressions, and where the user wrote them: by these run-time errors find their places."""
@@ -74,9 +75,7 @@ class Context:
 
     def notice(self, message: str, span: Span | None) -> None:
         """Add a notice, once."""
-        notice = Notice(message, span)
-        if notice not in self.notices:
-            self.notices.append(notice)
+        self.notices.setdefault(Notice(message, span))
 
     def statement_span(self) -> Span:
         """The place that Trino names for errors about the statement as a whole: its first character."""

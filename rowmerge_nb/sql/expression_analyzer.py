@@ -203,7 +203,23 @@ class ExpressionAnalyzer(CallAnalyzer):
         left, right = self.analyze(node.left), self.analyze(node.right)
         return self._arithmetic(node, left, right) if node.operator in "+-*/%" else self._comparison(node, left, right)
 
-    def _arithmetic(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
+    def _chain(self, node: s.Chain) -> e.Typed:
+        """Type a long run of operators step by step; each step takes the value so far by a variable."""
+        value = self.analyze(node.first)
+        arguments = [value]
+        for step in node.steps:
+            so_far = e.Variable(value.type, e.SO_FAR)
+            operand = self.analyze(step.operand)
+            if step.operator == "||":
+                value = self.concatenated(step, [so_far, operand])
+            else:
+                value = self._arithmetic(step, so_far, operand)
+            # NULL of no type makes NULL of all that stands before it.
+            arguments = [] if isinstance(value, e.Constant) else arguments
+            arguments.append(value)
+        return _listed(value.type, arguments)
+
+    def _arithmetic(self, node: s.Binary | s.Step, left: e.Typed, right: e.Typed) -> e.Typed:
         result = arithmetic_type(node.operator, left.type, right.type)
         if result is None:
             self._no_operator(node, node.operator, left, right)
@@ -229,7 +245,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             return self.coerce(left, as_decimal(left.type)), self.coerce(right, as_decimal(right.type))
         return self.coerce(left, result), self.coerce(right, result)
 
-    def _no_operator(self, node: s.Binary, operator: str, left: e.Typed, right: e.Typed) -> NoReturn:
+    def _no_operator(self, node: s.Binary | s.Step, operator: str, left: e.Typed, right: e.Typed) -> NoReturn:
         hint = None
         if {is_text(left.type), is_text(right.type)} == {True, False} and (is_numeric(left.type) or is_numeric(right.type)):
             hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
@@ -416,6 +432,17 @@ class ExpressionAnalyzer(CallAnalyzer):
         return [self.coerce(part, common) for part in parts]
 
 
+def _listed(kind: Type, arguments: Sequence[e.Typed]) -> e.Typed:
+    """The chain of a first value and its steps; one of || alone is a single concatenation."""
+    first, *steps = arguments
+    if not steps:
+        return first
+    operands = [step.arguments for step in steps if isinstance(step, e.Apply) and step.name == "concat"]
+    if len(operands) == len(steps) and all(isinstance(left, e.Variable) for left, _ in operands):
+        return e.Apply(kind, "concat", (first, *(right for _, right in operands)))
+    return e.Apply(kind, "chain", tuple(arguments))
+
+
 _FIELDS: Final = frozenset(
     [
         "year",
@@ -449,6 +476,7 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.T
     s.Unsupported: ExpressionAnalyzer._unsupported,
     s.Unary: ExpressionAnalyzer._unary,
     s.Binary: ExpressionAnalyzer._binary,
+    s.Chain: ExpressionAnalyzer._chain,
     s.Logical: ExpressionAnalyzer._logical,
     s.Not: ExpressionAnalyzer._not,
     s.Between: ExpressionAnalyzer._between,

@@ -13,6 +13,7 @@ from rowmerge_nb.spi.types import UNKNOWN, Type, row_of
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import Place
+from rowmerge_nb.sql.named_queries import NamedQueries
 from rowmerge_nb.sql.relations import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.scope import ScopeField
 from rowmerge_nb.sql.spark import print_spark, sort_keys
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
-    from rowmerge_nb.sql.relations import NamedQueries
 
 __all__ = ["QueryAnalyzer"]
 
@@ -66,17 +66,15 @@ class QueryAnalyzer(RelationAnalyzer):
         return self._with(named).named
 
     def _with(self, named: tuple[s.NamedQuery, ...]) -> QueryAnalyzer:
-        visible = dict(self.named)
-        seen: set[str] = set()
-        for entry in named:
-            if entry.name.value in seen:
+        entries: dict[str, tuple[int, s.NamedQuery]] = {}
+        for place, entry in enumerate(named):
+            if entry.name.value in entries:
                 said = f"WITH query name '{entry.name.value}' specified more than once"
                 self.context.error("DUPLICATE_NAMED_QUERY", said, entry.span)
-            seen.add(entry.name.value)
-            visible[entry.name.value] = (entry, dict(visible))
+            entries[entry.name.value] = (place, entry)
             # A query that nothing refers to must be right as well.
-            QueryAnalyzer(self.context, self.parent, visible[entry.name.value][1]).query(entry.query)
-        return QueryAnalyzer(self.context, self.parent, visible) if named else self
+            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, place)).query(entry.query)
+        return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
 
     def _body(self, node: s.QueryBody) -> QueryResult:
         if isinstance(node, s.QueryNode):

@@ -13,6 +13,7 @@ from rowmerge_nb.sql.casts import cast, store
 from rowmerge_nb.sql.comparison import compared, distinct
 from rowmerge_nb.sql.function_tables.json import PARSED
 from rowmerge_nb.sql.json_paths import at_path
+from rowmerge_nb.sql.spark_chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.types import is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
@@ -50,9 +51,10 @@ def sort_keys(keys: tuple[e.Sort, ...]) -> str:
 
 
 class _Printer:
-    def __init__(self, *, safe: bool, unchecked: bool = False) -> None:
+    def __init__(self, *, safe: bool, unchecked: bool = False, so_far: tuple[str, str] = ("", "")) -> None:
         self.safe = safe
         self.unchecked = unchecked
+        self.so_far = so_far
 
     def text(self, node: e.Typed) -> str:
         if isinstance(node, e.Column):
@@ -60,7 +62,7 @@ class _Printer:
         if isinstance(node, e.Constant):
             return _constant(node.type, node.value)
         if isinstance(node, e.Variable):
-            return node.name
+            return self.so_far[self.unchecked] if node.name == e.SO_FAR else node.name
         if isinstance(node, e.Function):
             names = node.parameters[0] if len(node.parameters) == 1 else f"({', '.join(node.parameters)})"
             return f"{names} -> {self.text(node.body)}"
@@ -90,9 +92,22 @@ class _Printer:
         """
         if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
             return None
-        return _Printer(safe=False, unchecked=True).all(nodes)
+        return _Printer(safe=False, unchecked=True, so_far=self.so_far).all(nodes)
+
+    def chain(self, node: e.Apply) -> str:
+        def write(part: e.Typed, *so_far: str) -> tuple[str, str]:
+            checked = _Printer(safe=self.safe, unchecked=self.unchecked, so_far=so_far)
+            text = checked.text(part)
+            raw = checked.raw((part,), [text])
+            return text, raw[0] if raw else text
+
+        return chain_text(node, write, tried=self.safe)
 
     def arithmetic(self, node: e.Apply) -> str:
+        if self.safe and not isinstance(node.arguments[0], e.Variable):
+            chain = unrolled(node)
+            if len(chain.arguments) > MOST_TRIED:
+                return self.chain(chain)
         texts = self.all(node.arguments)
         return arithmetic(node, texts, self.raw(node.arguments, texts), self.failure, safe=self.safe)
 
@@ -418,6 +433,7 @@ def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
 
 _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "arithmetic": _Printer.arithmetic,
+    "chain": _Printer.chain,
     "negate": _Printer.negate,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _Printer.compare),
     "distinct": _Printer.distinct,

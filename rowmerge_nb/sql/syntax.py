@@ -102,6 +102,28 @@ class Binary(Expression):
 
 
 @dataclass(frozen=True)
+class Step(Node):
+    """An operator of a chain and what stands behind it; ``span`` reaches from the chain's begin, errors point at the operator."""
+
+    operator: str
+    operand: Expression
+    operator_span: Span
+
+    @property
+    def place(self) -> Span:
+        """The operator's place."""
+        return self.operator_span
+
+
+@dataclass(frozen=True)
+class Chain(Expression):
+    """A long run of operators that bind alike, from left to right: ``a + b - c``, ``a * b``, ``a || b``."""
+
+    first: Expression
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
 class Logical(Expression):
     """``AND`` or ``OR`` of two or more terms."""
 
