@@ -5,7 +5,6 @@ Nothing here is done literal by literal in Python, apart from what has a text fo
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.expressions import Typed
 
-__all__ = ["BadLiteral", "ConstantColumn", "UnfitConstant", "constant_of", "literal_type"]
+__all__ = ["BadLiteral", "ConstantColumn", "UnfitConstant", "constant_of", "literal_constant"]
 
 _LARGEST_INTEGER: Final = 2**31 - 1
 
@@ -78,7 +77,10 @@ class ConstantColumn:
     @property
     def type(self) -> Type | None:
         """The type to which all constants coerce; None if there is none."""
-        return functools.reduce(_common, self.types, UNKNOWN)
+        found: Type | None = UNKNOWN
+        for kind in self.types:
+            found = common_type(found, kind) if found is not None else None
+        return found
 
     @classmethod
     def of_literals(cls, texts: Sequence[str]) -> ConstantColumn:
@@ -143,18 +145,42 @@ class ConstantColumn:
         return pa.concat_arrays(found).take(pa.array(order))
 
 
-def _common(left: Type | None, right: Type) -> Type | None:
-    return None if left is None else common_type(left, right)
+def literal_constant(text: str) -> Constant:
+    """Give the typed constant of one literal as it was written, which must be one.
 
-
-def literal_type(text: str) -> Type:
-    """Give the type of a literal as it was written.
-
-    >>> str(literal_type("-1.50")), str(literal_type("DATE '2024-02-29'"))
-    ('decimal(3,2)', 'date')
+    >>> literal_constant("-1.50").value, str(literal_constant("DATE '2024-02-29'").type)
+    ('-1.50', 'date')
     """
-    (kind,) = _of_literals([text]).types
-    return kind
+    word = text.upper()
+    if word == "NULL":
+        return Constant(UNKNOWN, None)
+    if word in {"TRUE", "FALSE"}:
+        return Constant(BOOLEAN, word.lower())
+    if text.endswith("'"):
+        name, value = _named_value(text)
+        found = Constant(varchar_of(len(value)), value) if not name else _named_constant(name, value)
+    elif "E" in word:
+        found = Constant(DOUBLE, text.lstrip("+").replace("_", ""))
+    else:
+        digits = text.lstrip("+").replace("_", "")
+        found = decimal_literal(digits) if "." in digits else Constant(_integer_type(int(digits)), str(int(digits)))
+    assert found is not None, text
+    return found
+
+
+def _named_value(text: str) -> tuple[str, str]:
+    """Give the word before a quoted text, and the text without quotes."""
+    start = text.index("'")
+    return text[:start].strip().lower(), text[start + 1 : -1].replace("''", "'")
+
+
+def _named_constant(name: str, value: str) -> Constant | None:
+    """Give the constant of a literal with the name of its type, or of bytes; None if it is none."""
+    return Constant(Type("varbinary"), value.upper()) if name == "x" else typed_literal(name, value)
+
+
+def _integer_type(number: int) -> Type:
+    return INTEGER if ~_LARGEST_INTEGER <= number <= _LARGEST_INTEGER else BIGINT
 
 
 # -- typed constants ----------------------------------------------------------------------------------------------------
@@ -274,12 +300,12 @@ def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Pa
     known = texts.dictionary_encode()
     constants: list[Constant] = []
     for place, text in enumerate(known.dictionary.to_pylist()):
-        name, value = text[: text.index("'")].strip().lower(), text[text.index("'") + 1 : -1].replace("''", "'")
-        found = _bytes(value) if name == "x" else typed_literal(name, value)
-        if found is None or (name == "x" and len(value) % 2):
+        name, value = _named_value(text)
+        found = _named_constant(name, value)
+        if found is None:
             first = int(np.argmax(known.indices.to_numpy() == place))
             said = f"'{value}' is not a valid {name.upper()} literal"
-            raise BadLiteral(int(rows[first]), "Binary literal must contain an even number of digits" if name == "x" else said)
+            raise BadLiteral(int(rows[first]), said)
         constants.append(found)
     column = ConstantColumn.of_constants(constants)
     inside = known.indices.to_numpy()
@@ -290,10 +316,6 @@ def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Pa
         places = place_in_part[inside]
         parts.append(_Part(part.kind, rows[places >= 0], part.texts.take(pa.array(places[places >= 0]))))
     return parts, set(column.types)
-
-
-def _bytes(digits: str) -> Constant:
-    return Constant(Type("varbinary"), digits.upper())
 
 
 _READ: Final[dict[int, Callable[[npt.NDArray[np.int64], pa.StringArray], tuple[list[_Part], set[Type]]]]] = {
@@ -335,7 +357,7 @@ def _as_decimals(part: _Part, kind: Type) -> pa.Array:
 
 def _exact_type(digits: str) -> Type:
     if "." not in digits:
-        return INTEGER if ~_LARGEST_INTEGER <= int(digits) <= _LARGEST_INTEGER else BIGINT
+        return _integer_type(int(digits))
     found = decimal_literal(digits)
     assert found is not None
     return found.type

@@ -10,7 +10,7 @@ import numpy as np
 
 from rowmerge_nb.spi.types import UNKNOWN, Type, row_of
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.constant_columns import BadLiteral, ConstantColumn, constant_of, literal_type
+from rowmerge_nb.sql.constant_columns import BadLiteral, ConstantColumn, constant_of, literal_constant
 from rowmerge_nb.sql.constant_rows import ConstantRows
 from rowmerge_nb.sql.types import common_type
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.scope import ScopeField
     from rowmerge_nb.sql.statements import Span
 
-__all__ = ["LiteralRows", "Part", "WrittenRow", "common_row", "constant_rows", "values_rows"]
+__all__ = ["LiteralRows", "Part", "WrittenRow", "common_row", "constant_rows", "literal_columns", "values_rows"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class LiteralRows:
     def types_of(self, row: int) -> list[Type]:
         """Give the types of one row."""
         run = self.node.run
-        return [literal_type(text) for text in run.texts[row * run.width : (row + 1) * run.width]]
+        return [literal_constant(text).type for text in run.texts[row * run.width : (row + 1) * run.width]]
 
     def span_of(self, row: int, column: int) -> Span:
         """Give the place of a value."""
@@ -106,14 +106,19 @@ def values_rows(context: Context, analyzer: ExpressionAnalyzer, node: s.Values) 
         AnalysisError: as `ExpressionAnalyzer.analyze` does, at the first expression in the order of the text.
     """
     return [
-        _literal_rows(context, row)
+        LiteralRows(row, literal_columns(context, row))
         if isinstance(row, s.Literals)
         else WrittenRow(nodes := row.items if isinstance(row, s.RowConstructor) else (row,), tuple(map(analyzer.analyze, nodes)))
         for row in node.rows
     ]
 
 
-def _literal_rows(context: Context, node: s.Literals) -> LiteralRows:
+def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:
+    """Give the columns of rows of literals that were read at once.
+
+    Raises:
+        AnalysisError: INVALID_LITERAL for the first literal that is none.
+    """
     run = node.run
     columns: list[ConstantColumn] = []
     bad: list[tuple[int, BadLiteral]] = []
@@ -127,7 +132,7 @@ def _literal_rows(context: Context, node: s.Literals) -> LiteralRows:
         span = run.span_of(place)
         begin = span.start + first.offset
         context.error("INVALID_LITERAL", first.message, replace(span, start=begin, column=span.column + first.offset))
-    return LiteralRows(node, tuple(columns))
+    return tuple(columns)
 
 
 def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[Type]:

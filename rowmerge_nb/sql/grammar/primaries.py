@@ -333,12 +333,13 @@ class PrimaryReader(SimpleReader):
             body = self.expression()
             return s.Lambda(self.span_from(start), (parameter,), body)
         if following.kind is Kind.STRING and self.token.kind in {Kind.WORD, Kind.QUOTED}:
-            kind = self.identifier().value
-            return s.TypedLiteral(self.span_from(start), kind, self.take().string)
+            kind, text = self.identifier().value, self.take().string
+            return s.TypedLiteral(self.span_from(start), kind, text)
         if self.token.word == "DOUBLE" and following.word == "PRECISION" and self.ahead(2).kind is Kind.STRING:
             self.take()
             self.take()
-            return s.TypedLiteral(self.span_from(start), "double", self.take().string)
+            text = self.take().string
+            return s.TypedLiteral(self.span_from(start), "double", text)
         if following.word == "(":
             return self._call(start)
         name = self.identifier()
