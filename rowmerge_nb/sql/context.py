@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
 from rowmerge_nb.sql.analysis import Notice
+from rowmerge_nb.sql.constant_rows import bound
 from rowmerge_nb.sql.scope import Symbols
 from rowmerge_nb.sql.statements import Span
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analysis import TableBinding, Tables, ViewBinding
+    from rowmerge_nb.sql.constant_rows import ConstantRows
     from rowmerge_nb.sql.statements import TableName
 
 __all__ = ["Context"]
@@ -93,6 +95,12 @@ class Context:
         if found is None:
             return None
         return self.bindings.setdefault(found.qualified, found)
+
+    def bind(self, rows: ConstantRows) -> TableBinding:
+        """Let the statement read rows of constants, as it reads a table."""
+        found = bound(rows)
+        self.bindings[found.qualified] = found
+        return found
 
     def view(self, name: TableName, span: Span) -> ViewBinding | None:
         """Find a view; None if there is none of that name."""

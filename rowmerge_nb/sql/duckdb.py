@@ -249,6 +249,13 @@ class _Printer:
             return f"(NOT {found})" if node.detail else found
         return f"({self.text(value)} {'NOT ' if node.detail else ''}IN ({', '.join(self.all(items))}))"
 
+    def in_set(self, node: e.Apply) -> str:
+        """A long list travels to the tasks as the answer of a query does."""
+        known, negated = node.detail
+        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v")
+        found = self.subquery(query)
+        return f"(NOT {found})" if negated else found
+
     def like(self, node: e.Apply) -> str:
         value, pattern, *escape = node.arguments
         if any(part.type.base not in {"varchar", "unknown"} for part in node.arguments):
@@ -425,6 +432,7 @@ _WRITERS: Final[dict[str, Callable[[_Printer, Any], str]]] = {
     "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
     "like": _Printer.like,
     "in": _Printer.in_list,
+    "in set": _Printer.in_set,
     "case": _Printer.case,
     "coalesce": lambda printer, node: f"coalesce({', '.join(printer.all(node.arguments))})",
     "concat": _Printer.concat,

@@ -14,6 +14,7 @@ from rowmerge_nb.sql import json_syntax as j
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
 from rowmerge_nb.sql.casts import can_cast, can_write_cast
+from rowmerge_nb.sql.in_lists import long_list
 from rowmerge_nb.sql.json_calls import json_lookup
 from rowmerge_nb.sql.json_constructors import json_constructor
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.relations import QueryResult
     from rowmerge_nb.sql.scope import Found, ScopeField
+    from rowmerge_nb.sql.statements import Span
 
 __all__ = ["ExpressionAnalyzer"]
 
@@ -283,6 +285,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
 
     def _in_list(self, node: s.InList) -> e.Typed:
+        found = long_list(self, node)
+        if found is not None:
+            return found
         nodes = [node.value, *node.items]
         parts = self.alike([self.analyze(part) for part in nodes], nodes, "IN value and list items")
         return e.Apply(BOOLEAN, "in", self.comparable(parts, parts[0].type), node.negated)
@@ -422,14 +427,17 @@ class ExpressionAnalyzer(CallAnalyzer):
         for part, node in zip(parts, nodes, strict=True):
             wider = common_type(common, part.type)
             if wider is None:
-                kinds = ", ".join(dict.fromkeys(str(p.type) for p in parts))
-                said = (
-                    f"{what} must be the same type or coercible to a common type. "
-                    f"Cannot find common type between {common} and {part.type}, all types (without duplicates): [{kinds}]"
-                )
-                self.context.error("TYPE_MISMATCH", said, node.place)
+                self.no_common_type(what, common, part.type, ", ".join(dict.fromkeys(str(p.type) for p in parts)), node.place)
             common = wider
         return [self.coerce(part, common) for part in parts]
+
+    def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, place: Span) -> NoReturn:
+        """Refuse a value whose type does not fit those before it; ``kinds`` are the types of all."""
+        said = (
+            f"{what} must be the same type or coercible to a common type. "
+            f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]"
+        )
+        self.context.error("TYPE_MISMATCH", said, place)
 
 
 def _listed(kind: Type, arguments: Sequence[e.Typed]) -> e.Typed:

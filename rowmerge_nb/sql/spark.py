@@ -13,6 +13,7 @@ from rowmerge_nb.sql.casts import cast, store
 from rowmerge_nb.sql.comparison import compared, distinct
 from rowmerge_nb.sql.function_tables.json import PARSED
 from rowmerge_nb.sql.json_paths import at_path
+from rowmerge_nb.sql.lookup import looked_up
 from rowmerge_nb.sql.spark_chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.types import is_float, is_integer, is_zoned, spark_type
 
@@ -151,6 +152,11 @@ class _Printer:
             found = f"({' OR '.join(compared('=', value, item, kind, self.failure) for item in items)})"
             return f"(NOT {found})" if node.detail else found
         return f"({value} {'NOT ' if node.detail else ''}IN ({', '.join(items)}))"
+
+    def in_set(self, node: e.Apply) -> str:
+        known, negated = node.detail
+        found = looked_up(self.text(node.arguments[0]), known)
+        return f"(NOT {found})" if negated else found
 
     def case(self, node: e.Apply) -> str:
         texts = self.all(node.arguments)
@@ -443,6 +449,7 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
     "like": _Printer.like,
     "in": _Printer.in_list,
+    "in set": _Printer.in_set,
     "case": _Printer.case,
     "coalesce": _named("coalesce"),
     "concat": _named("concat"),

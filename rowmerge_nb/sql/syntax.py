@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rowmerge_nb.sql.literal_runs import LiteralRun
     from rowmerge_nb.sql.statements import Identifier, Span, TableName
 
 
@@ -58,6 +59,13 @@ class Literal(Expression):
 
     kind: str
     value: str
+
+
+@dataclass(frozen=True)
+class Literals(Expression):
+    """A long run of literals, or of rows of literals, within VALUES or IN: there is no node for each of them."""
+
+    run: LiteralRun
 
 
 @dataclass(frozen=True)
@@ -160,7 +168,7 @@ class Between(_Predicate):
 
 @dataclass(frozen=True)
 class InList(_Predicate):
-    """``x [NOT] IN (a, b)``."""
+    """``x [NOT] IN (a, b)``; an item may stand for a run of `Literals`."""
 
     items: tuple[Expression, ...]
     negated: bool
@@ -444,7 +452,7 @@ class Select(QueryBody):
 
 @dataclass(frozen=True)
 class Values(QueryBody):
-    """``VALUES a, (b, c)``."""
+    """``VALUES a, (b, c)``; a row may stand for a run of `Literals`."""
 
     rows: tuple[Expression, ...]
 

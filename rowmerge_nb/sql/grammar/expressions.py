@@ -112,7 +112,7 @@ class ExpressionReader(PrimaryReader):
             self.expect(")")
             return s.InQuery(self.span_from(start), value, word, query, negated)
         self.note("<query>")
-        items = self.listed()
+        items = self.listed(runs=True)
         self.expect(")")
         return s.InList(self.span_from(start), value, word, items, negated)
 
