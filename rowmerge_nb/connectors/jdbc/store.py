@@ -75,6 +75,12 @@ class Store(ABC):
     has_schemas: bool
     """Whether there are schemas to make and to remove."""
 
+    most_columns: int
+    """How many columns a table can have."""
+
+    staged_beside: int
+    """How many columns a stage has beside those of the table and of its key."""
+
     batch_option: tuple[str, str]
     """The driver's option that bounds what it holds of a query's rows at a time."""
 
