@@ -42,7 +42,7 @@ class Symbols:
     >>> symbols.new("customer"), symbols.new("Customer"), symbols.new("present"), symbols.new(None)
     ('customer', 'customer_0', 'present_0', 'expr')
     >>> symbols.new("${env:HOME}"), symbols.new("a.b"), symbols.new("größe")
-    ('env_home_', 'a_b', 'größe')
+    ('_env_home_', 'a_b', 'größe')
     """
 
     def __init__(self) -> None:

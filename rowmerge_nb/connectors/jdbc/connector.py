@@ -242,7 +242,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=hint)
         self._check_names("table", metadata.name.table)
         self._check_names("column", *(column.name for column in metadata.columns))
-        self._check_room(str(metadata.name), len(metadata.columns), len(key))
+        self._store.check_room(metadata.name, len(metadata.columns), len(key))
         self._transaction.create_table(metadata, [written[name.lower()] for name in key])
 
     def _check_names(self, what: str, *names: str) -> None:
@@ -257,14 +257,6 @@ class JdbcMetadata(UpdatableJdbcMetadata):
                 continue
             msg = f"{self._store.name} cannot have a {what} named {name!r}, {said}"
             raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Choose another name.")
-
-    def _check_room(self, name: str, columns: int, keys: int) -> None:
-        """Refuse a table that has too many columns for the database, or for the stage beside it."""
-        room = self._store.most_columns - self._store.staged_beside - keys
-        if columns > room:
-            kind = self._store.name
-            msg = f"Table '{name}' has {columns} columns; {kind} tables can be written that have {room} at most"
-            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Divide it into several tables, or keep it in a store of files.")
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table."""
@@ -309,7 +301,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     ) -> JdbcInsertTableHandle:
         """Begin an INSERT."""
         handle = self._own_rows(table_handle, "inserted into")
-        self._check_room(str(handle.name), len(handle.columns), len(handle.key))
+        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle))
 
     def finish_insert(
@@ -349,7 +341,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     ) -> JdbcMergeTableHandle:
         """Begin a MERGE: make a stage."""
         handle = self._own_rows(table_handle, "changed")
-        self._check_room(str(handle.name), len(handle.columns), len(handle.key))
+        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         updated = None
         if updated_columns is not None:
             updated = {case: tuple(column.name for column in columns) for case, columns in updated_columns.items()}
