@@ -15,6 +15,7 @@ from benchmarks import data
 from benchmarks.measure import Times, timed
 from benchmarks.parsing import growth
 from benchmarks.races import race
+from benchmarks.session import engines, session
 from rowmerge_nb.demo import SETUP, STATEMENT
 
 
@@ -109,10 +110,11 @@ def transform_page(rows: int) -> None:
 def main() -> None:
     """Run what is asked for; everything but the races of stores by default."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", choices=[*QUICK, "parse", "stores", "delete"], action="append")
+    parser.add_argument("--only", choices=[*QUICK, "parse", "stores", "delete", "session"], action="append")
     parser.add_argument("--runs", type=int, default=5, help="warm rounds of a race (default 5)")
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=100_000)
+    parser.add_argument("--statements", type=int, default=500, help="statements of a session (default 500)")
     parser.add_argument("--among", help="the stores and engines that race, by words of their names, separated by commas")
     chosen = parser.parse_args()
     wanted = set(chosen.only or QUICK)
@@ -127,6 +129,9 @@ def main() -> None:
         small_cell(30)
     if "pages" in wanted:
         transform_page(1_000_000)
+    if "session" in wanted:
+        session(chosen.statements)
+        engines(20)
     for name in ("race", "stores", "delete"):
         if name in wanted:
             race(name, chosen.target, chosen.source, chosen.runs, words)

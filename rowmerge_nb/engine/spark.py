@@ -27,19 +27,29 @@ if TYPE_CHECKING:
 __all__ = ["SESSION_SETTINGS", "AdoptedSession", "adopt_session", "create_session", "start_in_background", "stop_session"]
 
 SESSION_SETTINGS: Mapping[str, str] = {
-    # The meaning of expressions: errors instead of NULLs, instants in UTC, names as Trino compares them, and a double quote or a
-    # backslash in the Spark SQL that we print means what we meant.
+    # The meaning of expressions: errors instead of NULLs, instants in UTC, and a double quote or a backslash in the Spark SQL that we
+    # print means what we meant.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-    "spark.sql.caseSensitive": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    # Names and texts are what they are: ${env:HOME} is no variable, and a name between backquotes no pattern of names. Names were found
+    # before Spark sees them, each written as it is, so that Spark need not know which letters are the same.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.function.concatBinaryAsString": "false",
+    "spark.sql.jsonGenerator.ignoreNullFields": "true",
     # Decimals keep their scale: what has no room is an overflow, as in Trino, not a rounding.
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
     # Of equal keys in a JSON text the last counts.
     "spark.sql.variant.allowDuplicateKeys": "true",
+    # Pages have Arrow's usual types.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }

@@ -212,13 +212,13 @@ class StatementTransaction:
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def make_views(self, bindings: Sequence[TableBinding], text: str) -> None:
-        """Make the views that Spark text speaks of."""
+        """Make the views that Spark text speaks of; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
         for binding in bindings:
             if binding.view in text and binding.view not in self._views:
                 columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
-                names = [column.name for column in columns]
+                names = [f"c{place}" for place in range(len(columns))]
                 rows = self._rows(binding, self.own_columns(binding, columns), names)
-                _fields_named(rows.select(*names_of(names)), columns).createOrReplaceTempView(binding.view)
+                _fields_named(rows.select(*names), columns).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
@@ -401,13 +401,6 @@ def _splits(opened: _Open, session: ConnectorSession, handle: Any, constraint: C
     except Exception as error:
         msg = f"get_splits failed: {type(error).__name__}: {error}"
         raise ExecutionError(msg, step="get_splits") from error
-
-
-def names_of(columns: Sequence[str]) -> list[Any]:
-    """Give Spark columns for names, whatever characters they hold."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return [F.col(quote(name)) for name in columns]
 
 
 def layout_text(layout: ConnectorTableLayout | None) -> str:

@@ -164,7 +164,7 @@ class RelationAnalyzer:
         """Give the relation of a table under the name that is written."""
         qualifier = tuple(part.value for part in name.parts)
         fields = tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier) for c in binding.columns)
-        columns = ", ".join(f"{e.quote(c.name)} AS {e.quote(f.symbol)}" for c, f in zip(binding.columns, fields, strict=True))
+        columns = ", ".join(f"c{place} AS {e.quote(field.symbol)}" for place, field in enumerate(fields))
         text = f"(SELECT {columns} FROM {e.quote(binding.view)}) AS {self._alias()}"
         return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding)
 
