@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import uuid
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow as pa
 from rowmerge_nb.connectors.hashing import hash_columns
 from rowmerge_nb.connectors.memory_changes import encode, positions_of
 from rowmerge_nb.connectors.memory_updatable import MemoryUpdatablePageSource, MemoryUpdatableTableHandle
+from rowmerge_nb.private import PrivateDirectory, needs_temporary_space
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
@@ -79,7 +79,7 @@ class SplitStore:
     def __init__(self) -> None:
         self._made: dict[tuple[SchemaTableName, int], list[MemorySplit]] = {}
         self._dropped: list[tuple[str, set[int]]] = []
-        self._folder: Path | None = None
+        self._directory: PrivateDirectory | None = None
 
     def splits(self, name: SchemaTableName, version: int, data: pa.Table) -> Sequence[MemorySplit]:
         """Give the splits of a version."""
@@ -113,16 +113,15 @@ class SplitStore:
     def close(self) -> None:
         """Remove all files."""
         self._made.clear()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        if self._directory is not None:
+            self._directory.remove()
+            self._directory = None
 
     def _file(self) -> Path:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="rowmerge_nb-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".arrow", delete=False) as file:
-            return Path(file.name)
+        if self._directory is None:
+            self._directory = PrivateDirectory()
+            weakref.finalize(self, self._directory.remove)
+        return self._directory.path / f"{uuid.uuid4().hex}.arrow"
 
 
 def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
@@ -131,6 +130,9 @@ def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
     Args:
         data: the rows.
         new_file: gives the path of a new file; None to carry the data in the split.
+
+    Raises:
+        SetupError: the file cannot be written.
 
     >>> [split.first for split in make_splits(pa.table({"a": [1, 2, 3]}))]
     [0]
@@ -143,12 +145,22 @@ def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
                 writer.write_batch(batch)
         return [MemorySplit(0, data=bytes(sink.getvalue()))]
     path = str(new_file())
-    with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, data.schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
+    with needs_temporary_space():
+        _write(path, data.schema, batches)
     firsts = np.cumsum([0, *(batch.num_rows for batch in batches)])
     starts = range(0, len(batches), SPLIT_PAGES)
     return [MemorySplit(int(firsts[s]), path=path, pages=(s, min(s + SPLIT_PAGES, len(batches)))) for s in starts]
+
+
+def _write(path: str, schema: pa.Schema, batches: Sequence[Page]) -> None:
+    try:
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+    except OSError:
+        # On a full disk a part of the rows would only be in the way.
+        Path(path).unlink(missing_ok=True)
+        raise
 
 
 def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:

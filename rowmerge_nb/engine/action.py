@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pickle
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.passes import FRAGMENT_ROW
+from rowmerge_nb.engine.quiet import quietly
 from rowmerge_nb.errors import StatementInterrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
 
     from rowmerge_nb.engine.recorder import TaskRecord
@@ -39,7 +37,7 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
     def run() -> None:
         try:
             _tag(spark, tag)
-            with _quiet():
+            with quietly():
                 answer["table"] = rows.toArrow()
         except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
             answer["error"] = error
@@ -63,20 +61,6 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
             raise StatementInterrupted(msg, step="run") from answer["error"]
         raise answer["error"]
     return answer["table"]
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep PySpark from printing what we raise anyway, with Trino's code and a sentence."""
-    from pyspark.logger import PySparkLogger
-
-    # A plain logger under this name would be found by PySpark, which passes it what only its own class takes.
-    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
-    before, logger.disabled = logger.disabled, True
-    try:
-        yield
-    finally:
-        logger.disabled = before
 
 
 def cancel(spark: Any, tag: str) -> None:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
-from rowmerge_nb.engine.frames import as_arrow, columns_of, is_spark_frame
+from rowmerge_nb.engine.frames import as_arrow, collected, columns_of, is_spark_frame
 from rowmerge_nb.engine.inputs import interruptible, names_of, statement_text, user_name
 from rowmerge_nb.engine.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.listing import TableInfo, list_tables
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.places import placed_in
+from rowmerge_nb.engine.quiet import quietly
 from rowmerge_nb.engine.rehearsal import compare
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.row_change_run import RowChangeRun
@@ -185,11 +186,14 @@ class Engine:
             bucket_count: how many buckets there are.
             primary_key: columns that identify a row.
             not_null: columns that refuse NULL.
+
+        Raises:
+            RowMergeError: a column that is named is not there, a value has no SQL type, or Spark cannot compute the rows of its frame.
         """
         schema, table = self._split_name(name)
         identity = id(frame)
         if is_spark_frame(frame):
-            frame = frame.toArrow()
+            frame = collected(frame)
         data = as_arrow(name, frame)
         known = [column.lower() for column in data.column_names]
         required = {column.lower() for column in (*names_of(not_null), *names_of(primary_key))}
@@ -393,7 +397,7 @@ class Engine:
         tag = transaction.session.query_id
         self._running[tag] = transaction.cancelled
         try:
-            with self._adopt():
+            with quietly(), self._adopt():
                 options.step("analyze")
                 try:
                     with interruptible("analyze"):

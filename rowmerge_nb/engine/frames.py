@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.quiet import quietly
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import from_arrow
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["as_arrow", "columns_of", "is_frame", "is_spark_frame"]
+__all__ = ["as_arrow", "collected", "columns_of", "is_frame", "is_spark_frame"]
 
 
 def is_spark_frame(value: object) -> bool:
@@ -37,6 +39,19 @@ def is_frame(value: object) -> bool:
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return True
     return hasattr(type(value), "__arrow_c_stream__") and hasattr(type(value), "columns")
+
+
+def collected(frame: Any) -> pa.Table:
+    """Compute the rows of one of Spark's frames.
+
+    Raises:
+        ExecutionError: what Spark raised, under Trino's name.
+    """
+    try:
+        with quietly():
+            return frame.toArrow()
+    except Exception as error:
+        raise translate(error, "register") from error
 
 
 def as_arrow(name: str, frame: Any) -> pa.Table:

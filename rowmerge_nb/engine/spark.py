@@ -6,19 +6,18 @@ Nothing of PySpark is imported before a session is asked for.
 from __future__ import annotations
 
 import atexit
-import fcntl
 import os
-import shutil
 import sys
-import tempfile
 import threading
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.java import find_java, make_java_home
+from rowmerge_nb.engine.quiet import keep_quiet, quietly
 from rowmerge_nb.errors import SetupError
+from rowmerge_nb.private import PrivateDirectory, needs_temporary_space, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,10 +65,7 @@ _JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-UsePerfData -Xss8m"
 _FEW_CORES, _QUICK_COMPILER = 2, "-XX:TieredStopAtLevel=1"
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 
-_PREFIX = "rowmerge_nb-"
-
 _lock = threading.RLock()
-_locks: list[TextIO] = []
 _own: set[SparkSession] = set()
 """The sessions that `create_session` gave and nobody has stopped yet; they share one Spark context that is ours."""
 
@@ -101,6 +97,7 @@ def create_session(
             for key, value in {**SESSION_SETTINGS, "spark.sql.shuffle.partitions": str(cores), **(conf or {})}.items():
                 if key.startswith("spark.sql.") and key not in static:
                     session.conf.set(key, value)
+        keep_quiet()
         if running is None or _own:
             _own.add(session)
         return session
@@ -156,15 +153,16 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
         msg = "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be started in it"
         raise SetupError(msg, hint="Pass your session: Engine(spark=SparkSession.builder.getOrCreate())")
     java = find_java()
-    _sweep()
-    private = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    _lock_directory(private)
+    sweep()
+    directory = PrivateDirectory()
     # Registered before Spark runs anything of its own at exit, hence run after it.
-    atexit.register(_clean_up, private)
-    log_settings = private / "log4j2.properties"
-    log_settings.write_text(_LOG_SETTINGS.format(log=private / "spark.log"))
+    atexit.register(_clean_up, directory)
+    private = directory.path
+    with needs_temporary_space():
+        (private / "log4j2.properties").write_text(_LOG_SETTINGS.format(log=private / "spark.log"))
+        java_home = make_java_home(java, private / "java")
     environment = {
-        "JAVA_HOME": str(make_java_home(java, private / "java")),
+        "JAVA_HOME": str(java_home),
         # spark.pyspark.python is not enough: in local mode the workers would run whatever `python3` is.
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -230,33 +228,12 @@ def _set_environment(values: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def _lock_directory(private: Path) -> bool:
-    """Lock a directory for as long as this process lives; False if another process has done so."""
-    file = (private / "lock").open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        return False
-    _locks.append(file)
-    return True
-
-
-def _sweep() -> None:
-    """Remove what processes that were killed have left: a kernel's restart runs nothing at exit."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        # Without a lock file it is just being made, or not ours at all.
-        if (left / "lock").is_file() and os.access(left / "lock", os.W_OK) and _lock_directory(left):
-            shutil.rmtree(left, ignore_errors=True)
-            _locks.pop().close()
-
-
-def _clean_up(private: Path) -> None:
+def _clean_up(private: PrivateDirectory) -> None:
     """At exit: stop Spark if it is ours and still runs, and remove its directory."""
     with _lock:
         for session in list(_own):
             stop_session(session)
-    shutil.rmtree(private, ignore_errors=True)
+    private.remove()
 
 
 def start_in_background(**options: Any) -> Future[SparkSession]:
@@ -282,7 +259,8 @@ def _start_and_warm_up(future: Future[SparkSession], options: Mapping[str, Any])
         return
     future.set_result(session)
     try:
-        warm_up(session)
+        with quietly():
+            warm_up(session)
     except Exception:  # noqa: BLE001 - only the head start is lost; a statement meets the same error where it can be shown
         return
 
@@ -304,6 +282,7 @@ class AdoptedSession:
     """
 
     def __init__(self, spark: SparkSession) -> None:
+        keep_quiet()
         self.spark = spark
         self._depth = 0
         self._before: dict[str, str | None] = {}

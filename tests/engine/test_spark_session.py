@@ -117,16 +117,3 @@ def test_without_java_a_session_starts_silently_and_leaves_nothing_behind(tmp_pa
     assert done.stderr == ""
     assert not Path(done.stdout.strip()).parent.exists()
     assert [entry.name for entry in (tmp_path / "temporary").iterdir() if entry.name.startswith("rowmerge")] == []
-
-
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_kept(tmp_path, monkeypatch):
-    from rowmerge_nb.engine import spark as module
-
-    monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
-    for name in ("rowmerge_nb-dead", "rowmerge_nb-alive", "rowmerge_nb-new"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "rowmerge_nb-dead" / "lock").touch()
-    assert module._lock_directory(tmp_path / "rowmerge_nb-alive")
-    module._sweep()
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["rowmerge_nb-alive", "rowmerge_nb-new"]
-    module._locks.pop().close()

@@ -6,13 +6,14 @@ import fcntl
 import os
 import shutil
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from rowmerge_nb.connectors.leftovers import orphaned_path, this_process
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.private import opened_own_directory, opened_own_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,27 +96,25 @@ def _is_free(directory: Path) -> bool:
 
 @contextmanager
 def _held(directory: Path) -> Iterator[bool]:
-    """Take the lock of a directory, if it is free."""
-    lock = None
+    """Take the lock of a directory, if it is this user's own and free."""
+    with ExitStack() as opened:
+        yield _is_taken(directory, opened)
+
+
+def _is_taken(directory: Path, opened: ExitStack) -> bool:
     try:
+        number = opened.enter_context(opened_own_directory(directory))
         # One in the making may be between two steps of its maker.
-        if "-making-" in directory.name and time.time() - directory.stat().st_mtime < MAKING_SECONDS:
-            yield False
-            return
+        if "-making-" in directory.name and time.time() - os.fstat(number).st_mtime < MAKING_SECONDS:
+            return False
         try:
-            lock = os.open(directory / "owner", os.O_RDWR)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(opened.enter_context(opened_own_file("owner", number)), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except FileNotFoundError:
             # Its maker died before it had locked it.
-            yield directory.is_dir()
-            return
-        except OSError:
-            yield False
-            return
-        yield True
-    finally:
-        if lock is not None:
-            os.close(lock)
+            return True
+    except OSError:
+        return False
+    return True
 
 
 def _owner(directory: Path) -> tuple[str, str]:

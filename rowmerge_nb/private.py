@@ -1,0 +1,190 @@
+"""Private directories in the shared temporary directory: made, held by a lock as long as their process lives, and swept after it.
+
+Other users may put anything there: links, pipes, directories of our prefix. So nothing is opened, written or removed in a directory
+before it has been seen to be ours: a directory and no link, of this user, open to nobody else, and with a lock file in it that carries
+our mark. Whatever is not so is left alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.errors import SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["PREFIX", "PrivateDirectory", "needs_temporary_space", "opened_own_directory", "opened_own_file", "sweep"]
+
+PREFIX: Final = "rowmerge_nb-"
+_LOCK: Final = "lock"
+_MARK: Final = b"A private directory of rowmerge_nb\n"
+_OTHERS: Final = 0o077
+_HINT: Final = "Make room there, or set the variable TMPDIR to a directory that you may write to, and start Python anew."
+
+
+class PrivateDirectory:
+    """A directory of this process, which only this user may look into; `sweep` removes it if the process does not.
+
+    Raises:
+        SetupError: GENERIC_INSUFFICIENT_RESOURCES if the disk is full, PERMISSION_DENIED if nothing can be written there.
+
+    Attributes:
+        path: where it is.
+
+    >>> private = PrivateDirectory()
+    >>> oct(private.path.stat().st_mode & 0o777)
+    '0o700'
+    >>> private.remove()
+    >>> private.path.exists()
+    False
+    """
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        with needs_temporary_space():
+            self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+            try:
+                self._lock = _made_lock(self.path / _LOCK)
+            except OSError:
+                shutil.rmtree(self.path, ignore_errors=True)
+                raise
+
+    def remove(self) -> None:
+        """Remove the directory; a process that was forked off leaves it to the one that made it."""
+        if self._lock >= 0 and os.getpid() == self._process:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
+
+
+@contextmanager
+def needs_temporary_space() -> Iterator[None]:
+    """Tell of what the temporary directory refuses as an error of ours.
+
+    Raises:
+        SetupError: as `PrivateDirectory` does.
+
+    >>> with needs_temporary_space():
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.SetupError: GENERIC_INSUFFICIENT_RESOURCES: The temporary directory '...' cannot be written: No space left...
+    """
+    try:
+        yield
+    except OSError as error:
+        full = is_full(error)
+        # Python looks for one that can be written, and finds none.
+        place = f"'{tempfile.tempdir}'" if tempfile.tempdir else "of this machine"
+        msg = f"The temporary directory {place} cannot be written: {error.strerror or error}"
+        code = "GENERIC_INSUFFICIENT_RESOURCES" if full else "PERMISSION_DENIED"
+        raise SetupError(msg, code=code, hint=_HINT) from error
+
+
+def is_full(error: OSError) -> bool:
+    """Tell whether an error says that a disk, or a user's share of it, is full.
+
+    >>> is_full(OSError(28, "No space left on device")), is_full(FileNotFoundError())
+    (True, False)
+    """
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
+
+
+def sweep() -> None:
+    """Remove the private directories of this user's processes that are gone: one that was killed runs nothing at exit."""
+    # The temporary directory itself may well be a link.
+    with suppress(OSError), _opened(Path(tempfile.gettempdir()).resolve(), os.O_DIRECTORY) as place:
+        for name in _names(place):
+            if name.startswith(PREFIX):
+                with suppress(OSError):
+                    _sweep(name, place)
+
+
+def _sweep(name: str, place: int) -> None:
+    with opened_own_directory(name, place) as directory, opened_own_file(_LOCK, directory) as lock:
+        # Without the mark it is just being made, or not ours at all.
+        if os.read(lock, len(_MARK) + 1) != _MARK:
+            return
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # By its handle, since its name may by now be another's; the lock goes last, so that what stays is found again.
+        for entry in _names(directory):
+            if entry != _LOCK:
+                _remove(entry, directory)
+        os.unlink(_LOCK, dir_fd=directory)
+        os.rmdir(name, dir_fd=place)
+
+
+def _names(directory: int) -> list[str]:
+    with os.scandir(directory) as entries:
+        return [entry.name for entry in entries]
+
+
+def _remove(entry: str, directory: int) -> None:
+    if stat.S_ISDIR(os.stat(entry, dir_fd=directory, follow_symlinks=False).st_mode):
+        shutil.rmtree(entry, dir_fd=directory)
+    else:
+        os.unlink(entry, dir_fd=directory)
+
+
+@contextmanager
+def opened_own_directory(name: str | Path, place: int | None = None) -> Iterator[int]:
+    """Open a directory that is this user's and nobody else may enter.
+
+    Args:
+        name: its name or path.
+        place: the open directory that it is in; None for a path.
+
+    Raises:
+        OSError: it is not there, a link, no directory, or not private.
+    """
+    with _opened(name, os.O_DIRECTORY, place) as directory:
+        state = os.fstat(directory)
+        if state.st_uid != os.geteuid() or state.st_mode & _OTHERS:
+            msg = f"'{name}' is not private to this user"
+            raise PermissionError(msg)
+        yield directory
+
+
+@contextmanager
+def opened_own_file(name: str, directory: int) -> Iterator[int]:
+    """Open a file of a private directory to read and write: a plain file of this user, which has no other name.
+
+    Raises:
+        OSError: it is not there, or something else.
+    """
+    with _opened(name, os.O_RDWR, directory) as file:
+        state = os.fstat(file)
+        if not stat.S_ISREG(state.st_mode) or state.st_uid != os.geteuid() or state.st_nlink != 1:
+            msg = f"'{name}' is no plain file of this user"
+            raise PermissionError(msg)
+        yield file
+
+
+@contextmanager
+def _opened(name: str | Path, flags: int, place: int | None = None) -> Iterator[int]:
+    # A pipe is not waited for, a terminal not taken.
+    number = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=place)
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def _made_lock(path: Path) -> int:
+    """Make the lock of a new directory; its mark is written when it is locked, so that nobody sweeps it before."""
+    lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.write(lock, _MARK)
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
