@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate, with_next_step
 from rowmerge_nb.engine.recorder import amount
+from rowmerge_nb.engine.settings import settings_of
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small
@@ -95,7 +96,7 @@ class StatementRun:
         # What a user's session says of sizes that Spark has seen is respected.
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
-        with _settings(spark, {**settings, "spark.sql.shuffle.partitions": str(partitions)}):
+        with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 
     @contextmanager
@@ -155,19 +156,3 @@ def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRe
     """Give an error as plain data."""
     step = getattr(error, "step", "")
     return ErrorRecord(error.code, error.message, error.line, error.column, error.length, error.hint, step, consequences)
-
-
-@contextmanager
-def _settings(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set options of the session for a while."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    try:
-        for key, value in settings.items():
-            spark.conf.set(key, value)
-        yield
-    finally:
-        for key, known in before.items():
-            if known is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, known)

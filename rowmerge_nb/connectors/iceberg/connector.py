@@ -76,6 +76,7 @@ class IcebergConnector(Connector):
             self.catalog = catalog
         else:
             self.catalog = named_catalog(str(catalog), properties or {})
+        self._directory = directory
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -83,6 +84,11 @@ class IcebergConnector(Connector):
         self._ended: set[str] = set()
 
     # -- contract -------------------------------------------------------------------------------------------------
+
+    @property
+    def shared_directory(self) -> Path | None:
+        """The warehouse; None with a catalog of another kind, whose tables may be anywhere."""
+        return self._directory
 
     def begin_transaction(self) -> IcebergTransactionHandle:
         """Begin a transaction."""
