@@ -89,7 +89,7 @@ def pickled(value: Any) -> tuple[bytes, set[str]]:
 
     spoken: set[str] = set()
 
-    class Noticing(cloudpickle.CloudPickler):  # type: ignore[misc]
+    class Noticing(cloudpickle.CloudPickler):
         def persistent_id(self, obj: Any) -> None:
             kind = type(obj)
             if kind is types.CodeType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -13,12 +14,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
 from rowmerge_nb.engine.java import find_java, make_java_home
 
 SPARK_HOME = Path(pyspark.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 LOOPBACK = "127.0.0.1"
 PATIENCE = 90.0
 SMALL_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
@@ -74,7 +77,6 @@ def connect_server(folder: Path, master: str = "local[2,4]", **settings: str) ->
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.local.dir": str(folder / "local"),
         **settings,
     }
     server = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master]
@@ -100,6 +102,7 @@ def _cluster_environment(folder: Path) -> dict[str, str]:
         "SPARK_DAEMON_JAVA_OPTS": f"{SMALL_JAVA} -Dspark.master.rest.enabled=false",
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_CONF_DIR": str(folder),
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
         "PYSPARK_PYTHON": str(program),
     }
 
@@ -137,3 +140,60 @@ def _server(command: list[str], folder: Path, name: str, environment: dict[str, 
         finally:
             process.terminate()
             process.wait(30)
+
+
+class ClusterDriver:
+    """A process of its own with a Spark session on a cluster; orders go to `driver.Driver`."""
+
+    def __init__(self, address: str, folder: Path, **settings: str) -> None:
+        self.log = folder / "driver.log"
+        command = [sys.executable, "-m", "tests.clusters.driver", address, str(folder), json.dumps(settings)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        # Its current directory is its own, as that of every executor is.
+        (folder / "here").mkdir(exist_ok=True)
+        self._errors = self.log.open("w")
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder / "here",
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+
+    def __enter__(self) -> ClusterDriver:
+        return self
+
+    def order(self, order: str, **arguments: Any) -> None:
+        """Give an order."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"order": order, **arguments}) + "\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> Any:
+        """Wait for the answer."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"The driver has ended: {self.log.read_text('utf-8', 'replace')[-3000:]}")
+        answer = json.loads(line)
+        if "failed" in answer:
+            raise RuntimeError(answer["failed"])
+        return answer["answer"]
+
+    def ask(self, order: str, **arguments: Any) -> Any:
+        """Give an order and wait for the answer."""
+        self.order(order, **arguments)
+        return self.answer()
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(60)
+        finally:
+            self._process.kill()
+            self._errors.close()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
