@@ -152,18 +152,24 @@ def _place(name: str) -> Path | None:
 
 def _imported(place: Path) -> set[str]:
     """Give the top-level modules that a module's files import, at the top or within functions."""
+    files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+    return {name for path in files for name in _imports_of(path, path.stat().st_mtime_ns)}
+
+
+@cache
+def _imports_of(path: Path, _: int) -> frozenset[str]:
+    """Give what a file imports; read again when its time has changed."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return frozenset()
     found: set[str] = set()
-    for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
-        try:
-            tree = ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                found.update(alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                found.add(node.module.partition(".")[0])
-    return found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module.partition(".")[0])
+    return frozenset(found)
 
 
 def digest(content: bytes) -> str:

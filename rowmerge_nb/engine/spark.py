@@ -41,6 +41,9 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.timeType.enabled": "true",
     # Of equal keys in a JSON text the last counts.
     "spark.sql.variant.allowDuplicateKeys": "true",
+    # A map task that is run again after its output was lost may send rows to other tasks than before; then these are run again, too.
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }

@@ -184,21 +184,30 @@ class Driver:
             return {"code": error.code, "same": self.engine.table("accounts").to_pylist() == before}
         return {"code": None}
 
-    def store(self, store: str, where: str, rows: int) -> dict[str, Any]:
-        """Make a table in a store, and MERGE into it."""
-        place = Place(store, where)
-        engine = rm.Engine(spark=self.spark, catalog="store", schema=place.schema, trace="off")
-        engine.add_catalog("store", place.connector())
-        table, source = initial_rows(rows), news(np.arange(rows), rows, 1)
+    def fill(self, store: str, where: str, rows: int) -> int | None:
+        """Make a table in a store."""
+        engine, place = self._store(store, where)
         engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){place.properties}")
+        return engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": initial_rows(rows)}).count
+
+    def merge(self, store: str, where: str, rows: int) -> dict[str, Any]:
+        """MERGE into the table."""
+        engine, place = self._store(store, where)
+        source = news(np.arange(rows), rows, 1)
         try:
-            engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": table})
             result = engine.run(MERGE, namespace={"news": source})
         except rm.RowMergeError as error:
             return {"error": str(error)}
         found = digest(read(place.connector(), place.schema))
         left = [orphan.name for catalog in engine.orphans() for orphan in catalog.orphans]
-        return {"same": found == digest(merged_rows(table, source)), "count": result.count, "rows": found.rows, "orphans": left}
+        same = found == digest(merged_rows(initial_rows(rows), source))
+        return {"same": same, "count": result.count, "rows": found.rows, "orphans": left}
+
+    def _store(self, store: str, where: str) -> tuple[rm.Engine, Place]:
+        place = Place(store, where)
+        engine = rm.Engine(spark=self.spark, catalog="store", schema=place.schema, trace="off")
+        engine.add_catalog("store", place.connector())
+        return engine, place
 
     def _marks(self, directory: Path) -> list[str]:
         return [entry.name for entry in directory.glob(".rowmerge_nb-mark*")]

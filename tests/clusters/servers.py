@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,3 +197,14 @@ class ClusterDriver:
             self._errors.close()
             if self._process.stdout is not None:
                 self._process.stdout.close()
+
+
+def executors(folder: Path) -> list[int]:
+    """Give the process numbers of the executors that workers have started in a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            line = (entry / "cmdline").read_bytes() if entry.name.isdecimal() else b""
+            if b"CoarseGrainedExecutorBackend" in line and str(folder).encode() in line:
+                found.append(int(entry.name))
+    return sorted(found)
