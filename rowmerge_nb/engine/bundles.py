@@ -16,6 +16,7 @@ from functools import cache
 from importlib.machinery import SOURCE_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -43,27 +44,30 @@ class Bundle:
 
     def state(self) -> tuple[tuple[str, int, int], ...]:
         """Tell by what the files' system says whether anything may have changed: path, size and time of every file."""
-        return tuple((str(path), state.st_size, state.st_mtime_ns) for path, _ in self._files() for state in [path.stat()])
+        return tuple((path, state.st_size, state.st_mtime_ns) for path, _, state in self._files())
 
     def content(self) -> bytes:
         """Give the archive, the same bytes for the same files."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            for path, name in self._files():
-                archive.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+            for path, name, _ in self._files():
+                archive.writestr(zipfile.ZipInfo(name), Path(path).read_bytes(), zipfile.ZIP_DEFLATED)
         return buffer.getvalue()
 
-    def _files(self) -> Iterator[tuple[Path, str]]:
+    def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:
+        """Give every file that travels: its path, its name in the archive, its state."""
         for place in self.places:
             if place.is_file():
-                yield place, place.name
+                yield str(place), place.name, place.stat()
                 continue
+            above = len(str(place.parent)) + 1
             for folder, folders, names in os.walk(place):
                 folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
                 for name in sorted(names):
-                    path = Path(folder, name)
-                    if not name.startswith(".") and path.is_file() and path.stat().st_size <= _LARGEST_FILE:
-                        yield path, str(path.relative_to(place.parent))
+                    path = f"{folder}/{name}"
+                    # The list is read before every task's journey: one look per file.
+                    if not name.startswith(".") and S_ISREG((state := os.stat(path)).st_mode) and state.st_size <= _LARGEST_FILE:  # noqa: PTH116
+                        yield path, path[above:], state
 
 
 def bundle(modules: Iterable[str]) -> Bundle:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from rowmerge_nb.engine import envelope
 from rowmerge_nb.engine.bundles import PACKAGE, Bundle, bundle, digest, pickled
 from rowmerge_nb.errors import SetupError
-from rowmerge_nb.private import PrivateDirectory
+from rowmerge_nb.private import PrivateDirectory, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -121,6 +121,7 @@ class Executors:
 
     def _send(self, spark: Any, name: str, content: bytes) -> None:
         if self._directory is None:
+            sweep()
             self._directory = PrivateDirectory()
             weakref.finalize(self, self._directory.remove)
         path = self._directory.path / name

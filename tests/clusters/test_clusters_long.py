@@ -89,9 +89,10 @@ def _files(where: str) -> set[Path]:
     return {path for path in Path(where).rglob("*") if path.is_file() and not path.name.startswith(tuple(hidden))}
 
 
-def test_an_engine_works_on_a_local_cluster(tmp_path_factory):
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "local[2,4]"])
+def test_an_engine_works_on_a_session_of_this_machine_that_is_not_its_own(tmp_path_factory, master):
     folder = tmp_path_factory.mktemp("local")
-    with standalone_cluster(folder, workers=0), ClusterDriver("local-cluster[2,1,1024]", folder) as driver:
+    with standalone_cluster(folder, workers=0), ClusterDriver(master, folder) as driver:
         assert driver.ask("finds_package") == ["None", "None"]
         assert driver.ask("document", store="iceberg")["counts"] == {"INSERT": 2, "UPDATE": 3, "DELETE": 1, "none": 0}
         assert driver.ask("frames", rows=100_000)["same"]

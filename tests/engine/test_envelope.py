@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -8,11 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.connectors.memory import MemoryConnector
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.envelope import deliver
 from rowmerge_nb.engine.failures import translate
+from rowmerge_nb.engine.leftovers import orphans_of
 from rowmerge_nb.engine.marks import orphaned_marks, put_mark
 from rowmerge_nb.engine.passes import OUTCOME, outcome
+from rowmerge_nb.spi import ConnectorSession
+from rowmerge_nb.testing.killed_driver import Place
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -140,3 +145,28 @@ def test_a_mark_of_a_process_that_is_gone_is_an_orphan_and_that_of_a_living_one_
 
 def test_a_store_that_cannot_be_written_is_used_without_a_mark(tmp_path):
     assert put_mark(tmp_path / "missing", "q1") is None
+
+
+@pytest.mark.parametrize("store", ["hive", "iceberg", "sqlite"])
+def test_a_mark_is_seen_by_no_listing_of_a_store_and_goes_as_an_orphan_when_its_process_is_gone(tmp_path, store):
+    connector = Place(store, str(tmp_path)).connector()
+    transaction = connector.begin_transaction()
+    metadata, session = connector.get_metadata(transaction), ConnectorSession("q1")
+    tables, schemas = list(metadata.list_tables(session)), list(metadata.list_schemas(session))
+    mark = put_mark(connector.shared_directory, "q1")
+    assert (list(metadata.list_tables(session)), list(metadata.list_schemas(session))) == (tables, schemas)
+    connector.rollback(transaction)
+    assert list(connector.orphans()) == []
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    mark.path.write_text(mark.content.replace(f":{os.getpid()}", f":{gone.pid}"))
+    assert [[orphan.name for orphan in found.orphans] for found in orphans_of({"c": connector}, remove=True)] == [
+        [str(mark.path)]
+    ]
+    assert not mark.path.exists()
+    connector.close()
+
+
+def test_a_store_without_a_directory_gets_no_mark():
+    assert MemoryConnector().shared_directory is None
+    assert list(orphans_of({"memory": MemoryConnector()}, remove=False)[0].orphans) == []
