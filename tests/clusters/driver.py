@@ -187,6 +187,7 @@ class Driver:
     def fill(self, store: str, where: str, rows: int) -> int | None:
         """Make a table in a store."""
         engine, place = self._store(store, where)
+        engine.run("DROP TABLE IF EXISTS t")
         engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){place.properties}")
         return engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": initial_rows(rows)}).count
 

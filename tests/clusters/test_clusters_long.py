@@ -21,6 +21,7 @@ RESTLESS = {
     "spark.speculation.minTaskRuntime": "1ms",
     "spark.dynamicAllocation.enabled": "true",
     "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "2s",
     "spark.dynamicAllocation.executorIdleTimeout": "1s",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "100ms",
     "spark.log.level": "INFO",
@@ -56,7 +57,18 @@ def test_rows_are_there_once_where_tasks_have_copies_and_executors_come_and_go(r
         restless.ask("fill", store=store, where=made(where), rows=50_000)
         done = restless.ask("merge", store=store, where=where, rows=50_000)
         assert done == {"same": True, "count": 50_000, "rows": done["rows"], "orphans": []}
-    assert "speculat" in restless.log.read_text("utf-8", "replace")
+
+
+def test_tasks_do_have_copies_there_and_executors_do_come_and_go(restless):
+    for _ in range(10):
+        assert restless.ask("frames", rows=200_000)["same"]
+        log = restless.log.read_text("utf-8", "replace")
+        if "speculatable" in log and "idle timeout" in log:
+            break
+        # An executor that has nothing to do goes after a second.
+        time.sleep(2)
+    assert "speculatable" in log
+    assert "idle timeout" in log
 
 
 @pytest.mark.parametrize("store", STORES)
