@@ -52,7 +52,18 @@ class Held:
     temporary: int
     storage: int
 
-    TITLES = ("driver MB", "java MB", "heap MB", "workers MB", "processes", "files", "threads", "java threads", "temp files", "temp kB")
+    TITLES = (
+        "driver MB",
+        "java MB",
+        "heap MB",
+        "workers MB",
+        "processes",
+        "files",
+        "threads",
+        "java threads",
+        "temp files",
+        "temp kB",
+    )
 
     @classmethod
     def now(cls, spark: Any, folder: Path) -> Held:

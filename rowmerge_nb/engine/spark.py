@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.java import find_java, make_java_home
 from rowmerge_nb.engine.quiet import keep_quiet, quietly
+from rowmerge_nb.engine.settings import settings_of
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.private import PrivateDirectory, needs_temporary_space, sweep
 
@@ -50,6 +51,9 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "spark.sql.variant.allowDuplicateKeys": "true",
     # Pages have Arrow's usual types.
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # A map task that is run again after its output was lost may send rows to other tasks than before; then these are run again, too.
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
@@ -287,26 +291,23 @@ def _same_pages(pages: Iterator[Any]) -> Iterator[Any]:
 class AdoptedSession:
     """A session of the user's that gets its settings back after every statement; made by `adopt_session`.
 
-    A context manager that can be entered again and again, also while it is entered (by another thread, or within itself): the
-    settings go back when the last one leaves.
+    A context manager that can be entered again and again, also while it is entered (by another thread or engine, or within itself):
+    the settings go back when the last one leaves.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         keep_quiet()
         self.spark = spark
+        self._settings = settings_of(spark)
         self._depth = 0
-        self._before: dict[str, str | None] = {}
+        self._held: object = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> SparkSession:
         """Set what statements need."""
         with self._lock:
             if self._depth == 0:
-                # get() without a default gives Spark's own default for a setting that was never set, and set() of that would
-                # not be noticed; so every setting can be put back by set().
-                self._before = {key: self.spark.conf.get(key) for key in SESSION_SETTINGS}
-                for key, value in SESSION_SETTINGS.items():
-                    self.spark.conf.set(key, value)
+                self._held = self._settings.hold(SESSION_SETTINGS)
             self._depth += 1
         return self.spark
 
@@ -315,11 +316,7 @@ class AdoptedSession:
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
-                for key, value in self._before.items():
-                    if value is None:
-                        self.spark.conf.unset(key)
-                    else:
-                        self.spark.conf.set(key, value)
+                self._settings.release(self._held)
 
 
 def adopt_session(spark: SparkSession) -> AdoptedSession:

@@ -10,18 +10,99 @@ from rowmerge_nb import Engine, RowMergeError
 from tests.extremes.conftest import Store
 from tests.extremes.support import literal, quoted, tuples
 
-SUBSTITUTED = ["${env:HOME}", "${system:user.home}", "${spark.app.name}", "v${x}", "$1", "$0", "$$", "{x}", "{0}", "{{ 1 }}", "%s", "%(x)s"]
-READ_AS_SQL = ["a.b", "a.b.c", "*", "a[0]", "a`b", "`", "``", "?", ":x", ":1", "/*", "*/", "--", ";", ",", "(", ")", "=", "1", "1.5", "-1", "."]
-INJECTING = ['x"; DROP TABLE victim; --', "x'; DROP TABLE victim; --", "x`; DROP TABLE victim; --", "$$; DROP TABLE victim; $$", "\\"]
+SUBSTITUTED = [
+    "${env:HOME}",
+    "${system:user.home}",
+    "${spark.app.name}",
+    "v${x}",
+    "$1",
+    "$0",
+    "$$",
+    "{x}",
+    "{0}",
+    "{{ 1 }}",
+    "%s",
+    "%(x)s",
+]
+READ_AS_SQL = [
+    "a.b",
+    "a.b.c",
+    "*",
+    "a[0]",
+    "a`b",
+    "`",
+    "``",
+    "?",
+    ":x",
+    ":1",
+    "/*",
+    "*/",
+    "--",
+    ";",
+    ",",
+    "(",
+    ")",
+    "=",
+    "1",
+    "1.5",
+    "-1",
+    ".",
+]
+INJECTING = [
+    'x"; DROP TABLE victim; --',
+    "x'; DROP TABLE victim; --",
+    "x`; DROP TABLE victim; --",
+    "$$; DROP TABLE victim; $$",
+    "\\",
+]
 QUOTES = ["'", "''", '"', '""', "\\u0041", "\\'", "\\`", "\\n", "<b>x</b>", "&amp;", "a/b", "..", "a=b", "a%2Fb", "[[X]]"]
-WORDS = ["select", "from", "null", "true", "current_date", "file_name()", "input_file_name()", "row", "element", "key", "value", "page", "v"]
-HIDDEN = ["_metadata", "_metadata.file_path", "__index_level_0__", "rowid", "_rowid_", "oid", "originaltransaction", "bucket", "kind"]
+WORDS = [
+    "select",
+    "from",
+    "null",
+    "true",
+    "current_date",
+    "file_name()",
+    "input_file_name()",
+    "row",
+    "element",
+    "key",
+    "value",
+    "page",
+    "v",
+]
+HIDDEN = [
+    "_metadata",
+    "_metadata.file_path",
+    "__index_level_0__",
+    "rowid",
+    "_rowid_",
+    "oid",
+    "originaltransaction",
+    "bucket",
+    "kind",
+]
 INTERNAL = [
     *("merge_row", "row_id", "present", "source_present", "returning", "is_distinct", "unique_id", "case_number", "operation"),
     *("insert_from_update", "hash", "$row_id", "$position", "$q0", "$witness", "$source_row", "$key0", "$bucket", "$record"),
     *("c0", "c1", "f0", "idx_0", "k0", "a", "o", "n", "s", "t", "id", "field0", "expr", "writer", "payload"),
 ]
-INVISIBLE = [" ", "  x ", "a b", "a\nb", "a\tb", "a\r\nb", "\u202eabc", "\u200f", "\u0085", "\u2028", "\ufeff", "\uffff", "\x01", "\x7f"]
+INVISIBLE = [
+    " ",
+    "  x ",
+    "a b",
+    "a\nb",
+    "a\tb",
+    "a\r\nb",
+    "\u202eabc",
+    "\u200f",
+    "\u0085",
+    "\u2028",
+    "\ufeff",
+    "\uffff",
+    "\x01",
+    "\x7f",
+]
 LETTERS = ["é", "e\u0301", "ß", "ss", "ı", "i", "ſ", "🦆", "größe", "名", "नाम"]
 NAMES = [*SUBSTITUTED, *READ_AS_SQL, *INJECTING, *QUOTES, *WORDS, *HIDDEN, *INTERNAL, *INVISIBLE, *LETTERS]
 LONG = "x" * 300
@@ -70,7 +151,9 @@ def test_every_name_can_be_a_tables(store: Store) -> None:
     for some in (wanted[start : start + 10] for start in range(0, len(wanted), 10)):
         for name in some:
             store.create(name, f"{quoted(name)} varchar", None)
-        union = " UNION ALL ".join(f"SELECT '{place}', count({quoted(name)}) FROM {quoted(name)}" for place, name in enumerate(some))
+        union = " UNION ALL ".join(
+            f"SELECT '{place}', count({quoted(name)}) FROM {quoted(name)}" for place, name in enumerate(some)
+        )
         found = store.engine.run(union).table
         assert found is not None
         assert sorted(found.column(0).to_pylist()) == sorted(str(place) for place in range(len(some)))
@@ -124,7 +207,9 @@ def test_a_session_of_the_users_substitutes_nothing_either(spark: Any) -> None:
     for key, value in changed.items():
         session.conf.set(key, value)
     with Engine(spark=session) as engine:
-        engine.run("CREATE TABLE t AS SELECT '${x}' \"v${x}\", 'b' vy, 'c' \".*\", TIMESTAMP '2020-01-01 00:00:00 Europe/Paris' at")
+        engine.run(
+            "CREATE TABLE t AS SELECT '${x}' \"v${x}\", 'b' vy, 'c' \".*\", TIMESTAMP '2020-01-01 00:00:00 Europe/Paris' at"
+        )
         engine.run('UPDATE t SET ".*" = "v${x}" || \'${x}\', "v${x}" = vy')
         found = engine.run("SELECT * FROM t WHERE at = TIMESTAMP '2019-12-31 23:00:00 UTC'").table
     assert found is not None

@@ -81,6 +81,7 @@ class IcebergConnector(Connector):
         guard_decoder()
         # A catalog in memory shows every thread a database of its own.
         self.commits_in_thread = not is_in_memory(self.catalog)
+        self._directory = directory
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -88,6 +89,11 @@ class IcebergConnector(Connector):
         self._ended: set[str] = set()
 
     # -- contract -------------------------------------------------------------------------------------------------
+
+    @property
+    def shared_directory(self) -> Path | None:
+        """The warehouse; None with a catalog of another kind, whose tables may be anywhere."""
+        return self._directory
 
     def begin_transaction(self) -> IcebergTransactionHandle:
         """Begin a transaction."""

@@ -478,6 +478,11 @@ class SqliteConnector(JdbcConnector):
     def __repr__(self) -> str:
         return f"SqliteConnector({self._text!r})"
 
+    @property
+    def shared_directory(self) -> Path:
+        """The directory that the database is in: tasks read it, and stage rows beside it."""
+        return Path(self.store.path).parent
+
     def new_transaction(self) -> SqliteTransaction:
         """Make a transaction."""
         return SqliteTransaction(self.store, create=self._create)
