@@ -140,11 +140,11 @@ def growth(size: int, runs: int) -> None:
 def _measured(size: int, runs: int) -> Iterator[tuple[str, tuple[float, float]]]:
     narrow = Tables([("a", "bigint"), ("b", "bigint"), ("d", "double"), ("s", "varchar")])
     for name, write in _TEXTS.items():
-        yield name, _times(lambda count: narrow, write, _understand, size, runs)
+        yield name, _times(lambda _: narrow, write, _understand, size, runs)
     for name, write in _WIDE.items():
         yield name, _times(_columns, write, _understand, size, runs)
     for name, write in _CELLS.items():
-        yield name, _times(lambda count: narrow, write, _split, size, runs)
+        yield name, _times(lambda _: narrow, write, _split, size, runs)
 
 
 def _columns(count: int) -> Tables:
