@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +27,8 @@ from rowmerge_nb.testing.killed_driver import MERGE, Place, digest, initial_rows
 from tests.clusters.servers import SMALL_JAVA
 
 SLOW = """UPDATE accounts SET purchases = purchases + (
-    SELECT sum(a.n * b.n % 7) FROM UNNEST(sequence(1, 20000)) AS a (n), UNNEST(sequence(1, 20000)) AS b (n))"""
+    SELECT sum(a.n * b.n * c.n % 7)
+    FROM UNNEST(sequence(1, 9000)) AS a (n), UNNEST(sequence(1, 9000)) AS b (n), UNNEST(sequence(1, 50)) AS c (n))"""
 CELL = Path(__file__).parents[1] / "engine" / "keyed_connector_cell.py"
 
 
@@ -170,6 +172,8 @@ class Driver:
 
         def stop() -> None:
             step.wait()
+            # Into the middle of the work, most likely; before its beginning it must be the same.
+            time.sleep(0.5)
             if how == "cancel":
                 self.engine.cancel()
             else:
