@@ -147,6 +147,9 @@ class _UpdatableRun(WhereRun):
             tuple(PageQuery(node.symbol.name, node.kind, node.symbol.type.arrow) for node in self._queries()),
         )
 
+    def _check_stored(self, account: Account, paradigm: RowChangeParadigm) -> None:
+        """There are no sinks: what a page source has read it changes itself."""
+
     def _finish(self, fragments: list[bytes]) -> None:
         method = f"finish_{self.verb}"
         session, metadata, handle = self.transaction.session, self._metadata(), self.handle
