@@ -22,14 +22,14 @@ def guard_decoder() -> None:
     """Have pyiceberg read Avro within its bounds, in this process; a second call changes nothing."""
     from pyiceberg.avro import file
 
-    file.new_decoder = _decoder  # type: ignore[attr-defined]
+    file.new_decoder = _decoder
 
 
-def _decoder(data: bytes) -> BinaryDecoder:
+def _decoder(b: bytes) -> BinaryDecoder:
     """Give a decoder of a whole file, or of the payload of a block."""
-    if data[:4] == _MAGIC:
-        _check_frame(_bounded(data), len(data))
-    return _bounded(data)
+    if b[:4] == _MAGIC:
+        _check_frame(_bounded(b), len(b))
+    return _bounded(b)
 
 
 def _check_frame(decoder: Any, size: int) -> None:
