@@ -6,22 +6,16 @@ import argparse
 import subprocess
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks import data
 from benchmarks.measure import Times, timed
+from benchmarks.parsing import growth
 from benchmarks.races import race
 from rowmerge_nb.demo import SETUP, STATEMENT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rowmerge_nb.spi.procedures import Procedure
-    from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analysis import TableBinding
 
 
 def small_cell(runs: int) -> None:
@@ -50,55 +44,11 @@ def small_cell(runs: int) -> None:
 
 def analysis(runs: int) -> None:
     """Time reading and understanding the documents' statement: parse and analyze, nothing planned and nothing run."""
-    from rowmerge_nb.spi.metadata import ColumnMetadata
-    from rowmerge_nb.spi.types import parse_type
-    from rowmerge_nb.sql.analysis import TableBinding
+    from benchmarks.parsing import Tables
     from rowmerge_nb.sql.analyzer import analyze
     from rowmerge_nb.sql.parser import parse
 
-    columns = tuple(
-        ColumnMetadata(name, parse_type(kind))
-        for name, kind in (("customer", "varchar"), ("purchases", "decimal(10,2)"), ("address", "varchar"))
-    )
-
-    class Tables:
-        """Two tables with the columns of the documents' example."""
-
-        def resolve(self, parts: Sequence[str]) -> TableBinding:
-            name = ".".join(parts)
-            return TableBinding(name, "memory", f"memory.default.{name}", columns, f"v_{name}")
-
-        def view(self, parts: Sequence[str]) -> None:
-            return None
-
-        def catalogs(self) -> Sequence[str]:
-            return ["memory"]
-
-        def default(self) -> tuple[str, str]:
-            return "memory", "default"
-
-        def schemas(self, catalog: str) -> Sequence[str]:
-            return ["default"]
-
-        def has_schema(self, catalog: str, schema: str) -> bool:
-            return schema == "default"
-
-        def relations(self, catalog: str, schema: str) -> Sequence[str]:
-            return []
-
-        def procedures(self, catalog: str) -> Sequence[Procedure]:
-            return []
-
-        def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
-            return "memory", "default", parts[-1]
-
-        def names(self) -> Sequence[str]:
-            return []
-
-        def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
-            return []
-
-    tables = Tables()
+    tables = Tables([("customer", "varchar"), ("purchases", "decimal(10,2)"), ("address", "varchar")])
     analyze(parse(STATEMENT), tables)
     times = timed(lambda: analyze(parse(STATEMENT), tables), runs)
     print(
@@ -159,7 +109,7 @@ def transform_page(rows: int) -> None:
 def main() -> None:
     """Run what is asked for; everything but the races of stores by default."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", choices=[*QUICK, "stores", "delete"], action="append")
+    parser.add_argument("--only", choices=[*QUICK, "parse", "stores", "delete"], action="append")
     parser.add_argument("--runs", type=int, default=5, help="warm rounds of a race (default 5)")
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=100_000)
@@ -169,6 +119,8 @@ def main() -> None:
     words = [word.strip().lower() for word in chosen.among.split(",")] if chosen.among else []
     if "analysis" in wanted:
         analysis(50)
+    if "parse" in wanted:
+        growth(500, chosen.runs)
     if "first" in wanted:
         first_cell(3)
     if "cell" in wanted:

@@ -52,8 +52,19 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield uri
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones; likewise those that need a Hive Metastore."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--long`` runs what is left out otherwise."""
+    parser.addoption("--long", action="store_true", help="run the tests marked long, too, which take minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones; likewise those that need a Hive Metastore.
+
+    Tests marked ``long`` are left out unless they are asked for.
+    """
+    if not config.getoption("--long"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
         names = getattr(item, "fixturenames", ())
         if "spark" in names:

@@ -100,3 +100,17 @@ def test_the_index_of_the_documentation_names_every_page():
     assert [
         page.name for page in PAGES if page.parent.name == "docs" and page.name != "README.md" and f"]({page.name})" not in index
     ] == []
+
+
+def test_tests_marked_long_are_left_out_unless_asked_for(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "test_two.py").write_text(
+        "import pytest\n\n\ndef test_short(): pass\n\n\n@pytest.mark.long\ndef test_long(): pass\n"
+    )
+
+    def counts(*options: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", *options, str(tmp_path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout.splitlines()[-1]
+
+    assert counts().startswith("1 passed, 1 deselected in")
+    assert counts("--long").startswith("2 passed in")

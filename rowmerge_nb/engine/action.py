@@ -33,6 +33,8 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
         StatementInterrupted: the caller was interrupted, or the tag was (`Engine.cancel`).
     """
     answer: dict[str, Any] = {}
+    # Not by joining the thread: one whose join() was interrupted counts as ended, before Python 3.13.
+    ended = threading.Event()
 
     def run() -> None:
         try:
@@ -41,18 +43,19 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
                 answer["table"] = rows.toArrow()
         except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
             answer["error"] = error
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=run, name="rowmerge_nb-action", daemon=True)
-    thread.start()
+    threading.Thread(target=run, name="rowmerge_nb-action", daemon=True).start()
     try:
-        while thread.is_alive():
-            thread.join(0.1)
+        while not ended.wait(0.1):
             if cancelled.is_set():
                 # Again and again, since a job that is about to start cannot be cancelled yet.
                 cancel(spark, tag)
     except KeyboardInterrupt as interrupt:
-        cancel(spark, tag)
-        thread.join()
+        while not ended.is_set():
+            cancel(spark, tag)
+            ended.wait(0.1)
         msg = "The statement was interrupted; its Spark work is cancelled"
         raise StatementInterrupted(msg, step="run") from interrupt
     if "error" in answer:

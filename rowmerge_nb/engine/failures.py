@@ -13,6 +13,14 @@ __all__ = ["translate"]
 _MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+)(?:[.](\d+))?)?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
+_TOO_DEEP: Final = re.compile(
+    r"^(?:Caused by: |: |.*\): )?java\.lang\.StackOverflowError|\[FAILED_TO_PARSE_TOO_COMPLEX\]", re.MULTILINE
+)
+_SPLIT: Final = (
+    "Split the statement, or put parts of it into a subquery or a table of their own; "
+    "a Spark session of your own takes more with spark.driver.extraJavaOptions=-Xss8m."
+)
+
 _TYPE_NAMES: Final = {"INT": "integer", "STRING": "varchar", "FLOAT": "real", "BINARY": "varbinary"}
 
 _CODES: Final = {
@@ -69,7 +77,7 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
 
 
 def translate(error: BaseException, step: str) -> RowMergeError:
-    """Give an error of ours for one that Spark raised.
+    r"""Give an error of ours for one that Spark raised.
 
     Args:
         error: what was raised.
@@ -84,6 +92,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     'end pattern with unmatched parenthesis'
     >>> translate(RuntimeError("java.io.IOException: No space left on device"), "run").code
     'GENERIC_INSUFFICIENT_RESOURCES'
+    >>> translate(RuntimeError("An error occurred.\n: java.lang.StackOverflowError\n\tat x"), "run").code
+    'NOT_SUPPORTED'
     """
     if isinstance(error, RowMergeError):
         return error
@@ -92,6 +102,11 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         message = "A subquery cannot be an argument here: Spark has none inside of functions that work element by element"
         hint = "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s)."
         return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
+    if _TOO_DEEP.search(text):
+        message = (
+            "The statement is too large for Spark: its expressions or queries are nested deeper than the stack of Spark's threads"
+        )
+        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT), error)
     if type(error).__name__ in {"ParseException", "AnalysisException"}:
         # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
         message = f"Spark refused the plan: {text.strip().splitlines()[0]}"

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate, with_next_step
 from rowmerge_nb.engine.interrupts import WaitEndedError, interrupts_put_off
+from rowmerge_nb.engine.long_statements import is_long, long_settings
 from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
-from rowmerge_nb.plan.rules import is_small
+from rowmerge_nb.plan.rules import is_small, spark_text
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 
 if TYPE_CHECKING:
@@ -239,6 +240,8 @@ class StatementRun:
         # What a user's session says of sizes that Spark has seen is respected.
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
+        if self.plan is not None and is_long(spark_text(self.plan), small=small):
+            settings |= long_settings(spark)
         with _settings(spark, {**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 

@@ -303,7 +303,7 @@ class StatementTransaction:
     ) -> ScanPass:
         channels = [(s, for_spark(column.type.arrow)) for s, column in zip(symbols, columns, strict=True)]
         schema = pa.schema([*channels, (POSITION, pa.int64())])
-        if binding.dataframe is not None:
+        if binding.dataframe is not None or binding.rows is not None:
             return self._frame_scan(binding, columns, schema)
         opened = self._open[binding.catalog]
         provider = opened.connector.get_page_source_provider()
@@ -320,8 +320,9 @@ class StatementTransaction:
         return numbers.mapInArrow(task, schema)
 
     def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
-        """Read a pandas or Arrow frame the way a memory table is read."""
-        data = as_arrow(binding.display, binding.dataframe)
+        """Read a pandas or Arrow frame, or the rows of VALUES, the way a memory table is read."""
+        frame = binding.dataframe if binding.rows is None else binding.rows.table()
+        data = as_arrow(binding.display, frame)
         name = SchemaTableName("notebook", binding.view)
         handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
         splits = self._splits.splits(name, 1, data)

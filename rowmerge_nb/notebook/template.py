@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from rowmerge_nb.errors import RowMergeError
@@ -15,6 +17,9 @@ __all__ = ["Rendered", "render"]
 
 # Regions of SQL text in which braces have another meaning: comments are left alone, quoted text doubles its quotes.
 _REGIONS: Final = re.compile(r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<quote>['\"])|(?P<open>\{\{)", re.DOTALL)
+
+_TRIES: Final = 100
+"""So many closing braces are tried: what ends at none of them is no expression, and a long cell need not be compiled for each."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +42,10 @@ class Rendered:
         >>> rendered.source_line(rendered.text.index("b"))
         3
         """
-        at = 0
-        for start, origin in self.pieces:
-            if start > offset:
-                break
-            # Everything that an expression has put in belongs to the place of the expression.
-            at = origin + (offset - start if self.source[origin : origin + 2] != "{{" else 0)
-        return self.source.count("\n", 0, at) + 1
+        start, origin = self.pieces[self._piece(offset)]
+        # Everything that an expression has put in belongs to the place of the expression.
+        at = origin if self._is_value(origin) else origin + offset - start
+        return bisect_right(self._line_starts, at)
 
     def inserted(self, start: int, end: int) -> bool:
         """Tell whether a range of the text is within one inserted value.
@@ -52,11 +54,25 @@ class Rendered:
         >>> rendered.inserted(0, 8), rendered.inserted(10, 18)
         (True, False)
         """
-        ends = [*(begin for begin, _ in self.pieces[1:]), len(self.text)]
-        return any(
-            begin <= start and end <= stop and self.source[origin : origin + 2] == "{{"
-            for (begin, origin), stop in zip(self.pieces, ends, strict=True)
-        )
+        place = self._piece(start)
+        stop = self._begins[place + 1] if place + 1 < len(self.pieces) else len(self.text)
+        return end <= stop and self._is_value(self.pieces[place][1])
+
+    def _piece(self, offset: int) -> int:
+        """The number of the last piece that begins at a place in the text or before it."""
+        return bisect_right(self._begins, offset) - 1
+
+    def _is_value(self, origin: int) -> bool:
+        return self.source.startswith("{{", origin)
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        return [begin for begin, _ in self.pieces]
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        """Where the cell's lines begin: a cell of many statements is not read from its begin for each of them."""
+        return [0, *(found.end() for found in re.finditer("\n", self.source))]
 
 
 def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
@@ -118,9 +134,10 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
     end = source.find("}}", start + 2)
     if end < 0:
         raise _error(source, start, 2, "The expression that begins here has no closing braces")
-    first = end
-    while end >= 0:
+    first, tried = end, 0
+    while end >= 0 and tried < _TRIES:
         # The first closing braces may belong to a dict or a text within the expression, so further ones are tried.
+        tried += 1
         text = source[start + 2 : end].strip()
         if not text:
             break

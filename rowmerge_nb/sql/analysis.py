@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
+
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
@@ -36,6 +38,7 @@ __all__ = [
     "Returned",
     "Returning",
     "RowChangeAnalysis",
+    "Rows",
     "Source",
     "TableBinding",
     "Tables",
@@ -45,9 +48,16 @@ __all__ = [
 ]
 
 
+class Rows(Protocol):
+    """Rows that stand in the statement itself."""
+
+    def table(self) -> pa.Table:
+        """Give the rows; ExecutionError for a value that the type of its column cannot hold."""
+
+
 @dataclass(frozen=True)
 class TableBinding:
-    """A table that the statement names, as the catalog knows it, or a DataFrame of the notebook.
+    """A table that the statement names, as the catalog knows it, or a DataFrame of the notebook, or rows of constants.
 
     Args:
         display: the name as written in the statement.
@@ -58,6 +68,7 @@ class TableBinding:
         handle: the connector's handle; None for a DataFrame.
         metadata: the connector's metadata; None for a DataFrame.
         dataframe: the DataFrame (pandas, Arrow, Spark) if it is one.
+        rows: the rows, where they are those of VALUES, which stand in the statement; what gives them may raise.
         row_count: the exact number of rows where it is known without reading.
         deterministic: reading it twice within the statement gives the same rows.
     """
@@ -70,6 +81,7 @@ class TableBinding:
     handle: ConnectorTableHandle | None = None
     metadata: ConnectorTableMetadata | None = None
     dataframe: Any = field(default=None, compare=False)
+    rows: Rows | None = field(default=None, compare=False)
     row_count: int | None = None
     deterministic: bool = True
 

@@ -129,19 +129,19 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
     if statement.columns is None:
         return list(target.columns)
     by_name = {column.name.lower(): column for column in target.columns}
-    chosen: list[ColumnMetadata] = []
+    chosen: dict[str, ColumnMetadata] = {}
     for name in statement.columns:
         column = by_name.get(name.value)
         if column is None:
             context.error(
                 "COLUMN_NOT_FOUND", f"Insert column name does not exist in target table: {name.value}", context.statement_span()
             )
-        if column in chosen:
+        if name.value in chosen:
             context.error(
                 "DUPLICATE_COLUMN_NAME", f"Insert column name is specified more than once: {name.value}", context.statement_span()
             )
-        chosen.append(column)
-    return chosen
+        chosen[name.value] = column
+    return list(chosen.values())
 
 
 def _inserted(columns: Sequence[ColumnMetadata], chosen: list[ColumnMetadata], result: QueryResult) -> str:

@@ -17,13 +17,14 @@ from rowmerge_nb.sql.casts_moments import from_micros, precision_of, rounded
 from rowmerge_nb.sql.function_tables.refused import REFUSED
 from rowmerge_nb.sql.json_paths import JsonPathError, at_path, path_tokens
 from rowmerge_nb.sql.moments import moment_function
+from rowmerge_nb.sql.named_queries import NamedQueries
 from rowmerge_nb.sql.types import can_coerce, common_type, instant, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rowmerge_nb.sql.context import Context
-    from rowmerge_nb.sql.relations import NamedQueries, QueryResult
+    from rowmerge_nb.sql.relations import QueryResult
     from rowmerge_nb.sql.scope import Scope
 
 __all__ = ["CallAnalyzer", "Place"]
@@ -81,7 +82,7 @@ class CallAnalyzer:
         self.scope = scope
         self.place = place
         self.prefer_target = prefer_target
-        self.named: NamedQueries = named or {}
+        self.named = NamedQueries() if named is None else named
         self.variables: dict[str, e.Typed] = {}
         self.outer: list[tuple[e.Column, int]] = []
         self._inside_aggregate = False
@@ -311,7 +312,10 @@ class CallAnalyzer:
         return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
 
     def _concat(self, node: s.Call) -> e.Typed:
-        values = [self.analyze(argument) for argument in node.arguments]
+        return self.concatenated(node, [self.analyze(argument) for argument in node.arguments])
+
+    def concatenated(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
+        """Give the concatenation of analyzed values."""
         kinds = [value.type for value in values]
         arrays = [kind for kind in kinds if kind.base == "array"]
         if arrays:
@@ -322,7 +326,7 @@ class CallAnalyzer:
             return e.Apply(Type("varbinary"), "concat", tuple(self.coerce(v, Type("varbinary")) for v in values))
         self._concat_refused(node, kinds)
 
-    def _concat_arrays(self, node: s.Call, values: list[e.Typed]) -> e.Typed:
+    def _concat_arrays(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
         element: Type | None = UNKNOWN
         for value in values:
             inner = value.type.parameters[0] if value.type.base == "array" else value.type
@@ -338,7 +342,7 @@ class CallAnalyzer:
         ]
         return e.Apply(target, "concat", tuple(parts))
 
-    def _concat_refused(self, node: s.Call, kinds: Sequence[Type]) -> NoReturn:
+    def _concat_refused(self, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
         said = (
             f"Unexpected parameters ({', '.join(map(str, kinds))}) for function concat. Expected: concat(E, array(E)) E, "
             "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"

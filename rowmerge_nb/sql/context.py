@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
 from rowmerge_nb.sql.analysis import Notice
+from rowmerge_nb.sql.constant_rows import bound
 from rowmerge_nb.sql.scope import Symbols
 from rowmerge_nb.sql.statements import Span
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analysis import TableBinding, Tables, ViewBinding
+    from rowmerge_nb.sql.constant_rows import ConstantRows
     from rowmerge_nb.sql.statements import TableName
 
 __all__ = ["Context"]
@@ -42,7 +44,8 @@ class Context:
         self.symbols = Symbols()
         self._expansions = 0
         self.bindings: dict[str, TableBinding] = {}
-        self.notices: list[Notice] = []
+        self.notices: dict[Notice, None] = {}
+        """In the order in which they were given, each once."""
         self.views: tuple[str, ...] = ()
         self.placed: list[tuple[str, Span]] = []
         """Spark SQL of expressions, and where the user wrote them: by these run-time errors find their places."""
@@ -74,9 +77,7 @@ class Context:
 
     def notice(self, message: str, span: Span | None) -> None:
         """Add a notice, once."""
-        notice = Notice(message, span)
-        if notice not in self.notices:
-            self.notices.append(notice)
+        self.notices.setdefault(Notice(message, span))
 
     def statement_span(self) -> Span:
         """The place that Trino names for errors about the statement as a whole: its first character."""
@@ -94,6 +95,12 @@ class Context:
         if found is None:
             return None
         return self.bindings.setdefault(found.qualified, found)
+
+    def bind(self, rows: ConstantRows) -> TableBinding:
+        """Let the statement read rows of constants, as it reads a table."""
+        found = bound(rows)
+        self.bindings[found.qualified] = found
+        return found
 
     def view(self, name: TableName, span: Span) -> ViewBinding | None:
         """Find a view; None if there is none of that name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import sys
 import threading
 from contextlib import contextmanager
@@ -14,29 +15,37 @@ from rowmerge_nb.sql.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEEPEST", "DEEPEST_TREE", "check_tree", "room", "too_deep"]
+__all__ = ["DEEPEST", "DEEPEST_TREE", "LONGEST_CHAIN", "NESTED_CHAIN", "check_tree", "room", "too_deep"]
 
 DEEPEST: Final = 400
 """How many parentheses, calls, CASEs, types or queries may stand within one another."""
 DEEPEST_TREE: Final = 800
-"""How many nodes may hang below one another: a chain of + is a tree as deep as it has terms (AND and OR are flat)."""
+"""How many nodes may hang below one another: a series of JOINs is a tree as deep as it has relations."""
+LONGEST_CHAIN: Final = 20_000
+"""How many terms one AND, OR, ``||``, sum or product may have: they are a list, not a depth."""
+NESTED_CHAIN: Final = 100
+"""Up to so many operators of a chain are nested all the same, so that GROUP BY finds its beginnings as expressions of their own."""
 RECURSION: Final = 20_000
 """A level takes up to 25 calls of Python and, measured, up to 1 KiB of the C stack: 800 levels end far within both bounds."""
 
 _lock = threading.Lock()
-_inside = {"count": 0, "before": 0}
+_inside = {"count": 0, "before": 0, "collecting": False}
 
 
 @contextmanager
 def room() -> Iterator[None]:
     """Raise Python's limit of recursion while statements are read; what needs more still is refused with a sentence.
 
-    The limit belongs to the whole process: the first to come raises it, the last to go puts it back.
+    The limit belongs to the whole process: the first to come raises it, the last to go puts it back. So does the search for cycles among
+    objects, which rests meanwhile: trees have none, and looking through a large one again and again while it grows takes as long as
+    reading it.
     """
     with _lock:
         if not _inside["count"]:
             _inside["before"] = sys.getrecursionlimit()
             sys.setrecursionlimit(max(_inside["before"], RECURSION))
+            _inside["collecting"] = gc.isenabled()
+            gc.disable()
         _inside["count"] += 1
     try:
         yield
@@ -47,6 +56,8 @@ def room() -> Iterator[None]:
             _inside["count"] -= 1
             if not _inside["count"]:
                 sys.setrecursionlimit(_inside["before"])
+                if _inside["collecting"]:
+                    gc.enable()
 
 
 def too_deep() -> ParseError:

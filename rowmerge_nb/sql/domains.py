@@ -11,6 +11,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow.compute as pc
+
 from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql.types import is_integer
@@ -24,6 +26,9 @@ __all__ = ["conjuncts", "constraint_of", "described", "intersect", "plain_column
 
 _BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _MICROSECONDS: Final = 6
+MOST_VALUES: Final = 1_000
+"""The values of a longer list say no more than the smallest and the largest of them."""
+_PYTHON_VALUES: Final = frozenset({"decimal", "varchar", "date", "timestamp"})
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -73,7 +78,8 @@ def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
     sets = [domain.values for domain in (one, other) if domain.values is not None]
     if not sets:
         return both
-    values = (value for value in sets[0] if all(value in others for others in sets[1:]))
+    known = [frozenset(others) for others in sets[1:]]
+    values = (value for value in sets[0] if all(value in others for others in known))
     within = (v for v in values if (both.low is None or v >= both.low) and (both.high is None or v <= both.high))
     return replace(both, values=tuple(within))
 
@@ -130,6 +136,8 @@ def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
         return part.symbol, ColumnDomain((True,))
     if not isinstance(part, e.Apply):
         return None
+    if part.name == "in set":
+        return _listed(part)
     if part.name == "in" and not part.detail:
         column, values = plain_column(part.arguments[0]), [_value(item) for item in part.arguments[1:]]
         if column is None or None in values:
@@ -145,6 +153,19 @@ def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
         return None
     domain = _compared(operator, value, column.type)
     return (column.symbol, domain) if domain is not None else None
+
+
+def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
+    """Give the symbol and domain of IN over a long list: its values, or of very many the smallest and the largest."""
+    known, negated = part.detail
+    column = plain_column(part.arguments[0])
+    if column is None or negated or not (is_integer(known.type) or known.type.base in _PYTHON_VALUES):
+        return None
+    if len(known.values) > MOST_VALUES:
+        bounds = pc.min_max(known.values)
+        low, high = (_fitting(bounds[name].as_py(), column.type) for name in ("min", "max"))
+        return column.symbol, ColumnDomain(low=low, high=high)
+    return column.symbol, ColumnDomain(tuple(v for v in known.values.to_pylist() if _fitting(v, column.type) is not None))
 
 
 def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:

@@ -30,7 +30,10 @@ _COMPARED: Final = frozenset(
     {"boolean", *_LOWEST, "decimal", "real", "double", "varchar", "varbinary", "date", "time", "timestamp"}
 )
 """Types whose values DuckDB compares as Trino does (numbers with a NaN are seen to)."""
-_LONGEST: Final = 200_000
+_LONGEST: Final = 4_000_000
+_MOST_STEPS: Final = 250
+"""DuckDB reads 1000 levels of nesting, of which an operator with its cast and its parentheses is up to three."""
+_WIDE: Final = 50
 _MARK: Final = re.compile(r"\{(\d|type|fail:[^{}]+)\}")
 
 
@@ -67,9 +70,8 @@ class PagePrinter:
         """
         if isinstance(node, e.Apply) and node.name == "and":
             *first, last = (self.condition(term) for term in node.arguments)
-            for term in reversed(first):
-                last = f"CASE WHEN {term} THEN {last} ELSE false END"
-            return self._bounded(last)
+            left_out = " ".join(f"WHEN ({term}) IS NOT TRUE THEN false" for term in first)
+            return self._bounded(f"CASE {left_out} ELSE {last} END")
         return self.value(node)
 
     def value(self, node: e.Typed) -> str:
@@ -98,9 +100,10 @@ class PagePrinter:
 
 
 class _Printer:
-    def __init__(self, page: PagePrinter, *, safe: bool) -> None:
+    def __init__(self, page: PagePrinter, *, safe: bool, so_far: str = "") -> None:
         self.page = page
         self.safe = safe
+        self.so_far = so_far
 
     def text(self, node: e.Typed) -> str:
         if isinstance(node, e.Column):
@@ -112,6 +115,8 @@ class _Printer:
             return literal(node.type, node.value)
         if isinstance(node, e.Subquery):
             return self.subquery(node)
+        if isinstance(node, e.Variable) and node.name == e.SO_FAR:
+            return self.so_far
         writer = _WRITERS.get(node.name) if isinstance(node, e.Apply) else None
         if writer is None or not isinstance(node, e.Apply):
             msg = _described(node)
@@ -146,6 +151,16 @@ class _Printer:
             msg = f"a product of {left.type} and {right.type}"
             raise UnprintableError(msg)
         return self.native(f"CAST(({widened(a, left.type, right.type, operator)} {operator} {b}) AS {duckdb_type(node.type)})")
+
+    def chain(self, node: e.Apply) -> str:
+        first, *steps = node.arguments
+        if len(steps) > _MOST_STEPS:
+            msg = f"a run of {len(steps)} operators, of which it takes {_MOST_STEPS}"
+            raise UnprintableError(msg)
+        text = self.text(first)
+        for step in steps:
+            text = _Printer(self.page, safe=self.safe, so_far=text).text(step)
+        return text
 
     def divided(self, node: e.Apply, operator: str, a: str, b: str) -> str:
         kinds = [argument.type for argument in node.arguments]
@@ -220,12 +235,10 @@ class _Printer:
         texts = self.all(node.arguments)
         if not any(may_fail(term) for term in node.arguments[1:]):
             return f"({f' {node.name.upper()} '.join(texts)})"
-        last = texts.pop()
-        for term in reversed(texts):
-            decided = f"NOT {term} THEN false" if node.name == "and" else f"{term} THEN true"
-            last = f"CASE WHEN {decided} ELSE ({term} {node.name.upper()} {last}) END"
-            self.page._bounded(last)  # noqa: SLF001 - one of the two classes of this module
-        return last
+        # Where no term but the last decides, all have been computed without an error, and can be looked at together.
+        word = "WHEN NOT {} THEN false" if node.name == "and" else "WHEN {} THEN true"
+        decided = " ".join(word.format(text) for text in texts[:-1])
+        return f"CASE {decided} ELSE ({f' {node.name.upper()} '.join(texts)}) END"
 
     def in_list(self, node: e.Apply) -> str:
         value, *items = node.arguments
@@ -235,6 +248,13 @@ class _Printer:
             found = self.text(e.Apply(BOOLEAN, "or", terms) if len(terms) > 1 else terms[0])
             return f"(NOT {found})" if node.detail else found
         return f"({self.text(value)} {'NOT ' if node.detail else ''}IN ({', '.join(self.all(items))}))"
+
+    def in_set(self, node: e.Apply) -> str:
+        """A long list travels to the tasks as the answer of a query does."""
+        known, negated = node.detail
+        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v")
+        found = self.subquery(query)
+        return f"(NOT {found})" if negated else found
 
     def like(self, node: e.Apply) -> str:
         value, pattern, *escape = node.arguments
@@ -300,7 +320,10 @@ class _Printer:
         if node.type.base != "varchar":
             msg = f"a concatenation that gives {node.type}"
             raise UnprintableError(msg)
-        return f"({' || '.join(self.all(node.arguments))})"
+        texts = self.all(node.arguments)
+        while len(texts) > _WIDE:
+            texts = [f"({' || '.join(texts[start : start + _WIDE])})" for start in range(0, len(texts), _WIDE)]
+        return f"({' || '.join(texts)})"
 
     def function(self, node: e.Apply) -> str:
         template = FUNCTIONS.get(str(node.detail))
@@ -399,6 +422,7 @@ def _described(node: e.Typed) -> str:
 
 _WRITERS: Final[dict[str, Callable[[_Printer, Any], str]]] = {
     "arithmetic": _Printer.arithmetic,
+    "chain": _Printer.chain,
     "negate": _Printer.negate,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _Printer.compare),
     "distinct": _Printer.distinct,
@@ -408,6 +432,7 @@ _WRITERS: Final[dict[str, Callable[[_Printer, Any], str]]] = {
     "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
     "like": _Printer.like,
     "in": _Printer.in_list,
+    "in set": _Printer.in_set,
     "case": _Printer.case,
     "coalesce": lambda printer, node: f"coalesce({', '.join(printer.all(node.arguments))})",
     "concat": _Printer.concat,

@@ -14,6 +14,7 @@ from rowmerge_nb.sql import json_syntax as j
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import CallAnalyzer
 from rowmerge_nb.sql.casts import can_cast, can_write_cast
+from rowmerge_nb.sql.in_lists import long_list
 from rowmerge_nb.sql.json_calls import json_lookup
 from rowmerge_nb.sql.json_constructors import json_constructor
 from rowmerge_nb.sql.literals import decimal_literal, interval_literal, typed_literal
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.relations import QueryResult
     from rowmerge_nb.sql.scope import Found, ScopeField
+    from rowmerge_nb.sql.statements import Span
 
 __all__ = ["ExpressionAnalyzer"]
 
@@ -203,7 +205,23 @@ class ExpressionAnalyzer(CallAnalyzer):
         left, right = self.analyze(node.left), self.analyze(node.right)
         return self._arithmetic(node, left, right) if node.operator in "+-*/%" else self._comparison(node, left, right)
 
-    def _arithmetic(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
+    def _chain(self, node: s.Chain) -> e.Typed:
+        """Type a long run of operators step by step; each step takes the value so far by a variable."""
+        value = self.analyze(node.first)
+        arguments = [value]
+        for step in node.steps:
+            so_far = e.Variable(value.type, e.SO_FAR)
+            operand = self.analyze(step.operand)
+            if step.operator == "||":
+                value = self.concatenated(step, [so_far, operand])
+            else:
+                value = self._arithmetic(step, so_far, operand)
+            # NULL of no type makes NULL of all that stands before it.
+            arguments = [] if isinstance(value, e.Constant) else arguments
+            arguments.append(value)
+        return _listed(value.type, arguments)
+
+    def _arithmetic(self, node: s.Binary | s.Step, left: e.Typed, right: e.Typed) -> e.Typed:
         result = arithmetic_type(node.operator, left.type, right.type)
         if result is None:
             self._no_operator(node, node.operator, left, right)
@@ -229,7 +247,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             return self.coerce(left, as_decimal(left.type)), self.coerce(right, as_decimal(right.type))
         return self.coerce(left, result), self.coerce(right, result)
 
-    def _no_operator(self, node: s.Binary, operator: str, left: e.Typed, right: e.Typed) -> NoReturn:
+    def _no_operator(self, node: s.Binary | s.Step, operator: str, left: e.Typed, right: e.Typed) -> NoReturn:
         hint = None
         if {is_text(left.type), is_text(right.type)} == {True, False} and (is_numeric(left.type) or is_numeric(right.type)):
             hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
@@ -267,6 +285,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
 
     def _in_list(self, node: s.InList) -> e.Typed:
+        found = long_list(self, node)
+        if found is not None:
+            return found
         nodes = [node.value, *node.items]
         parts = self.alike([self.analyze(part) for part in nodes], nodes, "IN value and list items")
         return e.Apply(BOOLEAN, "in", self.comparable(parts, parts[0].type), node.negated)
@@ -406,14 +427,28 @@ class ExpressionAnalyzer(CallAnalyzer):
         for part, node in zip(parts, nodes, strict=True):
             wider = common_type(common, part.type)
             if wider is None:
-                kinds = ", ".join(dict.fromkeys(str(p.type) for p in parts))
-                said = (
-                    f"{what} must be the same type or coercible to a common type. "
-                    f"Cannot find common type between {common} and {part.type}, all types (without duplicates): [{kinds}]"
-                )
-                self.context.error("TYPE_MISMATCH", said, node.place)
+                self.no_common_type(what, common, part.type, ", ".join(dict.fromkeys(str(p.type) for p in parts)), node.place)
             common = wider
         return [self.coerce(part, common) for part in parts]
+
+    def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, place: Span) -> NoReturn:
+        """Refuse a value whose type does not fit those before it; ``kinds`` are the types of all."""
+        said = (
+            f"{what} must be the same type or coercible to a common type. "
+            f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]"
+        )
+        self.context.error("TYPE_MISMATCH", said, place)
+
+
+def _listed(kind: Type, arguments: Sequence[e.Typed]) -> e.Typed:
+    """The chain of a first value and its steps; one of || alone is a single concatenation."""
+    first, *steps = arguments
+    if not steps:
+        return first
+    operands = [step.arguments for step in steps if isinstance(step, e.Apply) and step.name == "concat"]
+    if len(operands) == len(steps) and all(isinstance(left, e.Variable) for left, _ in operands):
+        return e.Apply(kind, "concat", (first, *(right for _, right in operands)))
+    return e.Apply(kind, "chain", tuple(arguments))
 
 
 _FIELDS: Final = frozenset(
@@ -449,6 +484,7 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.T
     s.Unsupported: ExpressionAnalyzer._unsupported,
     s.Unary: ExpressionAnalyzer._unary,
     s.Binary: ExpressionAnalyzer._binary,
+    s.Chain: ExpressionAnalyzer._chain,
     s.Logical: ExpressionAnalyzer._logical,
     s.Not: ExpressionAnalyzer._not,
     s.Between: ExpressionAnalyzer._between,

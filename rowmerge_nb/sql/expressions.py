@@ -15,6 +15,7 @@ from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.depth import too_deep
 
 __all__ = [
+    "SO_FAR",
     "Aggregate",
     "Apply",
     "Column",
@@ -66,9 +67,17 @@ class Constant(Typed):
     value: str | None
 
 
+SO_FAR = "$so_far"
+"""The variable by which a step of a chain speaks of the value of all that stands before it."""
+
+
 @dataclass(frozen=True)
 class Apply(Typed):
-    """An operator or a function over arguments; ``detail`` is what is not an argument, such as a field's index."""
+    """An operator or a function over arguments; ``detail`` is what is not an argument, such as a field's index.
+
+    One named ``"chain"`` is a long run of operators, as a list: its first argument is the first value, each further one makes the next value
+    out of the variable `SO_FAR`.
+    """
 
     name: str
     arguments: tuple[Typed, ...]
@@ -92,7 +101,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Variable(Typed):
-    """A lambda's parameter."""
+    """A lambda's parameter, or the value so far within a chain."""
 
     name: str
 
@@ -175,9 +184,11 @@ def children(node: Typed) -> tuple[Typed, ...]:
 
 def walk(node: Typed) -> Iterator[Typed]:
     """Give the node and everything below it, outside in."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting.extend(reversed(children(found)))
 
 
 def references(node: Typed) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.operations import Era, Operation
@@ -130,9 +130,9 @@ class _MergeAnalyzer:
         """Analyze a clause whose expressions see ``fields``; SET * and INSERT * take the columns of ``source``."""
         indexes = self._columns(clause)
         word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
-        condition = None
+        condition, scope = None, Scope(fields)
         if clause.condition is not None:
-            analyzer = ExpressionAnalyzer(self.context, Scope(fields), Place("WHEN condition of MERGE"), named=self.named)
+            analyzer = ExpressionAnalyzer(self.context, scope, Place("WHEN condition of MERGE"), named=self.named)
             condition = typed(self.context, analyzer.boolean(clause.condition, _CONDITION), clause.condition.span)
         if clause.star is not None:
             assigned = self._starred(clause.star, source)
@@ -141,8 +141,7 @@ class _MergeAnalyzer:
             prefer = clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS
             place = Place(f"MERGE {word}".strip())
             analyzers = (
-                ExpressionAnalyzer(self.context, Scope(fields), place, prefer_target=prefer, named=self.named)
-                for _ in clause.values
+                ExpressionAnalyzer(self.context, scope, place, prefer_target=prefer, named=self.named) for _ in clause.values
             )
             assigned = [(one.analyze(value), value.span) for one, value in zip(analyzers, clause.values, strict=True)]
         values = self._stored(clause, indexes, assigned)
@@ -178,17 +177,18 @@ class _MergeAnalyzer:
         if not columns:
             self._check_count(clause, len(self.fields))
             return list(range(len(self.fields)))
-        names = [field.name.lower() for field in self.fields if field.name is not None]
-        indexes: list[int] = []
+        places = {field.name.lower(): index for index, field in enumerate(self.fields) if field.name is not None}
+        indexes: dict[int, None] = {}
         for column in columns:
-            if column.value not in names:
-                self._unknown_column(column, names)
-            if names.index(column.value) in indexes:
+            index = places.get(column.value)
+            if index is None:
+                self._unknown_column(column, list(places))
+            if index in indexes:
                 said = f"Merge column name is specified more than once: {column.value}"
                 self.context.error("DUPLICATE_COLUMN_NAME", said, self.context.statement_span())
-            indexes.append(names.index(column.value))
+            indexes[index] = None
         self._check_count(clause, len(columns))
-        return indexes
+        return list(indexes)
 
     def _check_count(self, clause: st.MergeClause, count: int) -> None:
         values = len(clause.values)
@@ -203,7 +203,7 @@ class _MergeAnalyzer:
         first, last = clause.values[0].span, clause.values[-1].span
         self.context.error("MISMATCHED_COLUMN_COUNT", said, replace(first, end=last.end), hint)
 
-    def _unknown_column(self, column: st.Identifier, names: list[str]) -> None:
+    def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
         near = difflib.get_close_matches(column.value, names, n=1, cutoff=0.5)
         hint = f"Did you mean '{near[0]}'?" if near else f"{self.target.display} has the columns {', '.join(names)}."
         said = f"Merge column name does not exist in target table: {column.value}"

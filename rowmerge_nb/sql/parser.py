@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import statements as st
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.depth import check_tree, room
 from rowmerge_nb.sql.grammar.definitions import DefinitionReader, read_type
-from rowmerge_nb.sql.tokens import Kind, tokenize
+from rowmerge_nb.sql.grammar.reader import is_mismatch
+from rowmerge_nb.sql.tokens import Kind, Runs, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tokens import Token
 
 __all__ = ["parse", "parse_query", "read_type", "split_statements"]
+
+Read = TypeVar("Read")
 
 _STATEMENTS: Final = [
     "ALTER",
@@ -68,7 +72,7 @@ def split_statements(text: str) -> tuple[tuple[str, int], ...]:
     """
     found: list[tuple[str, int]] = []
     run: list[Token] = []
-    for token in tokenize(text):
+    for token in tokenize(text, Runs.WHOLE):
         if token.kind is not Kind.END and token.text != ";":
             run.append(token)
         elif run:
@@ -97,11 +101,24 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     'NONE'
     """
     with room():
-        reader = _StatementReader(text, extended=dialect == "extended")
-        statement = reader.statement()
-        reader.expect_end()
+        statement = _read(text, _StatementReader.statement, extended=dialect == "extended")
         check_tree(statement)
     return statement
+
+
+def _read(text: str, read: Callable[[_StatementReader], Read], *, extended: bool = False, runs: Runs = Runs.WHOLE) -> Read:
+    """Read a whole text: long runs of literals as one token each, unless something does not fit."""
+    reader = _StatementReader(text, extended=extended, runs=runs)
+    try:
+        found = read(reader)
+        reader.expect_end()
+    except ParseError as error:
+        if not is_mismatch(error) or not any(token.kind is Kind.LITERALS for token in reader.tokens):
+            raise
+        # With the ends of the runs the same is wrong; where nothing is, a run stands where Trino does not take it for one.
+        _read(text, read, extended=extended, runs=Runs.ENDS)
+        return _read(text, read, extended=extended, runs=Runs.TOKENS)
+    return found
 
 
 def parse_query(text: str) -> s.QueryNode:
@@ -113,10 +130,7 @@ def parse_query(text: str) -> s.QueryNode:
     >>> parse_query("SELECT 1").limit is None
     True
     """
-    reader = _StatementReader(text)
-    tree = reader.query()
-    reader.expect_end()
-    return tree
+    return _read(text, _StatementReader.query)
 
 
 class _StatementReader(DefinitionReader):

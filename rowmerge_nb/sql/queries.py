@@ -9,20 +9,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import UNKNOWN, Type, row_of
+from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import Place
+from rowmerge_nb.sql.computed_rows import FEW_ROWS, computed_rows
+from rowmerge_nb.sql.named_queries import NamedQueries
 from rowmerge_nb.sql.relations import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.scope import ScopeField
 from rowmerge_nb.sql.spark import print_spark, sort_keys
 from rowmerge_nb.sql.types import common_type, instant
+from rowmerge_nb.sql.values import WrittenRow, common_row, constant_rows, values_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
-    from rowmerge_nb.sql.relations import NamedQueries
 
 __all__ = ["QueryAnalyzer"]
 
@@ -66,17 +68,15 @@ class QueryAnalyzer(RelationAnalyzer):
         return self._with(named).named
 
     def _with(self, named: tuple[s.NamedQuery, ...]) -> QueryAnalyzer:
-        visible = dict(self.named)
-        seen: set[str] = set()
-        for entry in named:
-            if entry.name.value in seen:
+        entries: dict[str, tuple[int, s.NamedQuery]] = {}
+        for place, entry in enumerate(named):
+            if entry.name.value in entries:
                 said = f"WITH query name '{entry.name.value}' specified more than once"
                 self.context.error("DUPLICATE_NAMED_QUERY", said, entry.span)
-            seen.add(entry.name.value)
-            visible[entry.name.value] = (entry, dict(visible))
+            entries[entry.name.value] = (place, entry)
             # A query that nothing refers to must be right as well.
-            QueryAnalyzer(self.context, self.parent, visible[entry.name.value][1]).query(entry.query)
-        return QueryAnalyzer(self.context, self.parent, visible) if named else self
+            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, place)).query(entry.query)
+        return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
 
     def _body(self, node: s.QueryBody) -> QueryResult:
         if isinstance(node, s.QueryNode):
@@ -98,42 +98,27 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _values(self, node: s.Values) -> QueryResult:
         analyzer = self.expressions((), Place("VALUES"))
-        rows = [self._value_row(analyzer, row) for row in node.rows]
-        kinds = self._row_types(node, rows)
-        fields = tuple(ScopeField(self.context.symbols.new("field"), None, kind) for kind in kinds)
-        cells = [tuple(analyzer.coerce(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in rows]
-        reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
-        deterministic = all(e.is_deterministic(cell) for row in cells for cell in row)
-        written = [item for row in node.rows for item in (row.items if isinstance(row, s.RowConstructor) else (row,))]
-        return QueryResult(fields, self._value_text(fields, cells, written), reaching, deterministic)
-
-    def _value_row(self, analyzer: ExpressionAnalyzer, row: s.Expression) -> tuple[e.Typed, ...]:
-        if isinstance(row, s.RowConstructor):
-            return tuple(analyzer.analyze(item) for item in row.items)
-        return (analyzer.analyze(row),)
-
-    def _row_types(self, node: s.Values, rows: list[tuple[e.Typed, ...]]) -> list[Type]:
-        kinds = [cell.type for cell in rows[0]]
-        for row in rows[1:]:
-            if len(row) != len(kinds):
-                self.context.error("TYPE_MISMATCH", f"Values rows have mismatched sizes: {len(kinds)} vs {len(row)}", node.span)
-            both = [common_type(kind, cell.type) for kind, cell in zip(kinds, row, strict=True)]
-            if None in both:
-                first, second = (row_of((None, t) for t in types) for types in (kinds, [c.type for c in row]))
-                self.context.error("TYPE_MISMATCH", f"Values rows have mismatched types: {first} vs {second}", node.span)
-            kinds = [kind for kind in both if kind is not None]
-        return kinds
-
-    def _value_text(self, fields: tuple[ScopeField, ...], rows: list[tuple[e.Typed, ...]], nodes: Sequence[s.Node]) -> str:
-        names = ", ".join(e.quote(field.symbol) for field in fields)
-        printed = [[print_spark(cell) for cell in row] for row in rows]
-        self._place([text for texts in printed for text in texts], nodes)
-        if all(isinstance(cell, e.Constant) for row in rows for cell in row):
-            lines = ", ".join(f"({', '.join(cells)})" for cells in printed)
-            return f"SELECT {names} FROM VALUES {lines} AS {self._alias()}({names})"
-        selects = (
-            ", ".join(f"{cell} AS {e.quote(f.symbol)}" for cell, f in zip(cells, fields, strict=True)) for cells in printed
+        parts = values_rows(self.context, analyzer, node)
+        fields = tuple(
+            ScopeField(self.context.symbols.new("field"), None, kind) for kind in common_row(self.context, node, parts)
         )
+        rows = constant_rows(parts, fields)
+        if rows is not None:
+            names = ", ".join(e.quote(field.symbol) for field in fields)
+            return QueryResult(fields, f"SELECT {names} FROM {e.quote(self.context.bind(rows).view)}")
+        written = [part for part in parts if isinstance(part, WrittenRow)]
+        reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
+        deterministic = all(e.is_deterministic(cell) for row in written for cell in row.cells)
+        few = len(written) == len(parts) <= FEW_ROWS
+        text = self._value_text(analyzer, written, fields) if few else computed_rows(self.context, analyzer, node, parts, fields)
+        return QueryResult(fields, text, reaching, deterministic)
+
+    def _value_text(self, analyzer: ExpressionAnalyzer, rows: Sequence[WrittenRow], fields: tuple[ScopeField, ...]) -> str:
+        selects = []
+        for row in rows:
+            texts = [print_spark(analyzer.coerce(cell, f.type)) for cell, f in zip(row.cells, fields, strict=True)]
+            self._place(texts, row.nodes)
+            selects.append(", ".join(f"{text} AS {e.quote(f.symbol)}" for text, f in zip(texts, fields, strict=True)))
         return " UNION ALL ".join(f"SELECT {select}" for select in selects)
 
     # -- UNION, INTERSECT, EXCEPT ---------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -12,6 +11,7 @@ from rowmerge_nb.sql import expressions as e
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.call_analyzer import Place
 from rowmerge_nb.sql.expression_analyzer import ExpressionAnalyzer
+from rowmerge_nb.sql.named_queries import NamedQueries
 from rowmerge_nb.sql.parser import parse_query
 from rowmerge_nb.sql.scope import Scope, ScopeField
 from rowmerge_nb.sql.spark import print_spark
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.context import Context
     from rowmerge_nb.sql.statements import Identifier, TableName
 
-__all__ = ["NamedQueries", "QueryResult", "RelationAnalyzer", "RelationResult"]
-
-NamedQueries: TypeAlias = Mapping[str, tuple[s.NamedQuery, "NamedQueries"]]
-"""The queries of WITH by name, each with those that it can see itself."""
+__all__ = ["QueryResult", "RelationAnalyzer", "RelationResult"]
 
 Reaching: TypeAlias = "tuple[tuple[e.Column, int], ...]"
 
@@ -113,7 +110,7 @@ class RelationAnalyzer:
         """Take over the statement's state and what can be seen from around."""
         self.context = context
         self.parent = parent
-        self.named: NamedQueries = named or {}
+        self.named = NamedQueries() if named is None else named
 
     def query(self, node: s.QueryNode) -> QueryResult:
         """Analyze a query; the analyzer of queries says how."""

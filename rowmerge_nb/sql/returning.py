@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rowmerge_nb.sql.context import Context
-    from rowmerge_nb.sql.relations import NamedQueries
+    from rowmerge_nb.sql.named_queries import NamedQueries
     from rowmerge_nb.sql.statements import Span
 
 __all__ = ["analyze_returning", "typed"]

@@ -100,19 +100,20 @@ def _fields(context: Context, name: st.TableName, target: a.TableBinding) -> tup
 
 def _assigned(context: Context, statement: st.Update, target: a.TableBinding) -> list[int]:
     """Find the columns that are set, in the order written; a column is set once."""
-    names = [column.name.lower() for column in target.columns]
-    indexes: list[int] = []
+    places = {column.name.lower(): index for index, column in enumerate(target.columns)}
+    indexes: dict[int, None] = {}
     for column in statement.columns:
-        if column.value not in names:
-            near = difflib.get_close_matches(column.value, names, n=1, cutoff=0.5)
-            hint = f"Did you mean '{near[0]}'?" if near else f"{target.display} has the columns {', '.join(names)}."
+        index = places.get(column.value)
+        if index is None:
+            near = difflib.get_close_matches(column.value, places, n=1, cutoff=0.5)
+            hint = f"Did you mean '{near[0]}'?" if near else f"{target.display} has the columns {', '.join(places)}."
             context.error("COLUMN_NOT_FOUND", f"The UPDATE SET target column {column.value} doesn't exist", column.span, hint)
-        if names.index(column.value) in indexes:
+        if index in indexes:
             # Trino 476 fails inside of itself here; its message for MERGE is the one that helps.
             said = f"Update column name is specified more than once: {column.value}"
             context.error("DUPLICATE_COLUMN_NAME", said, column.span, "Write one assignment per column.")
-        indexes.append(names.index(column.value))
-    return indexes
+        indexes[index] = None
+    return list(indexes)
 
 
 def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, ...]) -> a.TypedExpression | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -106,6 +107,15 @@ class Scope:
     parent: Scope | None = None
     barrier: bool = False
 
+    @cached_property
+    def by_name(self) -> Mapping[str, Sequence[ScopeField]]:
+        """The fields by their names in lower case: a wide table's columns are not looked through for every name."""
+        found: dict[str, list[ScopeField]] = {}
+        for field in self.fields:
+            if field.name is not None:
+                found.setdefault(field.name.lower(), []).append(field)
+        return found
+
     def find(self, parts: Sequence[str]) -> Found | None:
         """Find the fields that the longest beginning of a dotted name means.
 
@@ -116,7 +126,8 @@ class Scope:
             scope: Scope | None = self
             depth = 0
             while scope is not None:
-                matching = tuple(field for field in scope.fields if field.matches(parts[:used]))
+                named = scope.by_name.get(parts[used - 1], ())
+                matching = tuple(field for field in named if field.matches(parts[:used]))
                 if matching:
                     return Found(matching, used, depth)
                 scope, depth = scope.parent, depth + 1

@@ -13,6 +13,8 @@ from rowmerge_nb.sql.casts import cast, store
 from rowmerge_nb.sql.comparison import compared, distinct
 from rowmerge_nb.sql.function_tables.json import PARSED
 from rowmerge_nb.sql.json_paths import at_path
+from rowmerge_nb.sql.lookup import looked_up
+from rowmerge_nb.sql.spark_chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.types import is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
@@ -50,9 +52,10 @@ def sort_keys(keys: tuple[e.Sort, ...]) -> str:
 
 
 class _Printer:
-    def __init__(self, *, safe: bool, unchecked: bool = False) -> None:
+    def __init__(self, *, safe: bool, unchecked: bool = False, so_far: tuple[str, str] = ("", "")) -> None:
         self.safe = safe
         self.unchecked = unchecked
+        self.so_far = so_far
 
     def text(self, node: e.Typed) -> str:
         if isinstance(node, e.Column):
@@ -60,7 +63,7 @@ class _Printer:
         if isinstance(node, e.Constant):
             return _constant(node.type, node.value)
         if isinstance(node, e.Variable):
-            return node.name
+            return self.so_far[self.unchecked] if node.name == e.SO_FAR else node.name
         if isinstance(node, e.Function):
             names = node.parameters[0] if len(node.parameters) == 1 else f"({', '.join(node.parameters)})"
             return f"{names} -> {self.text(node.body)}"
@@ -90,9 +93,22 @@ class _Printer:
         """
         if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
             return None
-        return _Printer(safe=False, unchecked=True).all(nodes)
+        return _Printer(safe=False, unchecked=True, so_far=self.so_far).all(nodes)
+
+    def chain(self, node: e.Apply) -> str:
+        def write(part: e.Typed, *so_far: str) -> tuple[str, str]:
+            checked = _Printer(safe=self.safe, unchecked=self.unchecked, so_far=so_far)
+            text = checked.text(part)
+            raw = checked.raw((part,), [text])
+            return text, raw[0] if raw else text
+
+        return chain_text(node, write, tried=self.safe)
 
     def arithmetic(self, node: e.Apply) -> str:
+        if self.safe and not isinstance(node.arguments[0], e.Variable):
+            chain = unrolled(node)
+            if len(chain.arguments) > MOST_TRIED:
+                return self.chain(chain)
         texts = self.all(node.arguments)
         return arithmetic(node, texts, self.raw(node.arguments, texts), self.failure, safe=self.safe)
 
@@ -136,6 +152,11 @@ class _Printer:
             found = f"({' OR '.join(compared('=', value, item, kind, self.failure) for item in items)})"
             return f"(NOT {found})" if node.detail else found
         return f"({value} {'NOT ' if node.detail else ''}IN ({', '.join(items)}))"
+
+    def in_set(self, node: e.Apply) -> str:
+        known, negated = node.detail
+        found = looked_up(self.text(node.arguments[0]), known)
+        return f"(NOT {found})" if negated else found
 
     def case(self, node: e.Apply) -> str:
         texts = self.all(node.arguments)
@@ -418,6 +439,7 @@ def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
 
 _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "arithmetic": _Printer.arithmetic,
+    "chain": _Printer.chain,
     "negate": _Printer.negate,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _Printer.compare),
     "distinct": _Printer.distinct,
@@ -427,6 +449,7 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
     "like": _Printer.like,
     "in": _Printer.in_list,
+    "in set": _Printer.in_set,
     "case": _Printer.case,
     "coalesce": _named("coalesce"),
     "concat": _named("concat"),

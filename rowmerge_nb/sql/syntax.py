@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rowmerge_nb.sql.literal_runs import LiteralRun
     from rowmerge_nb.sql.statements import Identifier, Span, TableName
 
 
@@ -61,6 +62,13 @@ class Literal(Expression):
 
 
 @dataclass(frozen=True)
+class Literals(Expression):
+    """A long run of literals, or of rows of literals, within VALUES or IN: there is no node for each of them."""
+
+    run: LiteralRun
+
+
+@dataclass(frozen=True)
 class TypedLiteral(Expression):
     """``DATE '2024-02-29'``, ``BIGINT '5'``."""
 
@@ -102,6 +110,28 @@ class Binary(Expression):
 
 
 @dataclass(frozen=True)
+class Step(Node):
+    """An operator of a chain and what stands behind it; ``span`` reaches from the chain's begin, errors point at the operator."""
+
+    operator: str
+    operand: Expression
+    operator_span: Span
+
+    @property
+    def place(self) -> Span:
+        """The operator's place."""
+        return self.operator_span
+
+
+@dataclass(frozen=True)
+class Chain(Expression):
+    """A long run of operators that bind alike, from left to right: ``a + b - c``, ``a * b``, ``a || b``."""
+
+    first: Expression
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
 class Logical(Expression):
     """``AND`` or ``OR`` of two or more terms."""
 
@@ -138,7 +168,7 @@ class Between(_Predicate):
 
 @dataclass(frozen=True)
 class InList(_Predicate):
-    """``x [NOT] IN (a, b)``."""
+    """``x [NOT] IN (a, b)``; an item may stand for a run of `Literals`."""
 
     items: tuple[Expression, ...]
     negated: bool
@@ -422,7 +452,7 @@ class Select(QueryBody):
 
 @dataclass(frozen=True)
 class Values(QueryBody):
-    """``VALUES a, (b, c)``."""
+    """``VALUES a, (b, c)``; a row may stand for a run of `Literals`."""
 
     rows: tuple[Expression, ...]
 

@@ -8,9 +8,10 @@ from enum import Enum
 from functools import cached_property
 from typing import Final
 
+from rowmerge_nb.sql.literal_runs import find_run, run_ends
 from rowmerge_nb.sql.statements import Span
 
-__all__ = ["RESERVED", "Kind", "Token", "tokenize"]
+__all__ = ["RESERVED", "Kind", "Runs", "Token", "tokenize"]
 
 
 class Kind(Enum):
@@ -27,8 +28,21 @@ class Kind(Enum):
     DECIMAL = "decimal"
     DOUBLE = "double"
     SYMBOL = "symbol"
+    LITERALS = "run of literals"
     UNKNOWN = "unknown"
     END = "end"
+
+
+class Runs(Enum):
+    """What becomes of long runs of literals behind VALUES and IN.
+
+    One token per run is enough for reading. What is wrong with a statement is said by way of its own tokens, of which those of a run's
+    first and last part have the same to say as all of them.
+    """
+
+    WHOLE = "one token"
+    ENDS = "the tokens of the first and the last part"
+    TOKENS = "all tokens"
 
 
 RESERVED: Final = frozenset(
@@ -166,29 +180,110 @@ class Token:
         return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
 
 
-def tokenize(text: str) -> tuple[Token, ...]:
+def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
     """Cut a text into tokens, spaces and comments left out; the last one is of kind END.
 
     A character that begins no token of the language becomes a token of kind UNKNOWN: the grammar refuses it where it stands.
 
+    Args:
+        text: the text.
+        runs: what becomes of long runs of literals.
+
     >>> [token.text for token in tokenize("a <> 'it''s' -- no more")]
     ['a', '<>', "'it''s'", '']
+    >>> [token.kind.value for token in tokenize("VALUES " + "1, " * 100 + "2", Runs.WHOLE)]
+    ['word', 'run of literals', 'end']
     """
-    tokens = []
-    place, line, line_start = 0, 1, 0
-    last_close = text.rfind("*/")
-    while place < len(text):
+    return _Tokenizer(text, runs).tokens()
+
+
+class _Tokenizer:
+    def __init__(self, text: str, runs: Runs) -> None:
+        self.text = text
+        self.runs = runs
+        self.found: list[Token] = []
+        self.line, self.line_start = 1, 0
+        self.last_close = text.rfind("*/")
+        self.depth = 0
+        self.lists: list[tuple[int, bool]] = []
+        """The lists that are open: how many parentheses around them are, and whether rows may stand in them."""
+        self.begins_part = False
+        self.no_run_before = 0
+
+    def tokens(self) -> tuple[Token, ...]:
+        place = 0
+        while place < len(self.text):
+            place = self._run(place) if self.begins_part and not self._is_blank(place) else self._token(place)
+        self._add(Kind.END, place, place)
+        return tuple(self.found)
+
+    def _token(self, place: int) -> int:
         # A comment that is never closed is not looked through to the end of the text again and again.
-        unclosed = text.startswith("/*", place) and last_close < place + 2
-        kind, end = (Kind.UNKNOWN, place + 1) if unclosed else _next(text, place)
-        if kind is not None:
-            tokens.append(Token(kind, text[place:end], Span(place, end, line, place - line_start + 1)))
-        newlines = text.count("\n", place, end)
+        unclosed = self.text.startswith("/*", place) and self.last_close < place + 2
+        kind, end = (Kind.UNKNOWN, place + 1) if unclosed else _next(self.text, place)
+        if kind is None:
+            self._pass(place, end)
+            return end
+        token = self._add(kind, place, end)
+        if self.runs is not Runs.TOKENS:
+            self._look(token)
+        return end
+
+    def _add(self, kind: Kind, place: int, end: int) -> Token:
+        token = Token(kind, self.text[place:end], Span(place, end, self.line, place - self.line_start + 1))
+        self.found.append(token)
+        self._pass(place, end)
+        return token
+
+    def _pass(self, place: int, end: int) -> None:
+        newlines = self.text.count("\n", place, end)
         if newlines:
-            line, line_start = line + newlines, text.rindex("\n", place, end) + 1
-        place = end
-    tokens.append(Token(Kind.END, "", Span(place, place, line, place - line_start + 1)))
-    return tuple(tokens)
+            self.line, self.line_start = self.line + newlines, self.text.rindex("\n", place, end) + 1
+
+    def _is_blank(self, place: int) -> bool:
+        return self.text[place].isspace() or self.text.startswith(("--", "/*"), place)
+
+    # -- runs of literals -------------------------------------------------------------------------------------------
+
+    def _look(self, token: Token) -> None:
+        """See whether a part of a list of literals may begin behind a token."""
+        if token.text == "(":
+            self.depth += 1
+            if len(self.found) > 1 and self.found[-2].word == "IN":
+                self.lists.append((self.depth, False))
+                self.begins_part = True
+        elif token.text == ")":
+            self.depth -= 1
+            while self.lists and self.lists[-1][0] > self.depth:
+                self.lists.pop()
+        elif token.word == "VALUES":
+            self.lists.append((self.depth, True))
+            self.begins_part = True
+        elif token.text == "," and self.lists and self.lists[-1][0] == self.depth:
+            self.begins_part = token.span.end >= self.no_run_before
+
+    def _run(self, place: int) -> int:
+        """Take a run of literals if there is one."""
+        self.begins_part = False
+        end = find_run(self.text, place, rows=self.lists[-1][1])
+        if end <= place:
+            self.no_run_before = -end
+            return place
+        if self.runs is Runs.WHOLE:
+            self._add(Kind.LITERALS, place, end)
+            return end
+        self.no_run_before = end
+        first, last = run_ends(self.text, place, end)
+        while place < first:
+            place = self._token(place)
+        if last > first:
+            while self.found[-1].text != ",":
+                place = self._token(place)
+            self._pass(place, last)
+            place = last
+        while place < end:
+            place = self._token(place)
+        return end
 
 
 def _next(text: str, place: int) -> tuple[Kind | None, int]:

@@ -1,8 +1,11 @@
-"""Processes are killed in the middle of a MERGE, and the table is looked at afterwards: ``scripts/kill-trials``.
+"""Processes are killed or interrupted in the middle of a MERGE, and the table is looked at afterwards: ``scripts/kill-trials``.
 
 A trial lets a child run a MERGE, and sends SIGKILL after a random time: to the driver with all that it has started, or to one of Spark's Python
-workers. Then another process reads the table: it must hold the rows of before or those of after, and none of them twice; what was left
-behind must be listed and go when it is removed; and the next statement must work.
+workers; or SIGINT to the driver, as a notebook's button does. Then another process reads the table: it must hold the rows of before or those
+of after, and none of them twice, and what the statement says of it must be true; what was left behind must be listed and go when it is
+removed; and the next statement must work.
+
+``--every-point`` does without Spark, and strikes at every operation of a disk or database: `rowmerge_nb.testing.points`.
 """
 
 from __future__ import annotations
@@ -51,8 +54,9 @@ class Report:
         old: how often the table held the rows of before.
         new: how often those of after.
         finished: how often the statement had ended before the kill, or was not disturbed by it.
-        retried: how often the statement succeeded though a worker was killed.
+        retried: how often the statement succeeded though a worker was killed, or the change was there when the interrupt came.
         failed: how often it failed.
+        unknown: how often it said that the outcome is unknown.
         orphans: how many leftovers were listed, and removed.
         problems: sentences; none if all is well.
         seconds: how long it took.
@@ -66,6 +70,7 @@ class Report:
     finished: int = 0
     retried: int = 0
     failed: int = 0
+    unknown: int = 0
     orphans: int = 0
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -110,6 +115,10 @@ class Child:
         """Wait for some seconds; tell whether there is an answer by then."""
         stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
         return bool(select.select([stdout], [], [], seconds)[0])
+
+    def interrupt(self) -> None:
+        """Do what a notebook does where the button is pressed."""
+        os.kill(self._process.pid, signal.SIGINT)
 
     def workers(self) -> list[int]:
         """Give the Python workers of its Spark: what the daemon, which Java has started, has forked."""
@@ -242,6 +251,32 @@ class Trials:
             if new != succeeded:
                 report.problems.append(f"{what}, and the table has {'changed' if new else 'not changed'}")
         self._later_statement(child, report)
+        report.seconds = time.monotonic() - began
+        return report
+
+    def interrupts(self, trials: int) -> Report:
+        """Interrupt drivers, which live on."""
+        report, began = Report(self._place.store, "interrupt"), time.monotonic()
+        child = self._living_driver()
+        for number in range(trials):
+            after = self._next()
+            child.order("merge", source=str(self._source))
+            # Every second one is to come when rows are written and committed.
+            delay = self._random.uniform(0.7 if number % 2 else 0.0, 1.0) * self._seconds
+            finished = child.has_answered(delay)
+            if not finished:
+                child.interrupt()
+            answer = child.answer()
+            changed = answer.get("changed", True)
+            report.finished += finished
+            report.retried += not finished and changed is True
+            report.failed += changed is False
+            report.unknown += changed is None
+            what = f"the statement was {'not ' if finished else ''}interrupted after {delay:.2f} s and said {answer}"
+            new = self._judge(report, after, what)
+            if answer.get("untold") or (changed is not None and new != changed):
+                report.problems.append(f"{what}, and the table has {'changed' if new else 'not changed'}")
+            self._later_statement(child, report)
         report.seconds = time.monotonic() - began
         return report
 
@@ -381,14 +416,23 @@ def places(store: str) -> Iterator[Place]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run ``scripts/kill-trials``; gives 1 if a table was not as it had to be."""
-    parser = argparse.ArgumentParser(prog="scripts/kill-trials", description="Kills processes in the middle of a MERGE.")
+    given = sys.argv[1:] if arguments is None else arguments
+    if "--every-point" in given:
+        from rowmerge_nb.testing.points.__main__ import main as every_point
+
+        return every_point([argument for argument in given if argument != "--every-point"])
+    parser = argparse.ArgumentParser(
+        prog="scripts/kill-trials",
+        description="Kills and interrupts processes in the middle of a MERGE. With --every-point: faults at every operation; see its --help.",
+    )
     parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
     parser.add_argument("--kinds", default=",".join(KINDS), help="what is killed (%(default)s)")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table (%(default)s)")
     parser.add_argument("--changes", type=int, default=100_000, help="rows of the source (%(default)s)")
     parser.add_argument("--trials", type=int, default=10, help="kills per store and kind (%(default)s)")
+    parser.add_argument("--interrupts", type=int, default=10, help="interrupts per store (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="decides about the times (%(default)s)")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     reports = []
     for store in options.stores.split(","):
         try:
@@ -407,7 +451,8 @@ def _of_store(place: Place, options: argparse.Namespace) -> list[Report]:
     trials = Trials(place, options.rows, options.changes, options.seed, lambda line: print(line, flush=True))
     try:
         trials.prepare()
-        return [getattr(trials, f"{kind}s")(options.trials) for kind in options.kinds.split(",")]
+        interrupted = [trials.interrupts(options.interrupts)] if options.interrupts else []
+        return interrupted + [getattr(trials, f"{kind}s")(options.trials) for kind in options.kinds.split(",") if options.trials]
     finally:
         trials.close()
 
@@ -416,7 +461,7 @@ def table_lines(reports: list[Report]) -> list[str]:
     """Write reports as a table.
 
     >>> print(table_lines([Report("sqlite", "driver", 10, 7, 3, 1)])[2])
-    | sqlite | driver | 10 | 7 | 3 | 1 | 0 | 0 | 0 | 0 | 0 |
+    | sqlite | driver | 10 | 7 | 3 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |
     """
     heads = [
         "store",
@@ -425,14 +470,18 @@ def table_lines(reports: list[Report]) -> list[str]:
         "old rows",
         "new rows",
         "undisturbed",
-        "retried",
+        "succeeded",
         "failed",
+        "unknown",
         "leftovers",
         "problems",
         "s",
     ]
     rows = [
-        (r.store, r.kind, r.trials, r.old, r.new, r.finished, r.retried, r.failed, r.orphans, len(r.problems), round(r.seconds))
+        (
+            *(r.store, r.kind, r.trials, r.old, r.new, r.finished, r.retried, r.failed, r.unknown, r.orphans),
+            *(len(r.problems), round(r.seconds)),
+        )
         for r in reports
     ]
     lines = [heads, ["---"] * len(heads), *rows]

@@ -1,4 +1,4 @@
-"""The process that is killed in trials: a driver that obeys its parent line by line, and another one that looks at what is left.
+"""The process that is killed or interrupted in trials: a driver that obeys its parent line by line, and another one that looks at what is left.
 
 A line of JSON is an order, a line of JSON the answer; what else a library prints goes elsewhere.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -189,13 +190,15 @@ class Driver:
         return self.run(f"UPDATE t SET v = v + 1 WHERE id = {key}")
 
     def run(self, sql: str, source: pa.Table | None = None) -> dict[str, Any]:
-        """Run a statement; gives its count, or its error."""
+        """Run a statement; gives its count, or its error and whether that says that the table has changed."""
         from rowmerge_nb.errors import RowMergeError
 
         try:
             return {"count": self._engine.run(sql, namespace={} if source is None else {"news": source}).count}
         except RowMergeError as error:
-            return {"error": str(error)}
+            return {"error": str(error), "code": error.code, "changed": error.changed, "state": error.result.trace.state}
+        except KeyboardInterrupt:
+            return {"error": "KeyboardInterrupt, and no word about the table", "changed": None, "untold": True}
 
     def look(self, *, remove: bool) -> dict[str, Any]:
         """Tell what the table holds, and what is left behind."""
@@ -225,10 +228,17 @@ def main() -> None:
     answers: TextIO = sys.stdout
     sys.stdout = sys.stderr
     driver = Driver(Place(*sys.argv[1:3]))
-    for line in sys.stdin:
+    while line := _line():
         order = json.loads(line)
         answers.write(json.dumps(getattr(driver, order.pop("order"))(**order)) + "\n")
         answers.flush()
+
+
+def _line() -> str:
+    """Wait for an order; an interrupt that comes when the statement is over interrupts nothing."""
+    while True:
+        with suppress(KeyboardInterrupt):
+            return sys.stdin.readline()
 
 
 if __name__ == "__main__":

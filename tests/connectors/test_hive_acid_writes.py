@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyarrow import orc
 
-from rowmerge_nb import HiveAcidConnector, RowMergeError
+from rowmerge_nb import ConnectorError, HiveAcidConnector, RowMergeError
+from rowmerge_nb.connectors.hive_acid.embedded import EmbeddedMetastore
 from rowmerge_nb.spi import ConnectorSession
 from tests.connectors.hive_acid_kit import (
     Statement,
@@ -240,6 +242,43 @@ def test_the_first_of_two_merges_of_one_place_wins(
     changed = {row[0]: row[1] for row in contents(store)}
     assert changed == {1: "first", 2: "b", 3: "c"} | ({} if conflict else {other[0]: "second"})
     assert not store.open_transactions()
+
+
+def test_on_a_full_disk_the_files_of_a_failed_statement_make_room_for_the_record_of_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_table(tmp_path)
+    merge(store, inserted(A, B))
+    before = files(store)
+    statement = Statement(store)
+    statement.stage([inserted(C)])
+    statement.finish()
+    abort, room = type(store.metastore).abort, [False]
+
+    def full(self: Any, number: int) -> bool:
+        if room[0]:
+            return abort(self, number)
+        msg = "The metastore does not answer: database or disk is full"
+        raise ConnectorError(msg, code="HIVE_METASTORE_ERROR")
+
+    monkeypatch.setattr(type(store.metastore), "abort", full)
+    statement.rollback()
+    assert files(store) == before
+    assert contents(store) == [A, B]
+    room[0] = True
+    assert store.orphans() == []
+    assert store.open_transactions() == []
+
+
+def test_an_error_of_the_metastore_is_the_one_that_is_told_though_sqlite_has_rolled_back_already(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    metastore = store.metastore
+    assert isinstance(metastore, EmbeddedMetastore)
+    with pytest.raises(ConnectorError, match="database or disk is full"), metastore._writing() as connection:
+        # What SQLite does where the disk is full.
+        connection.execute("ROLLBACK")
+        msg = "database or disk is full"
+        raise sqlite3.OperationalError(msg)
 
 
 def test_inserts_do_not_conflict(tmp_path: Path) -> None:

@@ -250,6 +250,56 @@ def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(
     assert contents(other) == content
 
 
+@pytest.mark.parametrize("step", ["stage", "write", "catalog"])
+def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(tmp_path: Path, step: str) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    before, content = everything(tmp_path), contents(store)
+    child = subprocess.run(
+        [sys.executable, "-c", "import sys; from tests.connectors.test_iceberg_commits import die_in; die_in(*sys.argv[1:])"]
+        + [str(tmp_path), step],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 9, child.stderr
+    left = everything(tmp_path) - before
+    assert any(name.endswith("-m0.avro") for name in left)
+    assert any(name.endswith(".metadata.json") for name in left) == (step != "stage")
+    for path in tmp_path.rglob("*.metadata.json"):
+        # Half a metadata file is nobody's after a minute.
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 120))
+    other = IcebergConnector(tmp_path)
+    found = other.remove_orphans()
+    assert len(found) == len(left)
+    assert len({orphan.statement for orphan in found} - {""}) == 1
+    assert everything(tmp_path) == before
+    assert contents(other) == content
+    delete(other, 1)
+    assert [row[0] for row in contents(other)] == [2]
+
+
+def everything(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "catalog.sqlite" not in path.name}
+
+
+def die_in(folder: str, step: str) -> None:
+    """Commit, and die once the manifests are written, with a metadata file half written, or before the catalog hears of it."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    write = SqlCatalog._write_metadata
+
+    def written(metadata: Any, io: Any, metadata_path: str) -> None:
+        if step == "write":
+            Path(metadata_path.removeprefix("file://")).write_text('{"format-version": 2, "tab')
+        elif step == "catalog":
+            write(metadata, io, metadata_path)
+        os._exit(9)
+
+    SqlCatalog._write_metadata = staticmethod(written)  # type: ignore[method-assign]
+    deleting(IcebergConnector(folder), 1, insert=7).commit()
+
+
 def test_many_threads_that_insert_and_delete_lose_nothing(tmp_path: Path) -> None:
     store = make_table(tmp_path, isolation_level="snapshot")
     with table(store).transaction() as update:

@@ -96,3 +96,25 @@ def test_rows_arrays_and_missing_values_are_inserted():
     namespace = {"rows": [(1, "it's"), (2, None)], "array": np.array([1, 2]), "series": pd.Series(["a", pd.NA])}
     assert render("VALUES {{ rows }}", namespace).text == "VALUES (1, 'it''s'), (2, NULL)"
     assert render("{{ array }} {{ series }}", namespace).text == "1, 2 'a', NULL"
+
+
+def test_the_lines_of_a_cell_of_many_statements_are_looked_up_and_not_counted():
+    rendered = render("SELECT\n{{ 1 }};\n" * 3000, {})
+    lines = [rendered.source_line(place) for place in range(0, len(rendered.text), len("SELECT\n1;\n"))]
+    assert lines == list(range(1, 6001, 2))
+
+
+def test_places_between_values_that_touch_belong_to_the_value_that_follows():
+    rendered = render("{{ a }}{{ b }}\n{{ c }}x", {"a": "", "b": "SELECT\n1", "c": ""})
+    assert rendered.text == "SELECT\n1\nx"
+    assert [rendered.source_line(place) for place in range(len(rendered.text))] == [1] * 9 + [2]
+    assert rendered.inserted(0, 8)
+    assert not rendered.inserted(0, 9)
+
+
+def test_an_expression_that_never_ends_is_not_compiled_for_every_brace_that_follows(monkeypatch):
+    compiled = []
+    monkeypatch.setattr("builtins.compile", lambda text, *_: compiled.append(text) or (_ for _ in ()).throw(SyntaxError))
+    with pytest.raises(RowMergeError, match="is not a Python expression"):
+        render("{{ ( }} " + "SELECT {{ 1 }};\n" * 5000, {})
+    assert len(compiled) == 100

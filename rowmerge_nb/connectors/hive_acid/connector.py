@@ -75,11 +75,13 @@ class HiveAcidConnector(Connector):
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._transactions: dict[int, HiveTransaction] = {}
+        self._unended: set[int] = set()
 
     # -- contract -------------------------------------------------------------------------------------------------
 
     def begin_transaction(self) -> HiveTransactionHandle:
         """Begin a transaction; the metastore hears of it when rows are written."""
+        self._end_late()
         with self._lock:
             handle = HiveTransactionHandle(next(self._numbers))
             self._transactions[handle.number] = HiveTransaction()
@@ -113,29 +115,38 @@ class HiveAcidConnector(Connector):
         """Hide for ever what the transaction has written, and remove it; nothing of one that was committed all the same."""
         with self._lock:
             transaction = self._transactions.pop(_number(transaction_handle), None)
-        if transaction is None:
-            return
-        try:
-            undone = self._undone(transaction)
-        except ConnectorError:
-            if transaction.number not in {opened.number for opened in self.metastore.open_transactions()}:
-                raise
-            # It is open still, so that nobody sees its files; without them the disk may have the room to note its end.
-            _remove_files(transaction)
-            undone = self._undone(transaction)
-        if undone:
+        if transaction is not None and self._undone(transaction):
             _remove_files(transaction)
 
     def _undone(self, transaction: HiveTransaction) -> bool:
         """End a transaction in the metastore, and tell whether nothing of it counts."""
         if transaction.number is not None and transaction.written:
-            return self.metastore.abort(transaction.number)
+            return self._aborted(transaction.number, transaction)
         if transaction.number is not None:
             # Nothing is to be hidden of a transaction that has only read; one that has ended meanwhile needs no end.
             with suppress(ConnectorError):
                 self.metastore.commit(transaction.number, Changes())
         made = [(table.id, self.metastore.get_table(table.name)) for table in transaction.changes.tables]
         return not any(found is not None and found.id == identity for identity, found in made)
+
+    def _aborted(self, number: int, transaction: HiveTransaction) -> bool:
+        """Abort a transaction; where the disk is full its files make room for the record of that, since nothing open counts."""
+        try:
+            return self.metastore.abort(number)
+        except ConnectorError:
+            if all(opened.number != number for opened in self.metastore.open_transactions()):
+                raise
+        _remove_files(transaction)
+        self._unended.add(number)
+        self._end_late()
+        return True
+
+    def _end_late(self) -> None:
+        """Abort the transactions whose end the metastore had no room for."""
+        for number in tuple(self._unended):
+            with suppress(ConnectorError):
+                self.metastore.abort(number)
+                self._unended.discard(number)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> HiveAcidMetadata:
         """Give the metadata of a transaction."""
@@ -301,6 +312,7 @@ class HiveAcidConnector(Connector):
         listed; `abort_transaction` ends one whose process has died elsewhere. Folders of no table are listed only while nobody
         writes, since one of them may be a table in the making, and not where a Hive Metastore is shared with other engines.
         """
+        self._end_late()
         processes = {}
         for transaction in self.metastore.open_transactions():
             if has_died(transaction.process):
@@ -377,7 +389,7 @@ def _remove_dropped(tables: Sequence[HiveTable]) -> None:
 
 
 def _remove_files(transaction: HiveTransaction) -> None:
-    """Remove everything that a transaction has made on the disk."""
+    """Remove all that a transaction has written."""
     for folder in (*transaction.made, *transaction.folders):
         shutil.rmtree(folder, ignore_errors=True)
     _remove_attempts(transaction)

@@ -31,6 +31,7 @@ from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_del
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
+    import uuid
     from collections.abc import Callable, Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
@@ -55,6 +56,7 @@ class Change:
         read: the live files that the statement began with; None for an INSERT, which reads none.
         scans: what the rows that it looked at had to satisfy, one expression per scan.
         serializable: commits that it might have seen rows of are conflicts too.
+        prefix: how the names of the statement's files begin.
     """
 
     handle: IcebergTableHandle
@@ -64,6 +66,7 @@ class Change:
     read: Content | None = None
     scans: Sequence[BooleanExpression] = ()
     serializable: bool = True
+    prefix: str = ""
 
     @property
     def operation(self) -> Operation:
@@ -119,10 +122,19 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
 
     def __init__(self, change: Change, transaction: Transaction, properties: Mapping[str, str]) -> None:
         table = transaction._table  # noqa: SLF001
-        super().__init__(change.operation, transaction, table.io, snapshot_properties=dict(properties))
         self._change = change
+        super().__init__(change.operation, transaction, table.io, snapshot_properties=dict(properties))
         for file in change.data:
             self.append_data_file(file)
+
+    @property
+    def commit_uuid(self) -> str:  # type: ignore[override]
+        """What tells the names of manifests apart. It begins as the statement's other files do: what is left of a commit shows whose it is."""
+        return self._commit_uuid
+
+    @commit_uuid.setter
+    def commit_uuid(self, unique: uuid.UUID) -> None:
+        self._commit_uuid = f"{self._change.prefix}-{unique}" if self._change.prefix else str(unique)
 
     def _manifests(self) -> list[ManifestFile]:
         manifests: list[ManifestFile] = super()._manifests()

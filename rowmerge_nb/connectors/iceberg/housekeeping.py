@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
@@ -16,7 +16,6 @@ from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-    from datetime import timedelta
     from pathlib import Path
 
     from pyiceberg.table import Table
@@ -26,8 +25,13 @@ __all__ = ["forget_writer", "note_writer", "orphans_of", "remove_attempts", "rem
 
 _WRITER: Final = "-writer"
 """How the name of the file ends that says which process runs a statement, as long as it runs."""
-_PREFIX: Final = re.compile(r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer)")
+_PREFIX: Final = re.compile(r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[0-9a-f-]{36}(-m\d+)?\.avro)")
 """The name of a file that a statement wrote begins with the statement."""
+_SNAPSHOT: Final = re.compile(r"snap-\d+-\d+-")
+"""What stands before that in the name of a list of manifests."""
+_COMMITTING: Final = timedelta(minutes=1)
+"""A metadata file is written at once; one that is not whole after so long has lost its writer."""
+_DAY: Final = timedelta(days=1)
 
 
 def remove_folder(path: Path) -> None:
@@ -115,16 +119,38 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
     dead = {prefix for prefix, process in processes.items() if has_died(process)}
     untouched = tuple(f"{prefix}-" for prefix in {*running, *processes} - dead - set(ended))
     listed = tuple(f"{prefix}-" for prefix in {*ended, *dead})
-    oldest = datetime.now(UTC) - age
+    now = datetime.now(UTC)
     for path, info in found:
         name = info.base_name
-        if path in known or name.startswith(untouched) or name == "version-hint.text":
+        if path in known or name == "version-hint.text":
             continue
-        if name.startswith(listed) or (info.mtime is not None and info.mtime < oldest):
-            written = _PREFIX.fullmatch(name)
-            modified = info.mtime.timestamp() if info.mtime is not None else None
-            process = next((process for prefix, process in processes.items() if name.startswith(f"{prefix}-")), "")
-            yield Orphan(path, info.size, modified, written[1] if written is not None else "", process)
+        since = now - info.mtime if info.mtime is not None else timedelta()
+        # The names of metadata files are the catalog's; what is older than a day nobody commits any more.
+        by = _committed_by(io, path) if name.endswith(".metadata.json") and since < _DAY else _SNAPSHOT.sub("", name, count=1)
+        if by is None and since > _COMMITTING:
+            yield Orphan(path, info.size, _modified(info))
+        elif by is None or by.startswith(untouched):
+            continue
+        elif by.startswith(listed) or since > age:
+            written = _PREFIX.fullmatch(by)
+            process = next((process for prefix, process in processes.items() if by.startswith(f"{prefix}-")), "")
+            yield Orphan(path, info.size, _modified(info), written[1] if written is not None else "", process)
+
+
+def _modified(info: fs.FileInfo) -> float | None:
+    return info.mtime.timestamp() if info.mtime is not None else None
+
+
+def _committed_by(io: Any, location: str) -> str | None:
+    """Give a name that begins with the statement which was to be committed by a metadata file; None for a file that is not whole."""
+    from pyiceberg.exceptions import ValidationError
+    from pyiceberg.serializers import FromInputFile
+
+    try:
+        snapshot = FromInputFile.table_metadata(io.new_input(location)).current_snapshot()
+    except (OSError, ValueError, EOFError, ValidationError):
+        return None
+    return _SNAPSHOT.sub("", snapshot.manifest_list.rsplit("/", 1)[-1], count=1) if snapshot is not None else ""
 
 
 def _read(io: Any, location: str) -> str:

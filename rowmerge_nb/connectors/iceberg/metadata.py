@@ -63,6 +63,7 @@ class Loaded:
         creation: the transaction that makes it, of a new table.
         scans: what scans of it asked for.
         read: its files, once rows of it are to be changed.
+        prefix: how the names of files begin that are written into it.
     """
 
     table: Table
@@ -70,6 +71,7 @@ class Loaded:
     creation: CreateTableTransaction | None = None
     scans: list[BooleanExpression] = field(default_factory=list)
     read: Content | None = None
+    prefix: str = ""
 
 
 @dataclass
@@ -323,7 +325,9 @@ class IcebergMetadata(ConnectorMetadata):
         except OSError as error:
             what = f"Directory '{handle.data_location}' of Iceberg table '{handle.name}'"
             raise refused(error, what, "ICEBERG_FILESYSTEM_ERROR") from error
-        return self._loaded(handle), prefix
+        loaded = self._loaded(handle)
+        loaded.prefix = prefix
+        return loaded, prefix
 
     def _change(self, handle: IcebergTableHandle) -> Change:
         from rowmerge_nb.connectors.iceberg.commits import Change
@@ -331,7 +335,7 @@ class IcebergMetadata(ConnectorMetadata):
         loaded = self._loaded(handle)
         level = next((handle.properties[name] for name in ISOLATION if name in handle.properties), "serializable")
         serializable = level.lower() == "serializable"
-        return Change(handle, read=loaded.read, scans=tuple(loaded.scans), serializable=serializable)
+        return Change(handle, read=loaded.read, scans=tuple(loaded.scans), serializable=serializable, prefix=loaded.prefix)
 
     def _finish(
         self, session: ConnectorSession, handle: IcebergTableHandle, files: Sequence[str], fragments: Collection[bytes]

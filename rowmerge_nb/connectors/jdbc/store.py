@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.connectors.jdbc.interrupts import interruptible
 from rowmerge_nb.errors import ConnectorError, RowMergeError
 
 if TYPE_CHECKING:
@@ -221,15 +223,19 @@ class Session:
     def execute(self, sql: str, doing: str = "A statement") -> int:
         """Run a statement; give the number of rows touched where the driver tells it."""
         with self._cursor(doing) as cursor:
-            cursor.execute(sql)
+            interruptible(partial(cursor.execute, sql), cursor.adbc_cancel)
             return int(cursor.rowcount)
 
     def query(self, sql: str, doing: str = "A query") -> list[dict[str, Any]]:
         """Give the rows of a small query."""
-        with self._cursor(doing) as cursor:
+
+        def rows(cursor: Any) -> list[dict[str, Any]]:
             cursor.execute(sql)
-            rows: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
-            return rows
+            found: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
+            return found
+
+        with self._cursor(doing) as cursor:
+            return interruptible(partial(rows, cursor), cursor.adbc_cancel)
 
     def value(self, sql: str, doing: str = "A query") -> Any:
         """Give the only value of a query."""
@@ -242,19 +248,20 @@ class Session:
         with self._cursor(doing) as cursor:
             if batch_option is not None:
                 cursor.adbc_statement.set_options(**dict([batch_option]))
-            cursor.execute(sql)
+            interruptible(partial(cursor.execute, sql), cursor.adbc_cancel)
             with cursor.fetch_record_batch() as reader:
                 yield from reader
 
     def bind(self, sql: str, rows: pa.RecordBatchReader, doing: str) -> None:
         """Run a statement with parameters once per row."""
         with self._cursor(doing) as cursor:
-            cursor.executemany(sql, rows)
+            interruptible(partial(cursor.executemany, sql, rows), cursor.adbc_cancel)
 
     def ingest(self, schema: str, table: str, rows: pa.Table, doing: str) -> None:
         """Append rows to a table."""
         with self._cursor(doing) as cursor:
-            cursor.adbc_ingest(table, rows, mode="append", db_schema_name=schema)
+            ingest = partial(cursor.adbc_ingest, table, rows, mode="append", db_schema_name=schema)
+            interruptible(ingest, cursor.adbc_cancel)
 
     def close(self) -> None:
         """Close the connection; a transaction that is open is undone by the database."""

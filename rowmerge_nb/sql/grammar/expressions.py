@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql import syntax as s
-from rowmerge_nb.sql.depth import DEEPEST_TREE, too_deep
+from rowmerge_nb.sql.depth import DEEPEST_TREE, LONGEST_CHAIN, NESTED_CHAIN, too_deep
 from rowmerge_nb.sql.grammar.primaries import PrimaryReader
 from rowmerge_nb.sql.grammar.reader import is_mismatch
 from rowmerge_nb.sql.tokens import Kind
@@ -38,6 +38,7 @@ class ExpressionReader(PrimaryReader):
         terms = [term()]
         while self.accept(word):
             terms.append(term())
+            _check_length(len(terms))
         return terms[0] if len(terms) == 1 else s.Logical(self.span_from(start), word, tuple(terms))
 
     def _negation(self) -> s.Expression:
@@ -111,7 +112,7 @@ class ExpressionReader(PrimaryReader):
             self.expect(")")
             return s.InQuery(self.span_from(start), value, word, query, negated)
         self.note("<query>")
-        items = self.listed()
+        items = self.listed(runs=True)
         self.expect(")")
         return s.InList(self.span_from(start), value, word, items, negated)
 
@@ -133,28 +134,28 @@ class ExpressionReader(PrimaryReader):
 
     def value(self) -> s.Expression:
         """Read a value expression: || binds loosest, then + and -, then * / %, then signs, then AT TIME ZONE."""
-        start = self.index
-        left = self._sum()
-        while operator := self.accept("||"):
-            right = self._sum()
-            left = s.Call(self.span_from(start), "concat", (left, right), operator_span=operator.span)
-        return left
+        return self._chained(self._sum, "||")
 
     def _sum(self) -> s.Expression:
-        start = self.index
-        left = self._product()
-        while operator := self.accept(*_ADDITION):
-            right = self._product()
-            left = s.Binary(self.span_from(start), operator.word, left, right, operator.span)
-        return left
+        return self._chained(self._product, *_ADDITION)
 
     def _product(self) -> s.Expression:
+        return self._chained(self._signed, *_MULTIPLICATION)
+
+    def _chained(self, term: Callable[[], s.Expression], *operators: str) -> s.Expression:
+        """Terms with operators that bind alike between them: each operator takes all that stands before it."""
         start = self.index
-        left = self._signed()
-        while operator := self.accept(*_MULTIPLICATION):
-            right = self._signed()
-            left = s.Binary(self.span_from(start), operator.word, left, right, operator.span)
-        return left
+        first = term()
+        steps: list[s.Step] = []
+        while operator := self.accept(*operators):
+            operand = term()
+            steps.append(s.Step(self.span_from(start), operator.word, operand, operator.span))
+            _check_length(len(steps) + 1)
+        if len(steps) > NESTED_CHAIN:
+            return s.Chain(self.span_from(start), first, tuple(steps))
+        for step in steps:
+            first = _nested(first, step)
+        return first
 
     def _signed(self) -> s.Expression:
         start = self.index
@@ -225,3 +226,14 @@ class ExpressionReader(PrimaryReader):
         if isinstance(value, s.Name):
             return s.Name(span, (*value.parts, field))
         return s.Dereference(span, value, field)
+
+
+def _nested(left: s.Expression, step: s.Step) -> s.Expression:
+    if step.operator == "||":
+        return s.Call(step.span, "concat", (left, step.operand), operator_span=step.operator_span)
+    return s.Binary(step.span, step.operator, left, step.operand, step.operator_span)
+
+
+def _check_length(terms: int) -> None:
+    if terms > LONGEST_CHAIN:
+        raise too_deep()

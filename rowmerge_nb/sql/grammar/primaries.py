@@ -49,14 +49,29 @@ class PrimaryReader(SimpleReader):
             items.append(self.expression())
         return tuple(items)
 
-    def listed(self) -> tuple[s.Expression, ...]:
-        """Read expressions in a list that must be closed: behind each, Trino expects the next comma or the end of the list."""
-        items = [self.expression()]
+    def values_rows(self) -> tuple[s.Expression, ...]:
+        """Read the rows of VALUES."""
+        rows = [self._expression_or_run()]
+        while self.accept(","):
+            rows.append(self._expression_or_run())
+        return tuple(rows)
+
+    def listed(self, *, runs: bool = False) -> tuple[s.Expression, ...]:
+        """Read expressions in a list that must be closed: behind each, Trino expects the next comma or the end of the list.
+
+        Args:
+            runs: long runs of literals may be among them.
+        """
+        read = self._expression_or_run if runs else self.expression
+        items = [read()]
         self._listed()
         while self.accept(","):
-            items.append(self.expression())
+            items.append(read())
             self._listed()
         return tuple(items)
+
+    def _expression_or_run(self) -> s.Expression:
+        return self.literals() if self.token.kind is Kind.LITERALS else self.expression()
 
     def _listed(self) -> None:
         if not self.undecided:
@@ -318,12 +333,13 @@ class PrimaryReader(SimpleReader):
             body = self.expression()
             return s.Lambda(self.span_from(start), (parameter,), body)
         if following.kind is Kind.STRING and self.token.kind in {Kind.WORD, Kind.QUOTED}:
-            kind = self.identifier().value
-            return s.TypedLiteral(self.span_from(start), kind, self.take().string)
+            kind, text = self.identifier().value, self.take().string
+            return s.TypedLiteral(self.span_from(start), kind, text)
         if self.token.word == "DOUBLE" and following.word == "PRECISION" and self.ahead(2).kind is Kind.STRING:
             self.take()
             self.take()
-            return s.TypedLiteral(self.span_from(start), "double", self.take().string)
+            text = self.take().string
+            return s.TypedLiteral(self.span_from(start), "double", text)
         if following.word == "(":
             return self._call(start)
         name = self.identifier()

@@ -129,7 +129,7 @@ class QueryReader(ExpressionReader):
         if word == "TABLE":
             return s.TableBody(self.span_from(start), self.table_name())
         if word == "VALUES":
-            rows = self.expressions()
+            rows = self.values_rows()
             return s.Values(self.span_from(start), rows)
         self.deeper()
         query = self._without_with(start + 1)

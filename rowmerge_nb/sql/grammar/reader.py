@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.statements import Identifier, Span, TableName
-from rowmerge_nb.sql.tokens import RESERVED, Kind, Token, tokenize
+from rowmerge_nb.sql.tokens import RESERVED, Kind, Runs, Token, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,11 +63,18 @@ class Reader:
     read to its end, and reports the first token of that part (`give_up`).
     """
 
-    def __init__(self, text: str, *, extended: bool = False) -> None:
-        """Begin at the first token of a text; ``extended`` lets in forms that Trino does not have."""
+    def __init__(self, text: str, *, extended: bool = False, runs: Runs = Runs.TOKENS) -> None:
+        """Begin at the first token of a text.
+
+        Args:
+            text: the text.
+            extended: let in forms that Trino does not have.
+            runs: what becomes of long runs of literals.
+        """
         self.text = text
         self.extended = extended
-        self.tokens = tokenize(text)
+        self.runs = runs
+        self.tokens = tokenize(text, runs)
         self.index = 0
         self._closing = _closing(self.tokens)
         self._farthest = 0

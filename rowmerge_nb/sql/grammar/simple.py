@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.sql import syntax as s
 from rowmerge_nb.sql.grammar.reader import Reader
+from rowmerge_nb.sql.literal_runs import LiteralRun
+from rowmerge_nb.sql.statements import Span
 from rowmerge_nb.sql.tokens import Kind
 
 if TYPE_CHECKING:
@@ -44,11 +46,26 @@ class SimpleReader(Reader):
                 number = int(digits, 0) if re.match(r"0[xXoObB]", digits) else int(digits)
             signed = self.index - 1 == self.signed_number
             if number > _LARGEST_BIGINT + signed:
-                self.error(f"Invalid numeric literal: {token.text}", token.span, "Write DECIMAL '...' for a number this large.")
+                self._refuse_number(token.text, token.span)
             if signed and number in _LOWEST:
                 return s.Literal(token.span, kind, str(-number))
             return s.Literal(token.span, kind, str(number))
         return s.Literal(token.span, kind, digits)
+
+    def literals(self) -> s.Literals:
+        """Take a run of literals."""
+        token = self.take()
+        run = LiteralRun(self.text, token.span)
+        for place in run.long_integers():
+            text, span = run.texts[place], run.span_of(place)
+            digits = text.lstrip("+-")
+            if int(digits.replace("_", "")) > _LARGEST_BIGINT + text.startswith("-"):
+                start = span.end - len(digits)
+                self._refuse_number(digits, Span.within(self.text, start, span.end))
+        return s.Literals(token.span, run)
+
+    def _refuse_number(self, text: str, span: Span) -> NoReturn:
+        self.error(f"Invalid numeric literal: {text}", span, "Write DECIMAL '...' for a number this large.")
 
     def _coded_literal(self) -> s.Expression:
         token = self.take()

@@ -1,0 +1,176 @@
+"""How the time of reading and understanding a statement grows with its size: ten times the size, and the ratio of the times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.measure import timed
+from rowmerge_nb.notebook.template import render
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.sql.analysis import TableBinding
+from rowmerge_nb.sql.analyzer import analyze
+from rowmerge_nb.sql.parser import parse, split_statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["Tables", "growth"]
+
+_MERGE: Final = "MERGE INTO t USING s ON t.a = s.a"
+
+
+class Tables:
+    """A catalog without an engine: every name is a table of the given columns.
+
+    Args:
+        columns: names and types.
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, str]]) -> None:
+        self.columns = tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in columns)
+
+    def resolve(self, parts: Sequence[str]) -> TableBinding:
+        """Give the table of a name."""
+        name = ".".join(parts)
+        return TableBinding(name, "memory", f"memory.default.{name}", self.columns, f"v_{name}")
+
+    def view(self, parts: Sequence[str]) -> None:
+        """There are no views."""
+
+    def catalogs(self) -> Sequence[str]:
+        """Give the one catalog."""
+        return ["memory"]
+
+    def default(self) -> tuple[str, str]:
+        """Give the default catalog and schema."""
+        return "memory", "default"
+
+    def schemas(self, catalog: str) -> Sequence[str]:
+        """Give the one schema."""
+        return ["default"]
+
+    def has_schema(self, catalog: str, schema: str) -> bool:
+        """Tell whether it is the one schema."""
+        return schema == "default"
+
+    def relations(self, catalog: str, schema: str) -> Sequence[str]:
+        """There is no list of tables."""
+        return []
+
+    def procedures(self, catalog: str) -> Sequence[Procedure]:
+        """There are no procedures."""
+        return []
+
+    def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        """Complete a name."""
+        return "memory", "default", parts[-1]
+
+    def names(self) -> Sequence[str]:
+        """There is no list of names."""
+        return []
+
+    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
+        """There is no Spark to ask."""
+        return []
+
+
+def _listed(write: Callable[[int], str], between: str, count: int) -> str:
+    return between.join(write(number) for number in range(count))
+
+
+_TEXTS: Final[dict[str, Callable[[int], str]]] = {
+    "OR": lambda n: f"DELETE FROM t WHERE {_listed(lambda k: f'a = {k} AND b > {k}', ' OR ', n)}",
+    "AND": lambda n: f"DELETE FROM t WHERE {_listed(lambda k: f'a + {k} <> b', ' AND ', n)}",
+    "+ and -": lambda n: f"UPDATE t SET a = a{_listed(lambda k: f' + {k}' if k % 2 else f' - {k}', '', n)}",
+    "*": lambda n: f"UPDATE t SET d = d{' * d' * n}",
+    "||": lambda n: "UPDATE t SET s = s" + _listed(lambda k: f" || '{k}'", "", n),
+    "WHEN clauses": lambda n: _MERGE + _listed(lambda k: f" WHEN MATCHED AND s.b = {k} THEN UPDATE SET b = {k}", "", n),
+    "CASE": lambda n: f"SELECT CASE {_listed(lambda k: f'WHEN a = {k} THEN b + {k}', ' ', n)} END FROM t",
+    "SELECT list": lambda n: f"SELECT {_listed(lambda k: f'a + {k} AS c{k}', ', ', n)} FROM t",
+    "WITH": lambda n: f"WITH {_listed(lambda k: f'q{k} AS (SELECT a + {k} AS x FROM t)', ', ', n)} SELECT x FROM q{n - 1}",
+    "arguments": lambda n: "SELECT concat(" + _listed(lambda k: f"'{k}'", ", ", n) + ")",
+}
+"""Statements over tables of four columns, by what there is much of."""
+_WIDE: Final[dict[str, Callable[[int], str]]] = {
+    "columns of SET": lambda n: f"UPDATE t SET {_listed(lambda k: f'c{k} = c{k} + 1', ', ', n)}",
+    "columns of INSERT": lambda n: (
+        f"INSERT INTO t ({_listed(lambda k: f'c{k}', ', ', n)}) SELECT {_listed(lambda k: f'c{k}', ', ', n)} FROM s"
+    ),
+    "columns of MERGE": lambda n: (
+        f"MERGE INTO t USING s ON t.c0 = s.c0 WHEN MATCHED THEN UPDATE SET {_listed(lambda k: f'c{k} = s.c{k}', ', ', n)} "
+        f"WHEN NOT MATCHED THEN INSERT VALUES ({_listed(lambda k: f's.c{k}', ', ', n)})"
+    ),
+}
+"""Statements over tables of as many columns."""
+_CELLS: Final[dict[str, Callable[[int], str]]] = {
+    "statements": lambda n: "SELECT 1;\n" * n,
+    "comments": lambda n: "/* x */ -- y\n" * n,
+    "comments never closed": lambda n: "/* " * n,
+    "NUL characters": lambda n: "\0" * n,
+    "quotes": lambda n: "'" * n,
+    "double quotes": lambda n: '"" ' * n,
+    "a string": lambda n: f"SELECT '{'x' * 20 * n}'",
+    "newlines": lambda n: "SELECT" + "\n" * 20 * n + "1",
+    "templates": lambda n: "SELECT {{ 1 }};\n" * n,
+    "templates never closed": lambda n: "{{ ( }} \n" * n,
+}
+"""Cells, of which only the statements' ends are looked for."""
+
+
+def growth(size: int, runs: int) -> None:
+    """Time every kind of statement and cell at a size and at ten times that size.
+
+    Args:
+        size: how many terms, clauses, columns or statements the smaller one has.
+        runs: the best of so many counts.
+    """
+    for name, seconds in _measured(size, runs):
+        small, large = seconds
+        print(
+            f"growth: {name:24} {size:6} {small * 1000:9.1f} ms   {size * 10:6} {large * 1000:9.1f} ms   x {large / small:5.1f}"
+        )
+
+
+def _measured(size: int, runs: int) -> Iterator[tuple[str, tuple[float, float]]]:
+    narrow = Tables([("a", "bigint"), ("b", "bigint"), ("d", "double"), ("s", "varchar")])
+    for name, write in _TEXTS.items():
+        yield name, _times(lambda n, write=write: (write(n), narrow), _understand, size, runs)
+    for name, write in _WIDE.items():
+        yield name, _times(lambda n, write=write: (write(n), _columns(n)), _understand, size, runs)
+    for name, write in _CELLS.items():
+        yield name, _times(lambda n, write=write: (write(n), None), _split, size, runs)
+
+
+def _columns(count: int) -> Tables:
+    return Tables([(f"c{number}", "bigint") for number in range(count)])
+
+
+def _times(
+    make: Callable[[int], tuple[str, Tables | None]], run: Callable[[str, Tables | None], None], size: int, runs: int
+) -> tuple[float, float]:
+    seconds = []
+    for count in (size, 10 * size):
+        text, tables = make(count)
+        seconds.append(timed(lambda text=text, tables=tables: run(text, tables), runs).best)
+    return seconds[0], seconds[1]
+
+
+def _understand(text: str, tables: Tables | None) -> None:
+    assert tables is not None
+    analyze(parse(text), tables)
+
+
+def _split(text: str, _: Tables | None) -> None:
+    from rowmerge_nb.errors import RowMergeError
+
+    try:
+        rendered = render(text, {})
+    except RowMergeError:
+        return
+    for statement, offset in split_statements(rendered.text):
+        rendered.source_line(offset)
+        rendered.inserted(offset, offset + len(statement))

@@ -1,0 +1,179 @@
+"""Points: the operations of a statement, counted, and the fault that strikes at one of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+__all__ = ["FAULTS", "Fault", "Operation", "Point", "Watch"]
+
+T = TypeVar("T")
+_SECONDS: Final = 0.1
+"""So long an operation of another thread waits for the main thread to take its interrupt, if that does not put it off."""
+
+FAULTS: Final = ("kill", "interrupt", "error", "lasting")
+"""What happens at a point: SIGKILL, SIGINT, the error that the operation itself may raise, and that error at every later operation too."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a disk or database.
+
+    Args:
+        name: what is done, as ``os.rename`` or ``sqlite3 COMMIT``.
+        about: what it is done to: a path, a statement.
+        error: makes the error that it raises where it fails.
+        lasts: it fails too where an operation before it failed for a reason that lasts: a full disk, a database that is gone.
+        on_failure: what the store does by itself where the failure is one that lasts; it is called before the error is raised.
+    """
+
+    name: str
+    about: str
+    error: Callable[[], Exception]
+    lasts: bool = True
+    on_failure: Callable[[], object] = lambda: None
+
+
+@dataclass(frozen=True)
+class Point:
+    """An operation as it was counted.
+
+    Args:
+        number: its place among all of the statement, from 1.
+        name: as of the operation.
+        about: as of the operation.
+        lasts: as of the operation.
+    """
+
+    number: int
+    name: str
+    about: str
+    lasts: bool
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong, and where.
+
+    Args:
+        kind: one of `FAULTS`.
+        number: the point.
+        after: the operation is done before it strikes.
+    """
+
+    kind: str
+    number: int
+    after: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {'after' if self.after else 'before'} point {self.number}"
+
+
+class Watch:
+    """Counts the operations of a statement, and strikes.
+
+    Args:
+        fault: what goes wrong; None for nothing.
+
+    Attributes:
+        points: the operations so far, in their order.
+
+    >>> watch = Watch(Fault("error", 2))
+    >>> operation = Operation("os.unlink", "/t/x", lambda: OSError(28, "No space left on device"))
+    >>> with watch.watching():
+    ...     watch.call(operation, str.upper, "done")
+    ...     watch.call(operation, str.upper, "never done")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device
+    >>> len(watch.points)
+    2
+    """
+
+    def __init__(self, fault: Fault | None = None) -> None:
+        self.fault = fault
+        self.points: list[Point] = []
+        self.struck = False
+        self._active = False
+        self._lock = threading.Lock()
+        self._within = threading.local()
+        self._taken = threading.Event()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Count as long as this lasts; an interrupt raises KeyboardInterrupt in the main thread, as it does in a notebook."""
+
+        def interrupted(*_: object) -> None:
+            self._taken.set()
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        self._active = True
+        try:
+            yield
+        finally:
+            self._active = False
+            signal.signal(signal.SIGINT, before)
+
+    def call(self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
+        """Do an operation, or go wrong. What it does within itself is part of it, and not counted."""
+        if not self._active or getattr(self._within, "inside", False):
+            return function(*arguments, **more)
+        with self._lock:
+            number = len(self.points) + 1
+            self.points.append(Point(number, operation.name, operation.about, operation.lasts))
+        fault = self.fault
+        if fault is None:
+            return self._done(function, *arguments, **more)
+        if (fault.number == number and not fault.after) or (fault.kind == "lasting" and self.struck and operation.lasts):
+            self._strike(fault, operation)
+        try:
+            given = self._done(function, *arguments, **more)
+        except Exception:
+            # An operation that fails by itself has no other error to raise.
+            if fault.number == number and fault.after:
+                self.struck = True
+                if fault.kind in {"kill", "interrupt"}:
+                    self._strike(fault, operation)
+            raise
+        if fault.number == number and fault.after:
+            if all(given is not argument for argument in arguments):
+                _lost(given)
+            self._strike(fault, operation)
+        return given
+
+    def _done(self, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
+        self._within.inside = True
+        try:
+            return function(*arguments, **more)
+        finally:
+            self._within.inside = False
+
+    def _strike(self, fault: Fault, operation: Operation) -> None:
+        self.struck = True
+        if fault.kind == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif fault.kind == "interrupt":
+            self._interrupt()
+        else:
+            if fault.kind == "lasting":
+                self._done(operation.on_failure)
+            raise operation.error()
+
+    def _interrupt(self) -> None:
+        """Send SIGINT to this process. It reaches the main thread, which other threads' operations wait for."""
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+        else:
+            os.kill(os.getpid(), signal.SIGINT)
+            self._taken.wait(_SECONDS)
+
+
+def _lost(given: Any) -> None:
+    """Close what nobody gets, as would happen by itself if the error's traceback did not hold it."""
+    with suppress(Exception):
+        given.close()
