@@ -22,7 +22,7 @@ def guard_decoder() -> None:
     """Have pyiceberg read Avro within its bounds, in this process; a second call changes nothing."""
     from pyiceberg.avro import file
 
-    file.new_decoder = _decoder
+    file.new_decoder = _decoder  # type: ignore[attr-defined]
 
 
 def _decoder(b: bytes) -> BinaryDecoder:
