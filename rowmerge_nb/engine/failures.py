@@ -94,6 +94,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     'NULL value not allowed'
     >>> translate(RuntimeError("Caused by: java.util.regex.PatternSyntaxException: Unclosed group near index 6"), "run").message
     'end pattern with unmatched parenthesis'
+    >>> translate(RuntimeError("java.io.IOException: No space left on device"), "run").code
+    'GENERIC_INSUFFICIENT_RESOURCES'
     >>> translate(RuntimeError("An error occurred.\n: java.lang.StackOverflowError\n\tat x"), "run").code
     'NOT_SUPPORTED'
     """
@@ -133,6 +135,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     if pattern:
         message = in_trinos_words(pattern[1])
         return _with_cause(ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error)
+    if "No space left on device" in text or "Disk quota exceeded" in text:
+        message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
+        hint = "Make room on it, or set the variable TMPDIR to a larger one and start anew."
+        return _with_cause(ExecutionError(message, code="GENERIC_INSUFFICIENT_RESOURCES", step=step, hint=hint), error)
     if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
         last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
         message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"

