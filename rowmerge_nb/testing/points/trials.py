@@ -159,6 +159,8 @@ class Trials:
             looked = self._look(connector)
             problems += looked.pop("problems")
             problems += _truth(told["said"], looked["rows"])
+            if fault is not None and fault.kind == "interrupt" and watch.struck and told["said"] == "done":
+                problems.append("the interrupt was lost")
             connector.close()
             if not self._store.survives and (left := sorted(path.name for path in self._store.live.rglob("*"))):
                 problems.append(f"{left} are left when the connector is closed")

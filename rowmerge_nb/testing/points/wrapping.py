@@ -252,15 +252,13 @@ def _wrap_iceberg(watch: Watch, scope: _Scope) -> None:
 
 
 def _wrap_sqlite(watch: Watch) -> None:
-    def failed(connection: sqlite3.Connection) -> Operation:
-        return Operation("", "", lambda: sqlite3.OperationalError("database or disk is full"), True, lambda: _undone(connection))
-
     def operation(connection: sqlite3.Connection, name: str, sql: str = "") -> Operation:
         # What reads needs no room on the disk.
         lasts = not sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) and name != "rollback"
-        about = " ".join(sql.split())
-        base = failed(connection)
-        return Operation(f"sqlite3 {name}", about, base.error, lasts, base.on_failure)
+        words = "database or disk is full" if watch.lasting else "disk I/O error"
+        return Operation(
+            f"sqlite3 {name}", " ".join(sql.split()), lambda: sqlite3.OperationalError(words), lasts, lambda: _undone(connection)
+        )
 
     class Cursor(sqlite3.Cursor):
         """A cursor, watched."""
@@ -319,7 +317,9 @@ def _wrap_adbc(watch: Watch) -> None:
     def operation(cursor: Any, name: str, sql: str = "") -> Operation:
         connection = getattr(cursor, "connection", None)
         is_file = getattr(connection, "watched", "") == "sqlite"
-        words = "database or disk is full" if is_file else "server closed the connection unexpectedly"
+        words = "server closed the connection unexpectedly"
+        if is_file:
+            words = "database or disk is full" if watch.lasting else "disk I/O error"
         # A full disk lets SQLite read, and roll back; a server that is gone lets nobody do anything.
         reads = sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) or name.startswith("fetch")
         return Operation(
