@@ -119,7 +119,9 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
     read = {info.base_name.removesuffix(_WRITER): (_read(io, path), _since(info, now)) for path, info in notes}
     processes = {prefix: process or "" for prefix, (process, _) in read.items() if prefix not in running}
     # A note that is still empty after a while has lost its writer; of one that is gone the statement has ended.
-    dead = {prefix for prefix in processes if has_died(processes[prefix]) or (read[prefix][0] == "" and read[prefix][1] > _COMMITTING)}
+    dead = {
+        prefix for prefix in processes if has_died(processes[prefix]) or (read[prefix][0] == "" and read[prefix][1] > _COMMITTING)
+    }
     untouched = tuple(f"{prefix}-" for prefix in {*running, *processes} - dead - set(ended))
     listed = tuple(f"{prefix}-" for prefix in {*ended, *dead})
     for path, info in found:

@@ -77,7 +77,7 @@ class Trials:
     def prepare(self) -> None:
         """Make the table, and count the points of a MERGE that nobody disturbs."""
         if self._store.survives:
-            _asked(lambda: self._fill())
+            _asked(self._fill)
             self._store.save()
         told = _asked(lambda: self._statement(None))
         if told["said"] != "done" or told["rows"] != "after" or told.get("problems"):
