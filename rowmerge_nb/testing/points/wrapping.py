@@ -155,8 +155,8 @@ def _wrap_files(watch: Watch, scope: _Scope) -> None:
         given = watch.call(_disk("open", path, writes=writes), real, file, mode, *arguments, **more)
         return _File(given, watch, path, "file") if writes else given
 
-    io.open = opened  # type: ignore[assignment]
-    builtins.open = opened  # type: ignore[assignment]
+    io.open = opened
+    builtins.open = opened
 
 
 # -- Arrow's ----------------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def _wrap_files(watch: Watch, scope: _Scope) -> None:
 def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
     from pyarrow import orc
 
-    real_file, real_map, disk = pa.OSFile, pa.memory_map, fs.LocalFileSystem
+    real_file, real_map = pa.OSFile, pa.memory_map
 
     def os_file(path: Any, mode: str = "r", *arguments: Any, **more: Any) -> Any:
         writes = "w" in mode or "a" in mode
@@ -176,7 +176,7 @@ def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
 
     pa.OSFile, pa.memory_map = os_file, memory_map
 
-    class Disk(disk):  # type: ignore[misc]
+    class Disk(fs.LocalFileSystem):  # type: ignore[misc]
         """The local file system, watched."""
 
         def open_output_stream(self, path: str, *arguments: Any, **more: Any) -> Any:
@@ -295,8 +295,8 @@ def _wrap_sqlite(watch: Watch) -> None:
         told = Operation("sqlite3.connect", str(arguments[:1]), lambda: sqlite3.OperationalError("disk I/O error"), lasts=False)
         return watch.call(told, real, *arguments, **{"factory": Connection, **more})
 
-    sqlite3.connect = connect
-    sqlite3.dbapi2.connect = connect
+    sqlite3.connect = connect  # type: ignore[assignment]
+    sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
 
 
 def _undone(connection: sqlite3.Connection) -> None:
