@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -225,6 +226,8 @@ def _same(pages: Any) -> Any:
 
 def main() -> None:
     """Obey until the orders end."""
+    # Whoever starts this in the background of a shell has it ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     answers: TextIO = sys.stdout
     sys.stdout = sys.stderr
     driver = Driver(Place(*sys.argv[1:3]))

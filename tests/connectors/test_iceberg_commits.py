@@ -256,8 +256,14 @@ def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(tmp_pa
     insert(store, rows(1, 2))
     before, content = everything(tmp_path), contents(store)
     child = subprocess.run(
-        [sys.executable, "-c", "import sys; from tests.connectors.test_iceberg_commits import die_in; die_in(*sys.argv[1:])"]
-        + [str(tmp_path), step],
+        [
+            *(
+                sys.executable,
+                "-c",
+                "import sys; from tests.connectors.test_iceberg_commits import die_in; die_in(*sys.argv[1:])",
+            ),
+            *(str(tmp_path), step),
+        ],
         capture_output=True,
         text=True,
         check=False,

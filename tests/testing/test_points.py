@@ -19,7 +19,7 @@ def points(*arguments: str) -> str:
     """Run trials in a process without threads, from which others can be forked."""
     command = [sys.executable, "-m", "rowmerge_nb.testing.points", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
-    print(done.stdout)
+    sys.stdout.write(done.stdout)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-3000:]}"
     return done.stdout
 

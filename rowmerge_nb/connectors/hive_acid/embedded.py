@@ -197,7 +197,25 @@ class EmbeddedMetastore(Metastore):
             action()
 
     def commit(self, transaction: int | None, changes: Changes) -> None:
-        """Make changes visible."""
+        """Make changes visible; where the file system fails at the end of that, look what has become of it."""
+        try:
+            self._commit(transaction, changes)
+        except ConnectorError as error:
+            if transaction is None or not isinstance(error.__cause__, sqlite3.Error) or not self._has_landed(transaction, error):
+                raise
+
+    def _has_landed(self, transaction: int, error: ConnectorError) -> bool:
+        """Tell whether a transaction was committed: of those there is no record."""
+        try:
+            with self._reading() as connection:
+                found = connection.execute("SELECT 1 FROM transactions WHERE number = ?", (transaction,)).fetchone()
+        except ConnectorError as silent:
+            msg = f"The outcome is unknown: the metastore does not say whether transaction {transaction} was committed. {error.message}"
+            hint = "Once the file can be read, look at the table before you run the statement again."
+            raise ConnectorError(msg, code=error.code, hint=hint, changed=None) from silent
+        return found is None
+
+    def _commit(self, transaction: int | None, changes: Changes) -> None:
         with self._writing() as connection:
             if transaction is not None:
                 _require_open(connection, transaction)

@@ -127,8 +127,8 @@ class RowDelta(_AnySchema, _MergeAppendFiles):
         for file in change.data:
             self.append_data_file(file)
 
-    @property
-    def commit_uuid(self) -> str:  # type: ignore[override]
+    @property  # type: ignore[override]
+    def commit_uuid(self) -> str:
         """What tells the names of manifests apart. It begins as the statement's other files do: what is left of a commit shows whose it is."""
         return self._commit_uuid
 

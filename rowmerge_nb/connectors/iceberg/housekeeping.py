@@ -30,7 +30,7 @@ _PREFIX: Final = re.compile(r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[
 _SNAPSHOT: Final = re.compile(r"snap-\d+-\d+-")
 """What stands before that in the name of a list of manifests."""
 _COMMITTING: Final = timedelta(minutes=1)
-"""A metadata file is written at once; one that is not whole after so long has lost its writer."""
+"""A note or a metadata file is written at once; one that is not whole after so long has lost its writer."""
 _DAY: Final = timedelta(days=1)
 
 
@@ -114,17 +114,21 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
         table.properties.get("write.metadata.path", f"{location}/metadata").rstrip("/"),
     }
     found = [(path, info) for folder in sorted(folders) for path, info in _listed(io, folder)]
-    notes = [(path, info.base_name.removesuffix(_WRITER)) for path, info in found if info.base_name.endswith(_WRITER)]
-    processes = {prefix: _read(io, path) for path, prefix in notes if prefix not in running}
-    dead = {prefix for prefix, process in processes.items() if has_died(process)}
+    now = datetime.now(UTC)
+    notes = [(path, info) for path, info in found if info.base_name.endswith(_WRITER)]
+    read = {info.base_name.removesuffix(_WRITER): (_read(io, path), _since(info, now)) for path, info in notes}
+    processes = {prefix: process or "" for prefix, (process, _) in read.items() if prefix not in running}
+    # A note that is still empty after a while has lost its writer; of one that is gone the statement has ended.
+    dead = {
+        prefix for prefix in processes if has_died(processes[prefix]) or (read[prefix][0] == "" and read[prefix][1] > _COMMITTING)
+    }
     untouched = tuple(f"{prefix}-" for prefix in {*running, *processes} - dead - set(ended))
     listed = tuple(f"{prefix}-" for prefix in {*ended, *dead})
-    now = datetime.now(UTC)
     for path, info in found:
         name = info.base_name
         if path in known or name == "version-hint.text":
             continue
-        since = now - info.mtime if info.mtime is not None else timedelta()
+        since = _since(info, now)
         # The names of metadata files are the catalog's; what is older than a day nobody commits any more.
         by = _committed_by(io, path) if name.endswith(".metadata.json") and since < _DAY else _SNAPSHOT.sub("", name, count=1)
         if by is None and since > _COMMITTING:
@@ -135,6 +139,10 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
             written = _PREFIX.fullmatch(by)
             process = next((process for prefix, process in processes.items() if by.startswith(f"{prefix}-")), "")
             yield Orphan(path, info.size, _modified(info), written[1] if written is not None else "", process)
+
+
+def _since(info: fs.FileInfo, now: datetime) -> timedelta:
+    return now - info.mtime if info.mtime is not None else timedelta()
 
 
 def _modified(info: fs.FileInfo) -> float | None:
@@ -153,13 +161,13 @@ def _committed_by(io: Any, location: str) -> str | None:
     return _SNAPSHOT.sub("", snapshot.manifest_list.rsplit("/", 1)[-1], count=1) if snapshot is not None else ""
 
 
-def _read(io: Any, location: str) -> str:
-    """Read a note; it may be gone by now."""
+def _read(io: Any, location: str) -> str | None:
+    """Read a note; None if it is gone by now."""
     try:
         with io.new_input(location).open() as file:
             return str(file.read().decode(errors="replace"))
     except FileNotFoundError:
-        return ""
+        return None
 
 
 def _known(table: Table) -> set[str]:

@@ -49,10 +49,14 @@ class Spool:
             os.write(self._lock, f"{query_id}\n{this_process()}".encode())
             # Whoever looks for leftovers sees it only once it is locked.
             self.directory = making.rename(path.parent / f".{path.name}-rowmerge_nb-{unique}")
-        except OSError as error:
+        except BaseException as error:
             if self._lock >= 0:
                 os.close(self._lock)
-            shutil.rmtree(making, ignore_errors=True)
+            # It may have its name already.
+            for folder in (making, path.parent / f".{path.name}-rowmerge_nb-{unique}"):
+                shutil.rmtree(folder, ignore_errors=True)
+            if not isinstance(error, OSError):
+                raise
             what = f"The directory of SQLite database {database!r}, in which its rows are staged,"
             raise refused(error, what, "JDBC_ERROR") from error
 

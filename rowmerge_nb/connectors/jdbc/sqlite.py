@@ -412,11 +412,33 @@ class SqliteTransaction(JdbcTransaction):
             raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint="Run the statement again.")
 
     def commit(self) -> None:
-        """Commit; the stage's table is the connection's own."""
+        """Commit; the stage's table is the connection's own.
+
+        Raises:
+            ConnectorError: nothing was changed; or, with ``changed=None``, nobody knows.
+        """
         if self._session is not None and self._writing:
             self._session.execute("DROP TABLE IF EXISTS temp.rowmerge_nb_stage", "Committing")
-            self._session.execute("COMMIT", "Committing")
+            try:
+                self._session.execute("COMMIT", "Committing")
+            except ConnectorError as error:
+                # A full disk is met before anything counts; whatever else happens at the end of a commit may be behind that.
+                if error.code == "GENERIC_INSUFFICIENT_RESOURCES" or self._rolled_back():
+                    raise
+                self.end()
+                msg = f"The outcome is unknown: SQLite could not say whether the transaction was committed. {error.message}"
+                hint = "See what is wrong with its disk, and look at the table before you run the statement again."
+                raise ConnectorError(msg, code=error.code, hint=hint, changed=None) from error
             self._writing = False
+
+    def _rolled_back(self) -> bool:
+        """Roll back; False if there is no transaction any more, so that it may have been committed."""
+        try:
+            self._session.execute("ROLLBACK", "Rolling back") if self._session is not None else None
+        except RowMergeError:
+            return False
+        self._writing = False
+        return True
 
     def rollback(self) -> None:
         """Undo everything, and remove the stage."""

@@ -77,7 +77,7 @@ class Trials:
     def prepare(self) -> None:
         """Make the table, and count the points of a MERGE that nobody disturbs."""
         if self._store.survives:
-            _asked(lambda: self._fill())
+            _asked(self._fill)
             self._store.save()
         told = _asked(lambda: self._statement(None))
         if told["said"] != "done" or told["rows"] != "after" or told.get("problems"):
@@ -159,6 +159,8 @@ class Trials:
             looked = self._look(connector)
             problems += looked.pop("problems")
             problems += _truth(told["said"], looked["rows"])
+            if fault is not None and fault.kind == "interrupt" and watch.struck and told["said"] == "done":
+                problems.append("the interrupt was lost")
             connector.close()
             if not self._store.survives and (left := sorted(path.name for path in self._store.live.rglob("*"))):
                 problems.append(f"{left} are left when the connector is closed")

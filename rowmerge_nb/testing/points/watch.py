@@ -103,6 +103,11 @@ class Watch:
         self._within = threading.local()
         self._taken = threading.Event()
 
+    @property
+    def lasting(self) -> bool:
+        """Whether what goes wrong goes wrong from then on."""
+        return self.fault is not None and self.fault.kind == "lasting"
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Count as long as this lasts; an interrupt raises KeyboardInterrupt in the main thread, as it does in a notebook."""

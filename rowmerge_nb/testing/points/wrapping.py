@@ -155,8 +155,8 @@ def _wrap_files(watch: Watch, scope: _Scope) -> None:
         given = watch.call(_disk("open", path, writes=writes), real, file, mode, *arguments, **more)
         return _File(given, watch, path, "file") if writes else given
 
-    io.open = opened  # type: ignore[assignment]
-    builtins.open = opened  # type: ignore[assignment]
+    io.open = opened
+    builtins.open = opened
 
 
 # -- Arrow's ----------------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def _wrap_files(watch: Watch, scope: _Scope) -> None:
 def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
     from pyarrow import orc
 
-    real_file, real_map, disk = pa.OSFile, pa.memory_map, fs.LocalFileSystem
+    real_file, real_map = pa.OSFile, pa.memory_map
 
     def os_file(path: Any, mode: str = "r", *arguments: Any, **more: Any) -> Any:
         writes = "w" in mode or "a" in mode
@@ -176,7 +176,7 @@ def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
 
     pa.OSFile, pa.memory_map = os_file, memory_map
 
-    class Disk(disk):  # type: ignore[misc]
+    class Disk(fs.LocalFileSystem):  # type: ignore[misc]
         """The local file system, watched."""
 
         def open_output_stream(self, path: str, *arguments: Any, **more: Any) -> Any:
@@ -252,15 +252,13 @@ def _wrap_iceberg(watch: Watch, scope: _Scope) -> None:
 
 
 def _wrap_sqlite(watch: Watch) -> None:
-    def failed(connection: sqlite3.Connection) -> Operation:
-        return Operation("", "", lambda: sqlite3.OperationalError("database or disk is full"), True, lambda: _undone(connection))
-
     def operation(connection: sqlite3.Connection, name: str, sql: str = "") -> Operation:
         # What reads needs no room on the disk.
         lasts = not sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) and name != "rollback"
-        about = " ".join(sql.split())
-        base = failed(connection)
-        return Operation(f"sqlite3 {name}", about, base.error, lasts, base.on_failure)
+        words = "database or disk is full" if watch.lasting else "disk I/O error"
+        return Operation(
+            f"sqlite3 {name}", " ".join(sql.split()), lambda: sqlite3.OperationalError(words), lasts, lambda: _undone(connection)
+        )
 
     class Cursor(sqlite3.Cursor):
         """A cursor, watched."""
@@ -297,8 +295,8 @@ def _wrap_sqlite(watch: Watch) -> None:
         told = Operation("sqlite3.connect", str(arguments[:1]), lambda: sqlite3.OperationalError("disk I/O error"), lasts=False)
         return watch.call(told, real, *arguments, **{"factory": Connection, **more})
 
-    sqlite3.connect = connect
-    sqlite3.dbapi2.connect = connect
+    sqlite3.connect = connect  # type: ignore[assignment]
+    sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
 
 
 def _undone(connection: sqlite3.Connection) -> None:
@@ -319,7 +317,9 @@ def _wrap_adbc(watch: Watch) -> None:
     def operation(cursor: Any, name: str, sql: str = "") -> Operation:
         connection = getattr(cursor, "connection", None)
         is_file = getattr(connection, "watched", "") == "sqlite"
-        words = "database or disk is full" if is_file else "server closed the connection unexpectedly"
+        words = "server closed the connection unexpectedly"
+        if is_file:
+            words = "database or disk is full" if watch.lasting else "disk I/O error"
         # A full disk lets SQLite read, and roll back; a server that is gone lets nobody do anything.
         reads = sql.lstrip().upper().startswith(("SELECT", "PRAGMA", "ROLLBACK")) or name.startswith("fetch")
         return Operation(
