@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import data
+from benchmarks.bulk import bulk
 from benchmarks.measure import Times, timed
 from benchmarks.races import race
 from rowmerge_nb.demo import SETUP, STATEMENT
@@ -106,7 +107,7 @@ def analysis(runs: int) -> None:
     )
 
 
-QUICK = ("analysis", "cell", "first", "pages", "race")
+QUICK = ("analysis", "cell", "first", "pages", "bulk", "race")
 
 FIRST_CELL = """
 import time; started = time.perf_counter()
@@ -175,6 +176,8 @@ def main() -> None:
         small_cell(30)
     if "pages" in wanted:
         transform_page(1_000_000)
+    if "bulk" in wanted:
+        bulk(chosen.runs)
     for name in ("race", "stores", "delete"):
         if name in wanted:
             race(name, chosen.target, chosen.source, chosen.runs, words)

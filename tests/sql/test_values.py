@@ -27,7 +27,7 @@ def _understood(statement: str) -> Any:
 
 
 @settings(max_examples=400, deadline=None)
-@given(rows(), some.sampled_from(["", "", " ORDER BY 1", " foo", ", (1 + 1)", " UNION ALL VALUES 1", " +", ", ("]))
+@given(rows(), some.sampled_from(["", "", " ORDER BY 1", " foo", " UNION ALL VALUES 1", " +", ", ("]))
 def test_rows_read_at_once_are_those_read_token_by_token(written: str, behind: str) -> None:
     statement = f"VALUES {written}{behind}"
     with token_by_token():
