@@ -57,22 +57,24 @@ def test_values_of_every_kind_reach_the_table(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "code", "message"),
+    ("row", "column", "code", "message"),
     [
-        ("(300, 'a', 1, 1)", "NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for tinyint: 300"),
-        ("(1, 'abcd', 1, 1)", "INVALID_CAST_ARGUMENT", "Cannot truncate non-space characters when casting from varchar(4) to varchar(3)"),
-        ("(1, 'a', 1234.5, 1)", "INVALID_CAST_ARGUMENT", "Cannot cast DECIMAL"),
-        ("(1, 'a', 1, NULL)", "CONSTRAINT_VIOLATION", "NULL value not allowed for NOT NULL column: d"),
+        ("(300, 'a', 1, 1)", 1, "NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for tinyint: 300"),
+        ("(1, 'abcd', 1, 1)", 4, "INVALID_CAST_ARGUMENT", "Cannot truncate non-space characters when casting from varchar(4)"),
+        ("(1, 'a', 1234.5, 1)", 9, "INVALID_CAST_ARGUMENT", "Cannot cast DECIMAL"),
+        ("(1, 'a', 1, NULL)", 12, "CONSTRAINT_VIOLATION", "NULL value not allowed for NOT NULL column: d"),
+        ("(1, 'a', 1, 2147483647.5)", 12, "INVALID_CAST_ARGUMENT", "Cannot cast '2147483648' to INTEGER"),
     ],
 )
-def test_a_value_that_its_column_cannot_hold_is_refused_among_many(
-    engine: Engine, value: str, code: str, message: str
+def test_a_value_that_its_column_cannot_hold_is_found_among_many(
+    engine: Engine, row: str, column: int, code: str, message: str
 ) -> None:
     engine.run("CREATE TABLE t (a tinyint, b varchar(3), c decimal(5,2), d integer NOT NULL)")
     with pytest.raises(RowMergeError) as raised:
-        engine.run(f"INSERT INTO t VALUES {values(MANY, '(1, NULL, 0.5, {0})')}, {value}")
+        engine.run(f"INSERT INTO t VALUES {values(MANY, '(1, NULL, 0.5, {0})')},\n {row}, {row}")
     assert raised.value.code == code
     assert raised.value.message.startswith(message)
+    assert (raised.value.line, raised.value.column) == (2, 2 + column)
     assert engine.table("t").num_rows == 0
 
 
@@ -103,13 +105,25 @@ LOOKED_UP = [
     ("integer", ["1", "-5", "NULL", "2147483647"], ["1", "7", "-5", "2147483648"]),
     ("bigint", ["9223372036854775807", "-9223372036854775808", "0"], ["-9223372036854775808", "+3", "0"]),
     ("decimal(10,2)", ["1.50", "-0.05", "12.34", "NULL"], ["1.5", "-.05", "12.345"]),
-    ("decimal(38,10)", ["1.5", "0.0000000001", "9999999999999999999999999999"], ["0.0000000001", "9999999999999999999999999999", "1"]),
-    ("varchar", ["'it''s'", "'${x}'", "'ü\U0001f600\\'", "''", "'\"]],[['"], ["'${x}'", "'ü\U0001f600\\'", "'\"]],[['", "''", "'x'"]),
+    (
+        "decimal(38,10)",
+        ["1.5", "0.0000000001", "9999999999999999999999999999"],
+        ["0.0000000001", "9999999999999999999999999999", "1"],
+    ),
+    (
+        "varchar",
+        ["'it''s'", "'${x}'", "'ü\U0001f600\\'", "''", "'\"]],[['"],
+        ["'${x}'", "'ü\U0001f600\\'", "'\"]],[['", "''", "'x'"],
+    ),
     ("varchar(3)", ["'abc'", "'a'"], ["'abcd'", "'a'"]),
     ("double", ["DOUBLE '-0.0'", "DOUBLE 'NaN'", "1.5e0", "DOUBLE 'Infinity'", "1e300"], ["0", "1.5", "1e300", "2e0"]),
     ("real", ["REAL '0.1'", "REAL '3'"], ["0.1", "3"]),
     ("date", ["DATE '2024-02-29'", "DATE '1582-10-10'", "DATE '0001-01-01'"], ["DATE '2024-02-29'", "DATE '0001-01-01'"]),
-    ("timestamp(6)", ["TIMESTAMP '2024-02-29 10:11:12.125'", "TIMESTAMP '1900-01-01 00:00:00'"], ["TIMESTAMP '2024-02-29 10:11:12.125'", "DATE '1900-01-01'"]),
+    (
+        "timestamp(6)",
+        ["TIMESTAMP '2024-02-29 10:11:12.125'", "TIMESTAMP '1900-01-01 00:00:00'"],
+        ["TIMESTAMP '2024-02-29 10:11:12.125'", "DATE '1900-01-01'"],
+    ),
     ("varbinary", ["X'00FF'", "X''"], ["x'00ff'", "X'01'"]),
     ("uuid", ["UUID '12151fd2-7586-11e9-8f9e-2a86e4085a59'"], ["UUID '12151FD2-7586-11E9-8F9E-2A86E4085A59'"]),
 ]

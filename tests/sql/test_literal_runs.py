@@ -25,7 +25,9 @@ def test_every_literal_has_the_place_of_its_tokens(written: str) -> None:
             assert span.of(text) == literal
             within = [t for t in tokenize(text) if span.start <= t.span.start < span.end]
             assert (within[0].span.line, within[0].span.column) == (span.line, span.column)
-            assert len(within) == 1 + literal.startswith(("+", "-")) + (literal[0].isalpha() and literal.endswith("'") and literal[0] not in "xX")
+            assert len(within) == 1 + literal.startswith(("+", "-")) + (
+                literal[0].isalpha() and literal.endswith("'") and literal[0] not in "xX"
+            )
 
 
 @pytest.mark.parametrize(
