@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import data
+from benchmarks.bulk import bulk
 from benchmarks.measure import Times, timed
 from benchmarks.parsing import growth
 from benchmarks.races import race
@@ -57,7 +58,7 @@ def analysis(runs: int) -> None:
     )
 
 
-QUICK = ("analysis", "cell", "first", "pages", "race")
+QUICK = ("analysis", "cell", "first", "pages", "bulk", "race")
 
 FIRST_CELL = """
 import time; started = time.perf_counter()
@@ -132,6 +133,8 @@ def main() -> None:
     if "session" in wanted:
         session(chosen.statements)
         engines(20)
+    if "bulk" in wanted:
+        bulk(chosen.runs)
     for name in ("race", "stores", "delete"):
         if name in wanted:
             race(name, chosen.target, chosen.source, chosen.runs, words)
