@@ -11,6 +11,7 @@ import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.connectors.folders import folder_name
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot, schema_not_found
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.leftovers import this_process
@@ -78,7 +79,7 @@ class EmbeddedMetastore(Metastore):
     def schema_location(self, schema: str) -> Path:
         """Give the folder of a schema's tables, as Hive names it."""
         warehouse = self.file.parent / "warehouse"
-        return warehouse if schema == "default" else warehouse / f"{schema}.db"
+        return warehouse if schema == "default" else warehouse / f"{folder_name(schema)}.db"
 
     # -- reading --------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections import deque
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, named_catalog
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import Constraint
 
 __all__ = ["IcebergConnector"]
+
+_REMEMBERED: Final = 1_000
+"""Of so many ended statements the files are known by name; what older ones have left is told by its age."""
 
 
 class IcebergConnector(Connector):
@@ -80,7 +84,7 @@ class IcebergConnector(Connector):
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._transactions: dict[int, IcebergTransaction] = {}
-        self._ended: set[str] = set()
+        self._ended: deque[str] = deque(maxlen=_REMEMBERED)
 
     # -- contract -------------------------------------------------------------------------------------------------
 
@@ -233,7 +237,7 @@ class IcebergConnector(Connector):
     def _end(self, handle: ConnectorTransactionHandle) -> None:
         with self._lock:
             transaction = self._transactions.pop(_number(handle))
-            self._ended |= transaction.prefixes
+            self._ended.extend(transaction.prefixes)
 
 
 class IcebergSplitManager(ConnectorSplitManager):
