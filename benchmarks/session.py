@@ -52,7 +52,18 @@ class Held:
     temporary: int
     storage: int
 
-    TITLES = ("driver MB", "java MB", "heap MB", "workers MB", "processes", "files", "threads", "java threads", "temp files", "temp kB")
+    TITLES = (
+        "driver MB",
+        "java MB",
+        "heap MB",
+        "workers MB",
+        "processes",
+        "files",
+        "threads",
+        "java threads",
+        "temp files",
+        "temp kB",
+    )
 
     @classmethod
     def now(cls, spark: Any, folder: Path) -> Held:
@@ -71,7 +82,7 @@ class Held:
             heap=management.getMemoryMXBean().getHeapMemoryUsage().getUsed() // 1_000_000,
             workers=sum(workers) // 1_000_000,
             processes=len(below),
-            files=len(os.listdir("/proc/self/fd")),
+            files=len(list(Path("/proc/self/fd").iterdir())),
             threads=threading.active_count(),
             java_threads=management.getThreadMXBean().getThreadCount(),
             temporary=len(files),

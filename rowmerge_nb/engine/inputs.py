@@ -18,6 +18,7 @@ __all__ = ["interruptible", "names_of", "statement_text", "user_name"]
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
+
 @contextmanager
 def interruptible(step: str) -> Iterator[None]:
     """Turn an interrupt, and what a connector raises while a statement is analyzed, into errors of ours."""

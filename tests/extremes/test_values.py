@@ -20,9 +20,46 @@ DECIMALS = [
 ]
 WIDE = pa.schema([("idx", pa.int64()), ("whole", pa.decimal128(38, 0)), ("part", pa.decimal128(38, 38))])
 INJECTED = [
-    *("'; DROP TABLE victim; --", "\\'; DROP TABLE victim; --", '"; DROP TABLE victim; --', "$$; DROP TABLE victim; $$", "$a$x$a$"),
-    *("\\", "\\\\", "\\n", "\\x41", "\\u0041", "E'\\''", "%s", "?", ":x", "$1", "${env:HOME}", "{0}", "{{ 1 }}", "a\nb\r\tc", "\u202e\u200f"),
-    *("''", "'", "`", "NULL", "null", "e\u0301", "é", "🦆", "\ufeff", "\uffff", " ", "", "<script>alert(1)</script>", "/* */ -- ;"),
+    *(
+        "'; DROP TABLE victim; --",
+        "\\'; DROP TABLE victim; --",
+        '"; DROP TABLE victim; --',
+        "$$; DROP TABLE victim; $$",
+        "$a$x$a$",
+    ),
+    *(
+        "\\",
+        "\\\\",
+        "\\n",
+        "\\x41",
+        "\\u0041",
+        "E'\\''",
+        "%s",
+        "?",
+        ":x",
+        "$1",
+        "${env:HOME}",
+        "{0}",
+        "{{ 1 }}",
+        "a\nb\r\tc",
+        "\u202e\u200f",
+    ),
+    *(
+        "''",
+        "'",
+        "`",
+        "NULL",
+        "null",
+        "e\u0301",
+        "é",
+        "🦆",
+        "\ufeff",
+        "\uffff",
+        " ",
+        "",
+        "<script>alert(1)</script>",
+        "/* */ -- ;",
+    ),
 ]
 
 
@@ -57,7 +94,16 @@ def test_decimals_of_38_digits_keep_all_of_them(store: Store) -> None:
 
 
 def test_numbers_that_are_none_and_endless_ones_and_minus_zero(store: Store) -> None:
-    values = [(1, math.nan), (2, math.inf), (3, -math.inf), (4, -0.0), (5, 0.0), (6, None), (7, 5e-324), (8, 1.7976931348623157e308)]
+    values = [
+        (1, math.nan),
+        (2, math.inf),
+        (3, -math.inf),
+        (4, -0.0),
+        (5, 0.0),
+        (6, None),
+        (7, 5e-324),
+        (8, 1.7976931348623157e308),
+    ]
     source = pa.table({"idx": [row[0] for row in values], "x": pa.array([row[1] for row in values], pa.float64())})
     store.create("t", "idx bigint NOT NULL, x double, y double", "idx")
     if store.kind == "sqlite":
