@@ -26,8 +26,10 @@ STORES: Final = ("memory", "hive", "sqlite", "iceberg")
 KEYED: Final = {"sqlite": " WITH (primary_key = ARRAY['id'])"}
 ROUND: Final = (
     "INSERT INTO {table} VALUES ({new}, 'new', 1.0)",
-    "MERGE INTO {table} t USING (VALUES (1, 'one'), ({new}, 'two')) s (id, name) ON t.id = s.id "
-    "WHEN MATCHED THEN UPDATE SET name = s.name, amount = t.amount + 1 WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)",
+    (
+        "MERGE INTO {table} t USING (VALUES (1, 'one'), ({new}, 'two')) s (id, name) ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET name = s.name, amount = t.amount + 1 WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+    ),
     "UPDATE {table} SET amount = amount + 1 WHERE id = 2",
     "DELETE FROM {table} WHERE id = {new}",
     "SELECT count(*), sum(amount) FROM {table}",
