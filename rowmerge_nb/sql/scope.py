@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -112,6 +113,15 @@ class Scope:
     parent: Scope | None = None
     barrier: bool = False
 
+    @cached_property
+    def _named(self) -> Mapping[str, Sequence[ScopeField]]:
+        """The fields by their names in lower case."""
+        named: dict[str, list[ScopeField]] = {}
+        for field in self.fields:
+            if field.name is not None:
+                named.setdefault(field.name.lower(), []).append(field)
+        return named
+
     def find(self, parts: Sequence[str]) -> Found | None:
         """Find the fields that the longest beginning of a dotted name means.
 
@@ -122,7 +132,7 @@ class Scope:
             scope: Scope | None = self
             depth = 0
             while scope is not None:
-                matching = tuple(field for field in scope.fields if field.matches(parts[:used]))
+                matching = tuple(field for field in scope._named.get(parts[used - 1], ()) if field.matches(parts[:used]))  # noqa: SLF001 - it is one of us
                 if matching:
                     return Found(matching, used, depth)
                 scope, depth = scope.parent, depth + 1
