@@ -26,8 +26,10 @@ STORES: Final = ("memory", "hive", "sqlite", "iceberg")
 KEYED: Final = {"sqlite": " WITH (primary_key = ARRAY['id'])"}
 ROUND: Final = (
     "INSERT INTO {table} VALUES ({new}, 'new', 1.0)",
-    "MERGE INTO {table} t USING (VALUES (1, 'one'), ({new}, 'two')) s (id, name) ON t.id = s.id "
-    "WHEN MATCHED THEN UPDATE SET name = s.name, amount = t.amount + 1 WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)",
+    (
+        "MERGE INTO {table} t USING (VALUES (1, 'one'), ({new}, 'two')) s (id, name) ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET name = s.name, amount = t.amount + 1 WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+    ),
     "UPDATE {table} SET amount = amount + 1 WHERE id = 2",
     "DELETE FROM {table} WHERE id = {new}",
     "SELECT count(*), sum(amount) FROM {table}",
@@ -82,7 +84,7 @@ class Held:
             heap=management.getMemoryMXBean().getHeapMemoryUsage().getUsed() // 1_000_000,
             workers=sum(workers) // 1_000_000,
             processes=len(below),
-            files=len(os.listdir("/proc/self/fd")),
+            files=len(list(Path("/proc/self/fd").iterdir())),
             threads=threading.active_count(),
             java_threads=management.getThreadMXBean().getThreadCount(),
             temporary=len(files),

@@ -382,8 +382,8 @@ class StatementTransaction:
 
     def rows_now(self, binding: TableBinding) -> pa.Table | None:
         """Give a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
-        opened, (schema, table) = self._open[binding.catalog], binding.qualified.split(".", 1)[1].split(".", 1)
-        handle = opened.metadata.get_table_handle(self.session, SchemaTableName(schema, table))
+        opened = self._open[binding.catalog]
+        handle = None if binding.metadata is None else opened.metadata.get_table_handle(self.session, binding.metadata.name)
         if not opened.metadata.shows_own_changes or handle is None:
             return None
         columns = list(opened.metadata.get_column_handles(self.session, handle))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError
 from tests.extremes.conftest import Store
 from tests.extremes.support import literal, quoted, tuples
 
@@ -145,7 +146,7 @@ def test_every_name_means_its_own_column_in_every_statement(store: Store) -> Non
 
 
 def test_every_name_can_be_a_tables(store: Store) -> None:
-    names = [name for name in names_for(store) if name != "a.b.c"][::3] + ["${env:HOME}", *INJECTING]
+    names = [*names_for(store)[::8], "${env:HOME}", *INJECTING]
     store.create("victim", "a bigint", None)
     wanted = list(dict.fromkeys(names))
     for some in (wanted[start : start + 10] for start in range(0, len(wanted), 10)):
@@ -215,3 +216,43 @@ def test_a_session_of_the_users_substitutes_nothing_either(spark: Any) -> None:
     assert found is not None
     assert [column.to_pylist() for column in found.columns][:3] == [["b"], ["b"], ["${x}${x}"]]
     assert {key: session.conf.get(key) for key in changed} == changed
+
+
+@pytest.mark.parametrize("kind", ["hive", "iceberg"])
+def test_tables_named_like_paths_stay_in_the_warehouse_and_take_nothing_with_them(kind: str, tmp_path: Path) -> None:
+    warehouse, outside = tmp_path / "lake" / "w", tmp_path / "outside"
+    (tmp_path / "lake").mkdir()
+    outside.mkdir()
+    (outside / "kept").touch()
+    connector: Any = HiveAcidConnector(str(warehouse)) if kind == "hive" else IcebergConnector(str(warehouse))
+    with Engine(catalog="store", schema="default") as engine:
+        engine.add_catalog("store", connector)
+        engine.run("CREATE TABLE victim (a bigint)")
+        before = sorted(path for path in warehouse.rglob("*") if path.is_dir())
+        names = [
+            "..",
+            ".",
+            "../..",
+            "../../../outside",
+            str(outside / "t"),
+            str(outside),
+            "victim/x",
+            "a/../victim",
+            LONG,
+            " ",
+            "~",
+        ]
+        for name in names:
+            engine.run(f"CREATE TABLE {quoted(name)} (a bigint)")
+        if kind == "hive":
+            engine.run('CREATE SCHEMA "../../../outside"')
+            engine.run('CREATE TABLE "../../../outside"."kept" (a bigint)')
+            engine.run('DROP TABLE "../../../outside"."kept"')
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["lake", "outside"]
+        assert [path.name for path in outside.iterdir()] == ["kept"]
+        assert [path.name for path in (tmp_path / "lake").iterdir()] == ["w"]
+        for name in names:
+            engine.run(f"DROP TABLE {quoted(name)}")
+        assert len(engine.tables()) == 1
+        assert [path for path in before if not path.is_dir()] == []
+        assert (outside / "kept").is_file()

@@ -134,8 +134,9 @@ class SqliteStore(Store):
         if "disk I/O error" in words:
             hint = "See what is wrong with its disk; the table is as it was."
             return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
-        if "no such table" in words:
-            return ConnectorError(f"{doing} in {where} failed: {words}", code="TABLE_NOT_FOUND", hint="Run the statement again.")
+        if "no such table" in words or "no such column" in words:
+            code = "TABLE_NOT_FOUND" if "no such table" in words else "COLUMN_NOT_FOUND"
+            return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint="Run the statement again.")
         return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
@@ -467,7 +468,7 @@ def _address(handle: JdbcTableHandle) -> str:
         return next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), "")
     first = next(iter(handle.key_columns), None)
     whole = first is not None and first.type.base in {"tinyint", "smallint", "integer", "bigint"}
-    return quote(first.name) if first is not None and whole and handle.kind == "table" else ""
+    return types.named(first.name) if first is not None and whole and handle.kind == "table" else ""
 
 
 class SqliteConnector(JdbcConnector):
