@@ -195,7 +195,8 @@ def test_a_statement_asks_the_database_for_the_rows_that_matter(engine: Engine, 
     assert any("IN (19000, 30000, 7)" in split.predicate and split.carries_rows for split in asked)
     asked.clear()
     assert engine.run("UPDATE big SET v = 9 WHERE id BETWEEN 100 AND 199 AND name >= 'n1'").count == 100
-    assert any('"id" >= 100 AND "id" <= 199' in split.predicate and "'n1'" in split.predicate for split in asked)
+    asked_for = [split.predicate.replace("`", '"') for split in asked]
+    assert any('"id" >= 100 AND "id" <= 199' in predicate and "'n1'" in predicate for predicate in asked_for)
     asked.clear()
     assert engine.run("DELETE FROM big WHERE name = 'n150' OR id = 5").count == 2
     assert not any(split.predicate for split in asked)

