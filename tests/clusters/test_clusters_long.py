@@ -23,7 +23,7 @@ RESTLESS = {
     "spark.dynamicAllocation.shuffleTracking.enabled": "true",
     "spark.dynamicAllocation.shuffleTracking.timeout": "2s",
     "spark.dynamicAllocation.executorIdleTimeout": "1s",
-    "spark.dynamicAllocation.schedulerBacklogTimeout": "100ms",
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
     "spark.log.level": "INFO",
 }
 STORES = ["hive", "sqlite", "postgresql", "iceberg"]
