@@ -94,7 +94,6 @@ class Trials:
             for kind in FAULTS
             for after in (False, True)
             if not (kind == "lasting" and after)
-            if self._store.survives or kind != "kill"
         ]
         if sample is None or sample >= len(every):
             return every
@@ -119,7 +118,9 @@ class Trials:
             # What the collector of garbage removes comes at times of its own.
             told = _asked(lambda: self._statement(fault))
         problems = list(told.get("problems", ()))
-        if fault.kind == "kill" and told.get("died"):
+        left = _asked(lambda: {"left": self._store.swept()})["left"]
+        problems += [f"{left} are left when the process is gone"] if left else []
+        if fault.kind == "kill" and told.get("died") and self._store.survives:
             told = {**_asked(lambda: self._look(None)), "said": "nothing"}
             problems += told.get("problems", ())
         elif self._store.survives and "rows" in told:
@@ -162,8 +163,6 @@ class Trials:
             if fault is not None and fault.kind == "interrupt" and watch.struck and told["said"] == "done":
                 problems.append("the interrupt was lost")
             connector.close()
-            if not self._store.survives and (left := sorted(path.name for path in self._store.live.rglob("*"))):
-                problems.append(f"{left} are left when the connector is closed")
         return {**told, **looked, "problems": problems}
 
     def _look(self, connector: Connector | None, *, ended: bool = False) -> dict[str, Any]:
