@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import data
+from benchmarks.bulk import bulk
 from benchmarks.measure import Times, timed
 from benchmarks.parsing import growth
 from benchmarks.races import race
+from benchmarks.session import engines, session
 from rowmerge_nb.demo import SETUP, STATEMENT
 
 
@@ -56,7 +58,7 @@ def analysis(runs: int) -> None:
     )
 
 
-QUICK = ("analysis", "cell", "first", "pages", "race")
+QUICK = ("analysis", "cell", "first", "pages", "bulk", "race")
 
 FIRST_CELL = """
 import time; started = time.perf_counter()
@@ -109,10 +111,11 @@ def transform_page(rows: int) -> None:
 def main() -> None:
     """Run what is asked for; everything but the races of stores by default."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", choices=[*QUICK, "parse", "stores", "delete"], action="append")
+    parser.add_argument("--only", choices=[*QUICK, "parse", "stores", "delete", "session"], action="append")
     parser.add_argument("--runs", type=int, default=5, help="warm rounds of a race (default 5)")
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=100_000)
+    parser.add_argument("--statements", type=int, default=500, help="statements of a session (default 500)")
     parser.add_argument("--among", help="the stores and engines that race, by words of their names, separated by commas")
     chosen = parser.parse_args()
     wanted = set(chosen.only or QUICK)
@@ -127,6 +130,11 @@ def main() -> None:
         small_cell(30)
     if "pages" in wanted:
         transform_page(1_000_000)
+    if "session" in wanted:
+        session(chosen.statements)
+        engines(20)
+    if "bulk" in wanted:
+        bulk(chosen.runs)
     for name in ("race", "stores", "delete"):
         if name in wanted:
             race(name, chosen.target, chosen.source, chosen.runs, words)

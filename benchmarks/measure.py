@@ -60,7 +60,7 @@ class Memory:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Memory:
-        self.before = _resident(os.getpid())
+        self.before = resident(os.getpid())
         self._thread.start()
         return self
 
@@ -73,22 +73,23 @@ class Memory:
 
     def _watch(self) -> None:
         while not self._done.wait(0.05):
-            self._note("driver", _resident(os.getpid()) - self.before)
-            for process, name in _children(os.getpid()):
-                self._note("java" if name == "java" else "worker", _resident(process))
+            self._note("driver", resident(os.getpid()) - self.before)
+            for process, name in children(os.getpid()):
+                self._note("java" if name == "java" else "worker", resident(process))
 
     def _note(self, kind: str, size: int) -> None:
         self.most[kind] = max(self.most.get(kind, 0), size)
 
 
-def _resident(process: int) -> int:
+def resident(process: int) -> int:
+    """Give the bytes of memory that a process holds, 0 where that cannot be seen."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0
 
 
-def _children(process: int) -> list[tuple[int, str]]:
+def children(process: int) -> list[tuple[int, str]]:
     """Give all processes below one, with their names."""
     parents: dict[int, list[tuple[int, str]]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):

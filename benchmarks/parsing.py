@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.measure import timed
+from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.notebook.template import render
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
@@ -138,11 +140,11 @@ def growth(size: int, runs: int) -> None:
 def _measured(size: int, runs: int) -> Iterator[tuple[str, tuple[float, float]]]:
     narrow = Tables([("a", "bigint"), ("b", "bigint"), ("d", "double"), ("s", "varchar")])
     for name, write in _TEXTS.items():
-        yield name, _times(lambda n, write=write: (write(n), narrow), _understand, size, runs)
+        yield name, _times(lambda _: narrow, write, _understand, size, runs)
     for name, write in _WIDE.items():
-        yield name, _times(lambda n, write=write: (write(n), _columns(n)), _understand, size, runs)
+        yield name, _times(_columns, write, _understand, size, runs)
     for name, write in _CELLS.items():
-        yield name, _times(lambda n, write=write: (write(n), None), _split, size, runs)
+        yield name, _times(lambda _: narrow, write, _split, size, runs)
 
 
 def _columns(count: int) -> Tables:
@@ -150,23 +152,17 @@ def _columns(count: int) -> Tables:
 
 
 def _times(
-    make: Callable[[int], tuple[str, Tables | None]], run: Callable[[str, Tables | None], None], size: int, runs: int
+    tables: Callable[[int], Tables], write: Callable[[int], str], run: Callable[[str, Tables], None], size: int, runs: int
 ) -> tuple[float, float]:
-    seconds = []
-    for count in (size, 10 * size):
-        text, tables = make(count)
-        seconds.append(timed(lambda text=text, tables=tables: run(text, tables), runs).best)
-    return seconds[0], seconds[1]
+    small, large = (timed(partial(run, write(count), tables(count)), runs).best for count in (size, 10 * size))
+    return small, large
 
 
-def _understand(text: str, tables: Tables | None) -> None:
-    assert tables is not None
+def _understand(text: str, tables: Tables) -> None:
     analyze(parse(text), tables)
 
 
-def _split(text: str, _: Tables | None) -> None:
-    from rowmerge_nb.errors import RowMergeError
-
+def _split(text: str, _: Tables) -> None:
     try:
         rendered = render(text, {})
     except RowMergeError:

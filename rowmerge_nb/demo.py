@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
@@ -74,11 +77,17 @@ def main() -> None:
 
     from rowmerge_nb.report.html import PageEntry, render_page
 
-    results = run()
+    try:
+        results = run()
+    except RowMergeError as error:
+        sys.exit(str(error))
     for result in results:
         print(f"{result}\n")
     page = [PageEntry(result.trace, result.trace.paradigm, _SENTENCES[result.trace.paradigm]) for result in results]
-    path.write_text(render_page(page, "One MERGE in two row change paradigms"), encoding="utf-8")
+    try:
+        path.write_text(render_page(page, "One MERGE in two row change paradigms"), encoding="utf-8")
+    except OSError as error:
+        sys.exit(f"The page cannot be written to '{path}': {error.strerror}. Name another file with --output.")
     print(f"The same as a page to open in a browser: {path}")
 
 

@@ -95,11 +95,11 @@ def _pandas_fits() -> Check | None:
 
 
 def _java() -> Check:
-    from rowmerge_nb.engine.java import find_java, rejected_javas
+    from rowmerge_nb.engine.java import find_java, rejections
 
     java = find_java()
-    older = "".join(f"; {other.origin} is version {other.version}, too old" for other in rejected_javas())
-    return Check("Java", "ok", f"version {java.version} at {java.home}, found by {java.origin}{older}")
+    passed_over = "".join(f"; {rejection}" for rejection in rejections())
+    return Check("Java", "ok", f"version {java.version} at {java.home}, found by {java.origin}{passed_over}")
 
 
 def _graphviz() -> Check:

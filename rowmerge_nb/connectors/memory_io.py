@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,18 @@ class MemorySplit(ConnectorSplit):
     def carries_rows(self) -> bool:
         """A small table's rows are in its split."""
         return self.data is not None
+
+    @property
+    def remotely_accessible(self) -> bool:
+        """A large table's rows are in a file of this machine."""
+        return self.path is None
+
+    def with_rows(self) -> MemorySplit:
+        """Give a split that carries the rows of this one."""
+        if self.path is None:
+            return self
+        pages = [page for _, page in read_split(self)]
+        return replace(make_splits(pa.Table.from_batches(pages))[0], first=self.first)
 
 
 class SplitStore:

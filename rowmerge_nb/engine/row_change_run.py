@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
 import pyarrow as pa
 
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import Account, amount, check_fragments, sum_up
+from rowmerge_nb.engine.recorder import Account, amount, check_fragments, letters, sum_up
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RowChangeRun"]
 
+CHANGING: Final = frozenset({Operation.INSERT, Operation.DELETE, Operation.UPDATE})
+HALVES: Final = {Operation.UPDATE_INSERT: Operation.INSERT, Operation.UPDATE_DELETE: Operation.DELETE}
+"""What the halves of an update are to a store."""
 SMALL_ROWS = 10_000
 TASK_ROWS = 500_000
 SAMPLED = {"auto": 10, "full": 1 << 30, "off": 0}
@@ -91,6 +95,7 @@ class RowChangeRun(StatementRun):
         self.account = sum_up(records)
         self._check(self.account, context, lambda: apply_rules(planned, _whole_rows(settings)))
         check_fragments(self.account, fragments)
+        self._check_stored(self.account, facts.paradigm)
         self.returned = self._returned(self.account)
         return partial(self._finish, fragments)
 
@@ -216,6 +221,21 @@ class RowChangeRun(StatementRun):
         """
         if account.errors:
             raise account.errors[0]
+
+    def _check_stored(self, account: Account, paradigm: RowChangeParadigm) -> None:
+        """See that the sinks have got what the clauses ask for, before it is made to last.
+
+        Raises:
+            ExecutionError: rows were lost or doubled on their way from the processor to the sinks.
+        """
+        wanted = stored_rows({c.number: c.operation for c in self.analysis.clauses}, account.clause_rows, paradigm)
+        stored: Counter[Operation] = Counter()
+        for writer in account.writers:
+            for operation, rows in writer.rows.items():
+                stored[HALVES.get(Operation(operation), Operation(operation))] += rows
+        if +stored != wanted:
+            msg = f"The clauses ask for {operations_text(wanted)}, and the sinks have got {operations_text(stored)}; nothing was committed"
+            raise ExecutionError(msg, step="run", hint="Run the statement again; if it happens again, please report it.")
 
     def _finish(self, fragments: list[bytes]) -> None:
         session, metadata, handle = self.transaction.session, self._metadata(), self.transaction.merge_handle
@@ -396,6 +416,37 @@ class RowChangeRun(StatementRun):
             node = node.sources[0]
         rows.update({node.id: (going_in, going_out) for node, going_in, going_out in self._sizes(account)})
         return rows
+
+
+def stored_rows(clauses: Mapping[int, Operation], rows: Mapping[int, int], paradigm: RowChangeParadigm) -> Counter[Operation]:
+    """Give how many rows of each operation the sinks must get.
+
+    Args:
+        clauses: the operation of every clause by its number.
+        rows: how many joined rows each has taken.
+        paradigm: whether an update is a row, or a deleted and an inserted one.
+
+    >>> taken = stored_rows({0: Operation.UPDATE, 1: Operation.INSERT}, {0: 3, 1: 2}, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW)
+    >>> operations_text(taken)
+    'D 3, I 5'
+    """
+    total: Counter[Operation] = Counter()
+    for number, operation in clauses.items():
+        parts = [operation]
+        if operation is Operation.UPDATE and paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW:
+            parts = [Operation.DELETE, Operation.INSERT]
+        for part in parts if operation in CHANGING else ():
+            total[part] += rows.get(number, 0)
+    return +total
+
+
+def operations_text(rows: Mapping[Operation, int]) -> str:
+    """Write rows per operation.
+
+    >>> operations_text({})
+    'no row'
+    """
+    return letters({int(operation): count for operation, count in rows.items() if count}) or "no row"
 
 
 def _whole_rows(settings: RuleSettings) -> RuleSettings:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
-__all__ = ["POSITION", "ScanPass"]
+__all__ = ["POSITION", "CellPass", "ScanPass", "cell_of"]
 
 POSITION: Final = "$position"
 
@@ -52,9 +52,13 @@ class ScanPass:
             for number in batch.column(0).to_pylist():
                 yield from self._read(number)
 
+    def pages(self) -> list[pa.RecordBatch]:
+        """Give the pages of all splits, read where this is called."""
+        return [page for number in range(len(self.splits)) for page in self._read(number)]
+
     def rows(self) -> pa.Table:
         """Give the rows of all splits, read where this is called."""
-        pages = [page for number in range(len(self.splits)) for page in self._read(number)]
+        pages = self.pages()
         # One page at least: Spark cannot take a nested column, as a row id may be, that consists of no pieces at all.
         return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
 
@@ -87,6 +91,32 @@ class ScanPass:
     def _pages(self, source: ConnectorPageSource) -> Iterator[Page]:
         while (page := source.get_next_page()) is not None:
             yield page_of(page, len(self.columns), type(source).__name__)
+
+
+@dataclass(frozen=True)
+class CellPass:
+    """Gives pages that have been read elsewhere, and arrive as Arrow streams beside their numbers."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Give the pages."""
+        for batch in batches:
+            for cell in batch.column(1):
+                with pa.ipc.open_stream(cell.as_buffer()) as stream:
+                    yield from stream
+
+
+def cell_of(page: pa.RecordBatch) -> bytes:
+    """Give a page as an Arrow stream.
+
+    >>> [cell] = pa.array([cell_of(pa.record_batch({"a": [1, 2]}))])
+    >>> batch = pa.record_batch({"id": [0], "cell": pa.array([cell.as_py()])})
+    >>> [page.to_pydict() for page in CellPass()([batch])]
+    [{'a': [1, 2]}]
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, page.schema) as writer:
+        writer.write_batch(page)
+    return bytes(sink.getvalue())
 
 
 def _numbered(pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:

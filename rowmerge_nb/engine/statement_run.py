@@ -7,7 +7,7 @@ there to the result interrupts are put off, and whatever is raised says that the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ from rowmerge_nb.engine.interrupts import WaitEndedError, interrupts_put_off
 from rowmerge_nb.engine.long_statements import is_long, long_settings
 from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.settings import settings_of
 from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small, spark_text
@@ -242,7 +243,7 @@ class StatementRun:
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
         if self.plan is not None and is_long(spark_text(self.plan), small=small):
             settings |= long_settings(spark)
-        with _settings(spark, {**settings, "spark.sql.shuffle.partitions": str(partitions)}):
+        with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 
     @contextmanager
@@ -319,19 +320,3 @@ def interrupted_too_late(result: Result) -> StatementInterrupted:
     error = StatementInterrupted(msg, step="commit", changed=True, hint="Do not run the statement again.")
     error.result = result
     return error
-
-
-@contextmanager
-def _settings(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set options of the session for a while."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    try:
-        for key, value in settings.items():
-            spark.conf.set(key, value)
-        yield
-    finally:
-        for key, known in before.items():
-            if known is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, known)

@@ -230,5 +230,7 @@ def _place_property(error: RowMergeError, spans: Mapping[str, Span]) -> None:
 def _place(error: RowMergeError, failure: BaseException, analysis: Analysis) -> None:
     """Say which expression a run-time error comes from."""
     span = place_of(failure, analysis.placed) or place_of_message(error.code, error.message, analysis.placed)
+    if span is None and isinstance(analysis, InsertAnalysis) and analysis.stored is not None:
+        span = analysis.stored.span_of(error.code, error.message)
     if span is not None:
         error.line, error.column, error.length = span.line, span.column, span.end - span.start

@@ -37,8 +37,9 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     >>> load_trace(file).kind, oct(os.stat(file).st_mode & 0o777)
     ('DROP TABLE', '0o600')
     """
-    if not isinstance(trace, Trace):
-        msg = f"A {type(trace).__name__} is not a trace, and cannot be saved as one"
+    given: object = trace
+    if not isinstance(given, Trace):
+        msg = f"A {type(given).__name__} is not a trace, and cannot be saved as one"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give result.trace.")
     # Written in ASCII: a text may hold half a character that UTF-8 has no form for.
     content = json.dumps({FORMAT: encoded(trace)}).encode("ascii")

@@ -159,11 +159,15 @@ def _items(value: Any, tag: str, place: str) -> list[Any]:
 
 
 def _text(value: Any, place: str) -> str:
-    return _of_class(value, str, place)
+    if type(value) is not str:
+        raise TraceSchemaError(place, f"{_named(value)} is not a text")
+    return value
 
 
 def _boolean(value: Any, place: str) -> bool:
-    return _of_class(value, bool, place)
+    if type(value) is not bool:
+        raise TraceSchemaError(place, f"{_named(value)} is not a truth value")
+    return value
 
 
 def _integer(value: Any, place: str) -> int:
@@ -236,12 +240,6 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
     pa.RecordBatch: _page,
     Any: _free,
 }
-
-
-def _of_class(value: Any, kind: type, place: str) -> Any:
-    if type(value) is not kind:
-        raise TraceSchemaError(place, f"{_named(value)} is not a {'text' if kind is str else 'truth value'}")
-    return value
 
 
 def _named(value: Any) -> str:

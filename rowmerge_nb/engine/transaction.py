@@ -16,12 +16,16 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.memory import MemoryTableHandle
 from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider, SplitStore
+from rowmerge_nb.engine.bundles import pickled
 from rowmerge_nb.engine.edge import for_spark, spark_schema
+from rowmerge_nb.engine.executors import executors_of, relation_of
 from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
 from rowmerge_nb.engine.interrupts import in_thread
 from rowmerge_nb.engine.key_filter import KeyFilter, Keys
+from rowmerge_nb.engine.marks import put_mark
+from rowmerge_nb.engine.passes import OUTCOME
 from rowmerge_nb.engine.recorder import amount
-from rowmerge_nb.engine.scan_pass import POSITION, ScanPass
+from rowmerge_nb.engine.scan_pass import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.sinks import PageSinkFactory, SinkFactory
 from rowmerge_nb.engine.trace import Call
 from rowmerge_nb.errors import ExecutionError, RowMergeError
@@ -36,6 +40,7 @@ from rowmerge_nb.sql.types import parts_of, spark_type
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rowmerge_nb.engine.marks import Mark
     from rowmerge_nb.plan.nodes import TableScan
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorMergeTableHandle, ConnectorSession
@@ -112,6 +117,7 @@ class StatementTransaction:
         self._open: dict[str, _Open] = {}
         self._splits = SplitStore()
         self._views: set[str] = set()
+        self._marks: dict[str, Mark | None] = {}
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
@@ -204,6 +210,10 @@ class StatementTransaction:
             raise failures[0]
 
     def _clean_up(self) -> None:
+        for mark in self._marks.values():
+            if mark is not None:
+                mark.remove()
+        self._marks.clear()
         self._splits.close()
         for view in self._views:
             self._spark().catalog.dropTempView(view)
@@ -212,13 +222,13 @@ class StatementTransaction:
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def make_views(self, bindings: Sequence[TableBinding], text: str) -> None:
-        """Make the views that Spark text speaks of."""
+        """Make the views that Spark text speaks of; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
         for binding in bindings:
             if binding.view in text and binding.view not in self._views:
                 columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
-                names = [column.name for column in columns]
+                names = [f"c{place}" for place in range(len(columns))]
                 rows = self._rows(binding, self.own_columns(binding, columns), names)
-                _fields_named(rows.select(*names_of(names)), columns).createOrReplaceTempView(binding.view)
+                _fields_named(rows.select(*names), columns).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
@@ -312,12 +322,54 @@ class StatementTransaction:
 
     def _read(self, task: ScanPass) -> Any:
         """Give what a pass reads: at once where the splits carry the rows, else in tasks."""
-        schema = spark_schema([(f.name, f.type) for f in task.schema])
+        spark = self._spark()
         if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
+            schema = spark_schema([(f.name, f.type) for f in task.schema])
             # A split's rows stay in one task, or a few rows of one file would be written into several.
-            return self._spark().createDataFrame(task.rows(), schema).coalesce(len(task.splits))
-        numbers = self._spark().range(0, len(task.splits), 1, max(len(task.splits), 1))
-        return numbers.mapInArrow(task, schema)
+            return spark.createDataFrame(task.rows(), schema).coalesce(len(task.splits))
+        if self._travel(task.splits) and (pages := task.pages()):
+            return self.in_tasks(relation_of(spark, [cell_of(page) for page in pages]), CellPass(), task.schema)
+        return self.in_tasks(spark.range(0, len(task.splits), 1, max(len(task.splits), 1)), task, task.schema)
+
+    def _travel(self, splits: Sequence[Any]) -> bool:
+        """Tell whether the rows of splits must go to executors that cannot read them where they are."""
+        return executors_of(self._spark()).elsewhere and not all(getattr(split, "remotely_accessible", True) for split in splits)
+
+    def split_rows(self, splits: Sequence[Any]) -> tuple[Any, bool]:
+        """Give a row for every split, its number in ``id``; and whether the split itself, pickled, is in ``cell`` beside it."""
+        spark = self._spark()
+        if not self._travel(splits):
+            return spark.range(0, len(splits), 1, max(len(splits), 1)), False
+        return relation_of(spark, [pickled(split.with_rows())[0] for split in splits]), True
+
+    # -- tasks ----------------------------------------------------------------------------------------------------
+
+    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
+        """Give what a pass makes of rows.
+
+        Args:
+            rows: a DataFrame.
+            task: the pass; whatever it needs is sent to executors that may lack it.
+            schema: the channels that it gives, in Spark's types.
+            tells: the last channel can carry a task's record; where it cannot, what goes wrong is raised in the task.
+        """
+        spark = self._spark()
+        executors = executors_of(spark)
+        if executors.sent:
+            task = executors.task(spark, task, self._put_marks(), schema if tells else None)
+        return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
+
+    def outcome_of(self, rows: Any, task: Any) -> Any:
+        """Give what the statement's last pass tells the driver of rows: fragments and records."""
+        return self.in_tasks(rows, task, OUTCOME, tells=True)
+
+    def _put_marks(self) -> list[Mark]:
+        """Put a mark into the directory of every store that takes part, if it has one; give those that are there."""
+        for name, opened in self._open.items():
+            if name not in self._marks:
+                directory = opened.connector.shared_directory
+                self._marks[name] = None if directory is None else put_mark(directory, self.session.query_id)
+        return [mark for mark in self._marks.values() if mark is not None]
 
     def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
         """Read a pandas or Arrow frame, or the rows of VALUES, the way a memory table is read."""
@@ -330,8 +382,8 @@ class StatementTransaction:
 
     def rows_now(self, binding: TableBinding) -> pa.Table | None:
         """Give a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
-        opened, (schema, table) = self._open[binding.catalog], binding.qualified.split(".", 1)[1].split(".", 1)
-        handle = opened.metadata.get_table_handle(self.session, SchemaTableName(schema, table))
+        opened = self._open[binding.catalog]
+        handle = None if binding.metadata is None else opened.metadata.get_table_handle(self.session, binding.metadata.name)
         if not opened.metadata.shows_own_changes or handle is None:
             return None
         columns = list(opened.metadata.get_column_handles(self.session, handle))
@@ -401,13 +453,6 @@ def _splits(opened: _Open, session: ConnectorSession, handle: Any, constraint: C
     except Exception as error:
         msg = f"get_splits failed: {type(error).__name__}: {error}"
         raise ExecutionError(msg, step="get_splits") from error
-
-
-def names_of(columns: Sequence[str]) -> list[Any]:
-    """Give Spark columns for names, whatever characters they hold."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return [F.col(quote(name)) for name in columns]
 
 
 def layout_text(layout: ConnectorTableLayout | None) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.engine.edge import spark_type
-from rowmerge_nb.engine.lowering import OUTCOME_DDL
 from rowmerge_nb.engine.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram, PageQuery, require_duckdb
 from rowmerge_nb.engine.row_changes import WhereRun
 from rowmerge_nb.engine.split_pass import SplitPass
@@ -105,12 +104,14 @@ class _UpdatableRun(WhereRun):
             raise ValueError(msg)
         self.transaction.make_views(self.analysis.bindings, spark_text(plan))
         provider, transaction, splits, columns = self.transaction.opened_splits(scan, self.handle)
+        rows, carried = self.transaction.split_rows(splits)
         task = SplitPass(
             provider=provider,
             transaction=transaction,
             session=self.transaction.session,
             table=self.handle,
-            splits=splits,
+            splits=() if carried else splits,
+            carried=carried,
             columns=tuple(columns),
             symbols=tuple(symbol.name for symbol in scan.outputs[:-1]),
             program=self._program(),
@@ -119,10 +120,8 @@ class _UpdatableRun(WhereRun):
             per_clause=context.per_clause,
             witness=context.witness,
         )
-        numbers = context.spark.range(0, len(splits), 1, max(len(splits), 1))
         answers = [_answer(node) for node in self._queries()]
-        rows = numbers.selectExpr("id", *answers) if answers else numbers
-        return rows.mapInArrow(task, OUTCOME_DDL)
+        return self.transaction.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)
 
     def _queries(self) -> list[QueryJoin]:
         """Give the subqueries in the order of their symbols."""
@@ -147,6 +146,9 @@ class _UpdatableRun(WhereRun):
             tuple(assigned),
             tuple(PageQuery(node.symbol.name, node.kind, node.symbol.type.arrow) for node in self._queries()),
         )
+
+    def _check_stored(self, account: Account, paradigm: RowChangeParadigm) -> None:
+        """There are no sinks: what a page source has read it changes itself."""
 
     def _finish(self, fragments: list[bytes]) -> None:
         method = f"finish_{self.verb}"

@@ -58,7 +58,8 @@ def begin_verification(
         return _rows_of(binding, memory, run)
 
     begun = Verification(options, analysis, read, ())
-    bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings)}
+    # The rows of VALUES stand in the statement, which the other engine reads as well.
+    bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings) if binding.rows is None}
     try:
         return replace(begun, tables=tuple((binding, read(binding)) for binding in bindings.values()))
     except Exception as error:  # noqa: BLE001 - the statement runs all the same, and says itself what is wrong with its tables

@@ -94,6 +94,8 @@ def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
     >>> render("id IN ({{ ids }})", {"ids": ["a", "b"]}).text
     "id IN ('a', 'b')"
     """
+    if "{{" not in source:
+        return Rendered(source, source, ((0, 0),))
     out: list[str] = []
     pieces = [(0, 0)]
     length = at = 0

@@ -45,6 +45,7 @@ from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTI
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
 from rowmerge_nb.sql.domains import constraint_of
 from rowmerge_nb.sql.expressions import fail, text_literal
+from rowmerge_nb.sql.statements import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +102,7 @@ def plan_query(analysis: QueryAnalysis) -> Output:
     """
     ids = _ids()
     symbols = tuple(Symbol(field.symbol, field.type) for field in analysis.fields)
-    source = Source(id=next(ids), outputs=symbols, spark=analysis.spark, text=analysis.text, tables=analysis.bindings)
+    source = Source(id=next(ids), outputs=symbols, spark=analysis.spark, text=excerpt(analysis.text), tables=analysis.bindings)
     return Output(id=next(ids), outputs=symbols, source=source)
 
 
@@ -123,7 +124,7 @@ def plan_insert(
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
-    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=text, tables=tables)
+    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=excerpt(text), tables=tables)
     if layout is not None:
         source = Exchange(
             id=next(ids),

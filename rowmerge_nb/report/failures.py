@@ -141,15 +141,29 @@ def _failure(
     )
 
 
+_WIDEST: Final = 1_000
+"""Of a longer line only what stands around an error is shown."""
+
+
 def _excerpt(statement: str | None, line: int | None, column: int | None, length: int) -> Excerpt | None:
     if statement is None or line is None or column is None:
         return None
     lines = [text.rstrip("\r").replace("\t", " ") for text in statement.split("\n")]
     if not 1 <= line <= len(lines):
         return None
-    shown = tuple((at, lines[at - 1]) for at in range(max(1, line - 1), line + 1))
-    room = max(1, min(length, len(lines[line - 1]) - column + 1))
-    return Excerpt(shown, column, room)
+    room = max(1, min(length, len(lines[line - 1]) - column + 1, _WIDEST // 2))
+    before = [(line - 1, _cut(lines[line - 2], 1)[0])] if line > 1 else []
+    text, column = _cut(lines[line - 1], column)
+    return Excerpt((*before, (line, text)), column, room)
+
+
+def _cut(line: str, column: int) -> tuple[str, int]:
+    """Give what stands around a column of a very long line, and where the column is in it."""
+    if len(line) <= _WIDEST:
+        return line, column
+    start = max(0, column - 1 - _WIDEST // 4)
+    cut = f"{'... ' if start else ''}{line[start : start + _WIDEST]}{' ...' if start + _WIDEST < len(line) else ''}"
+    return cut, column - start + (len("... ") if start else 0)
 
 
 def _sentence(text: str) -> str:

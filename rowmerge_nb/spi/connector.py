@@ -12,6 +12,7 @@ from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
@@ -89,6 +90,15 @@ class Connector(ABC):
     def get_procedures(self) -> Sequence[Procedure]:
         """Give the procedures that ``CALL`` runs; by default there are none."""
         return ()
+
+    @property
+    def shared_directory(self) -> Path | None:
+        """The directory that driver and tasks must both see for the store to work; None (the default) where there is none.
+
+        While a statement runs on a cluster the engine keeps a file in it whose name begins with ``.rowmerge_nb-mark-``, and every worker
+        process looks whether it sees that. Such files must not be taken for the store's.
+        """
+        return None
 
     def begin_transaction(self) -> ConnectorTransactionHandle:
         """Begin a transaction; each statement has its own."""

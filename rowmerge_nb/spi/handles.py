@@ -127,6 +127,19 @@ class ConnectorSplit:
         """
         return False
 
+    @property
+    def remotely_accessible(self) -> bool:
+        """A task on any machine can read it (Trino's ``isRemotelyAccessible``).
+
+        Where that is not so, splits are read on the driver for executors that may be elsewhere; where tasks must have the split itself, as
+        in the older flow, they get the one that `with_rows` gives.
+        """
+        return True
+
+    def with_rows(self) -> ConnectorSplit:
+        """Give a split of the same rows that any machine can read; by default this one."""
+        return self
+
 
 class ConnectorTransactionHandle:
     """A transaction of a connector."""

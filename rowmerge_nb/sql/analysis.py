@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.statements import Explain, Span
+    from rowmerge_nb.sql.stored_rows import StoredRows
 
 __all__ = [
     "Analysis",
@@ -344,10 +345,12 @@ class InsertAnalysis(Analysis):
     Args:
         target: the table.
         spark: Spark text whose output columns are exactly the table's, in table order, under the table's column names.
+        stored: the rows, where they are constants; they find the one that an error is about.
     """
 
     target: TableBinding
     spark: str
+    stored: StoredRows | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from rowmerge_nb.sql.merge import analyze_merge
 from rowmerge_nb.sql.procedures import call
 from rowmerge_nb.sql.queries import QueryAnalyzer
 from rowmerge_nb.sql.row_changes import analyze_delete, analyze_update
+from rowmerge_nb.sql.stored_rows import StoredRows
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         context.error("TYPE_MISMATCH", said, place)
     spark = _inserted(target.columns, columns, result)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
-    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, placed=tuple(context.placed))
+    stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
+    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, stored, placed=tuple(context.placed))
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:

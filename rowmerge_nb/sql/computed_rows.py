@@ -32,7 +32,7 @@ __all__ = ["FEW_ROWS", "MOST_FORMS", "computed_rows"]
 
 FEW_ROWS: Final = 64
 """So many rows are printed one by one, which lets an error at run time find its place."""
-MOST_FORMS: Final = 500
+MOST_FORMS: Final = 1_000
 """Each form is a SELECT of its own, and Spark plans all of them."""
 _ROW: Final = "$row"
 _TAKES_COLUMNS: Final = frozenset(
@@ -43,11 +43,12 @@ _TAKES_COLUMNS: Final = frozenset(
 
 @dataclass
 class _Rows:
-    """The rows of one form: per row its number among all rows, its constants, and what it was written as."""
+    """The rows of one form: the first of them, and per row its number among all rows and its constants."""
 
+    first: tuple[e.Typed, ...]
+    written: WrittenRow
     numbers: list[int] = field(default_factory=list)
     constants: list[list[e.Constant]] = field(default_factory=list)
-    written: list[WrittenRow] = field(default_factory=list)
 
 
 def computed_rows(
@@ -75,10 +76,9 @@ def computed_rows(
         else:
             cells = tuple(analyzer.coerce(cell, kind) for cell, kind in zip(part.cells, kinds, strict=True))
             form, constants = _form(cells)
-            rows = forms.setdefault(form, _Rows())
+            rows = forms.setdefault(form, _Rows(cells, part))
             rows.numbers.append(number)
             rows.constants.append(constants)
-            rows.written.append(part)
         number += part.count
     if len(forms) > MOST_FORMS:
         said = f"The rows of VALUES hold expressions of {len(forms)} different forms; {MOST_FORMS} can be computed at once"
@@ -108,15 +108,22 @@ def _plain(context: Context, parts: Sequence[tuple[npt.NDArray[np.int64], Part]]
 
 
 def _computed(context: Context, form: Sequence[e.Typed], rows: _Rows, fields: Sequence[ScopeField]) -> str:
+    if len(rows.numbers) == 1:
+        return _alone(context, rows, fields)
     columns = [
         ConstantColumn.of_constants([constants[place] for constants in rows.constants]) for place in range(len(rows.constants[0]))
     ]
-    texts = [print_spark(cell) for cell in form]
-    if len(rows.written) == 1:
-        context.placed += [(text, node.span) for text, node in zip(texts, rows.written[0].nodes, strict=True)]
-    values = [f"{text} AS {e.quote(f.symbol)}" for text, f in zip(texts, fields, strict=True)]
+    values = [f"{print_spark(cell)} AS {e.quote(f.symbol)}" for cell, f in zip(form, fields, strict=True)]
     names, kinds = [_parameter(place) for place in range(len(columns))], [constant.type for constant in rows.constants[0]]
     return _select(context, names, kinds, columns, np.array(rows.numbers), values, _nowhere)
+
+
+def _alone(context: Context, rows: _Rows, fields: Sequence[ScopeField]) -> str:
+    """Write the only row of its form, whose errors find their place by its text."""
+    texts = [print_spark(cell) for cell in rows.first]
+    context.placed += [(text, node.span) for text, node in zip(texts, rows.written.nodes, strict=True)]
+    values = [f"{text} AS {e.quote(f.symbol)}" for text, f in zip(texts, fields, strict=True)]
+    return f"SELECT {', '.join(values)}, {rows.numbers[0]}L AS {e.quote(_ROW)}"
 
 
 def _nowhere(_row: int, _column: int) -> None:

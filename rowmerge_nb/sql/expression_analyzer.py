@@ -219,7 +219,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             # NULL of no type makes NULL of all that stands before it.
             arguments = [] if isinstance(value, e.Constant) else arguments
             arguments.append(value)
-        return _listed(value.type, arguments)
+        return e.chain_of(value.type, arguments)
 
     def _arithmetic(self, node: s.Binary | s.Step, left: e.Typed, right: e.Typed) -> e.Typed:
         result = arithmetic_type(node.operator, left.type, right.type)
@@ -438,17 +438,6 @@ class ExpressionAnalyzer(CallAnalyzer):
             f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]"
         )
         self.context.error("TYPE_MISMATCH", said, place)
-
-
-def _listed(kind: Type, arguments: Sequence[e.Typed]) -> e.Typed:
-    """The chain of a first value and its steps; one of || alone is a single concatenation."""
-    first, *steps = arguments
-    if not steps:
-        return first
-    operands = [step.arguments for step in steps if isinstance(step, e.Apply) and step.name == "concat"]
-    if len(operands) == len(steps) and all(isinstance(left, e.Variable) for left, _ in operands):
-        return e.Apply(kind, "concat", (first, *(right for _, right in operands)))
-    return e.Apply(kind, "chain", tuple(arguments))
 
 
 _FIELDS: Final = frozenset(

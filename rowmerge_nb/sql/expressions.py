@@ -7,7 +7,7 @@ tree is made; a printer only has to keep that meaning.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "Variable",
     "Windowed",
     "Written",
+    "chain_of",
     "children",
     "fail",
     "groups",
@@ -165,6 +166,23 @@ class Subquery(Typed):
     deterministic: bool = True
     column: str = ""
     aggregates: bool = False
+
+
+def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
+    """Give the chain of a first value and its steps; one of concatenations alone is a single concatenation.
+
+    >>> a, kind = Column(Type("varchar"), "a"), Type("varchar")
+    >>> step = Apply(kind, "concat", (Variable(kind, SO_FAR), a))
+    >>> chain_of(kind, [a, step, step]) == Apply(kind, "concat", (a, a, a))
+    True
+    """
+    first, *steps = arguments
+    if not steps:
+        return first
+    operands = [step.arguments for step in steps if isinstance(step, Apply) and step.name == "concat"]
+    if len(operands) == len(steps) and all(isinstance(left, Variable) for left, _ in operands):
+        return Apply(kind, "concat", (first, *(right for _, right in operands)))
+    return Apply(kind, "chain", tuple(arguments))
 
 
 def children(node: Typed) -> tuple[Typed, ...]:

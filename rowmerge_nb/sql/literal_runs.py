@@ -24,9 +24,7 @@ _TEXT: Final = r"'[^']*+(?:''[^']*+)*+'"
 _NUMBER: Final = rf"[+-]?+(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:[eE][+-]?+[0-9]++)?+"
 _MOMENT: Final = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ ][0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{1,6})?+)?+)?+"
 # Typed literals whose values need no look at the rest: a timestamp with a zone, or finer than pages are, is not among them.
-_TYPED: Final = (
-    rf"(?:(?i:DATE|DECIMAL|BIGINT|INTEGER|VARCHAR|UUID)\s*+{_TEXT}|(?i:TIMESTAMP)\s*+'{_MOMENT}'|[xX]'(?:[0-9A-Fa-f]{{2}})*+')"
-)
+_TYPED: Final = rf"(?:(?i:DATE|TIME|DECIMAL|BIGINT|INTEGER|VARCHAR|UUID)\s*+{_TEXT}|(?i:TIMESTAMP)\s*+'{_MOMENT}'|[xX]'(?:[0-9A-Fa-f]{{2}})*+')"
 _LITERAL: Final = rf"(?:{_TEXT}|{_NUMBER}|(?i:NULL|TRUE|FALSE)|{_TYPED})(?![\w@:.'])"
 _LIST: Final = rf"{_LITERAL}(?:{_BLANK},{_BLANK}{_LITERAL})*+"
 

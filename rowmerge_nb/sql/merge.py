@@ -100,7 +100,7 @@ class _MergeAnalyzer:
         if relation.binding is None:
             spark = f"SELECT {', '.join(e.quote(f.symbol) for f in relation.fields)} FROM {relation.text}"
         fields = tuple(as_field(f) for f in relation.fields)
-        text = node.span.of(self.context.text)
+        text = node.span.shown(self.context.text)
         return a.Source(fields, text, alias, spark, relation.binding, relation.deterministic)
 
     def _alias(self, node: s.Relation) -> str | None:
@@ -145,7 +145,7 @@ class _MergeAnalyzer:
             )
             assigned = [(one.analyze(value), value.span) for one, value in zip(analyzers, clause.values, strict=True)]
         values = self._stored(clause, indexes, assigned)
-        text = clause.span.of(self.context.text)
+        text = clause.span.shown(self.context.text)
         return a.ClauseAnalysis(
             clause.number, clause.matched, clause.operation, condition, values, text, clause.span, clause.by_source
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.sql.analysis import TableBinding, ViewBinding
+    from rowmerge_nb.sql.constant_rows import ConstantRows
     from rowmerge_nb.sql.context import Context
     from rowmerge_nb.sql.statements import Identifier, TableName
 
@@ -42,6 +43,7 @@ class QueryResult:
         reaching: the columns of queries around it that it reads, with how far out they are (0: the query directly around).
         deterministic: running it twice gives the same rows.
         aggregates: it is an aggregation without groups, and so always one row.
+        rows: its rows, where it is VALUES and they are constants.
     """
 
     fields: tuple[ScopeField, ...]
@@ -49,6 +51,7 @@ class QueryResult:
     reaching: Reaching = ()
     deterministic: bool = True
     aggregates: bool = False
+    rows: ConstantRows | None = None
 
     @property
     def outer(self) -> tuple[e.Column, ...]:
@@ -164,7 +167,7 @@ class RelationAnalyzer:
         """Give the relation of a table under the name that is written."""
         qualifier = tuple(part.value for part in name.parts)
         fields = tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier) for c in binding.columns)
-        columns = ", ".join(f"{e.quote(c.name)} AS {e.quote(f.symbol)}" for c, f in zip(binding.columns, fields, strict=True))
+        columns = ", ".join(f"c{place} AS {e.quote(field.symbol)}" for place, field in enumerate(fields))
         text = f"(SELECT {columns} FROM {e.quote(binding.view)}) AS {self._alias()}"
         return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding)
 

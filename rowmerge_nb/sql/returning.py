@@ -32,7 +32,7 @@ _CLAUSE: Final = "merge_clause"
 def typed(context: Context, value: e.Typed, span: Span) -> a.TypedExpression:
     """Give the finished form of an analyzed expression."""
     return a.TypedExpression(
-        value.type, print_spark(value), span.of(context.text), span, e.references(value), e.is_deterministic(value), value
+        value.type, print_spark(value), span.shown(context.text), span, e.references(value), e.is_deterministic(value), value
     )
 
 

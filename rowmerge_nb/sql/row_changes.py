@@ -127,4 +127,4 @@ def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, 
 
 
 def _clause(statement: st.Statement, operation: Operation, values: tuple[a.TypedExpression | None, ...]) -> a.ClauseAnalysis:
-    return a.ClauseAnalysis(0, True, operation, None, values, statement.text, statement.span)
+    return a.ClauseAnalysis(0, True, operation, None, values, st.excerpt(statement.text), statement.span)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -30,14 +31,19 @@ RESERVED_SYMBOLS: Final = frozenset(
     }
 )
 """Names that the planner gives to its own columns."""
+_UNSAFE: Final = re.compile(r"\W")
 
 
 class Symbols:
     """Allocates the names of columns in the plan: like the column's name, unique whatever the letter case.
 
+    They are made of letters, digits and underscores, so that no name of a user's can mean something to an engine that reads the plan's text.
+
     >>> symbols = Symbols()
     >>> symbols.new("customer"), symbols.new("Customer"), symbols.new("present"), symbols.new(None)
     ('customer', 'customer_0', 'present_0', 'expr')
+    >>> symbols.new("${env:HOME}"), symbols.new("a.b"), symbols.new("größe")
+    ('_env_home_', 'a_b', 'größe')
     """
 
     def __init__(self) -> None:
@@ -47,7 +53,7 @@ class Symbols:
 
     def new(self, name: str | None) -> str:
         """Give a symbol like this name that no other column of the statement has."""
-        base = (name or "expr").lower().lstrip("$") or "expr"
+        base = _UNSAFE.sub("_", (name or "expr").lower().lstrip("$")) or "expr"
         symbol, count = base, self._counts.get(base, 0)
         while symbol in self._used:
             symbol, count = f"{base}_{count}", count + 1

@@ -96,8 +96,8 @@ class _Printer:
         return _Printer(safe=False, unchecked=True, so_far=self.so_far).all(nodes)
 
     def chain(self, node: e.Apply) -> str:
-        def write(part: e.Typed, *so_far: str) -> tuple[str, str]:
-            checked = _Printer(safe=self.safe, unchecked=self.unchecked, so_far=so_far)
+        def write(part: e.Typed, so_far: str, raw_so_far: str) -> tuple[str, str]:
+            checked = _Printer(safe=self.safe, unchecked=self.unchecked, so_far=(so_far, raw_so_far))
             text = checked.text(part)
             raw = checked.raw((part,), [text])
             return text, raw[0] if raw else text

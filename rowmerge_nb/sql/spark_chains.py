@@ -69,11 +69,12 @@ def unrolled(node: e.Apply) -> e.Apply:
     last = node
     while True:
         left, right = last.arguments
-        inner = left.arguments[0] if isinstance(left, e.Apply) and left.name == "cast" and left.detail is None else left
+        cast = left if isinstance(left, e.Apply) and left.name == "cast" and left.detail is None else None
+        inner = cast.arguments[0] if cast else left
         if not (isinstance(inner, e.Apply) and inner.name == last.name):
             return e.Apply(node.type, "chain", (last, *reversed(steps)))
         so_far: e.Typed = e.Variable(inner.type, e.SO_FAR)
-        steps.append(replace(last, arguments=(so_far if inner is left else replace(left, arguments=(so_far,)), right)))
+        steps.append(replace(last, arguments=(replace(cast, arguments=(so_far,)) if cast else so_far, right)))
         last = inner
 
 

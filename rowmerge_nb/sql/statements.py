@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,23 @@ __all__ = [
     "TableName",
     "Truncate",
     "Update",
+    "excerpt",
 ]
+
+
+_MOST_SHOWN: Final = 4_000
+
+
+def excerpt(text: str) -> str:
+    """Give a part of a statement as readers get it: of a very long one the begin and the end.
+
+    >>> excerpt("SELECT 1"), len(excerpt("SELECT " + "1 + " * 10_000 + "1"))
+    ('SELECT 1', 4035)
+    """
+    if len(text) <= _MOST_SHOWN:
+        return text
+    half = _MOST_SHOWN // 2
+    return f"{text[:half]} ... {len(text) - 2 * half} characters left out ... {text[-half:]}"
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,10 @@ class Span:
     def of(self, text: str) -> str:
         """Cut the span out of the statement's text."""
         return text[self.start : self.end]
+
+    def shown(self, text: str) -> str:
+        """Cut the span out of the statement's text for readers, who get no more than its begin and its end."""
+        return excerpt(self.of(text))
 
 
 @dataclass(frozen=True)

@@ -236,6 +236,11 @@ class FaultyConnector(Connector):
         """Give the table properties of the connector that is wrapped."""
         return self.connector.get_table_properties()
 
+    @property
+    def shared_directory(self) -> Path | None:
+        """The directory of the connector that is wrapped."""
+        return self.connector.shared_directory
+
     def close(self) -> None:
         """Close the connector that is wrapped."""
         self.connector.close()

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from rowmerge_nb import ConnectorError, HiveAcidConnector, IcebergConnector, RowMergeError, SqliteConnector
 from rowmerge_nb.connectors.hive_acid import embedded
 from rowmerge_nb.connectors.sqlite_errors import is_full, is_read_only
+from rowmerge_nb.private import PrivateDirectory
 from tests.connectors import hive_acid_kit, iceberg_kit
 
 if TYPE_CHECKING:
@@ -257,3 +259,19 @@ def test_a_database_on_a_read_only_disk_is_told(small_disk: Path, read_only_disk
     from rowmerge_nb.connectors.jdbc.spool import Spool
 
     refused("PERMISSION_DENIED", lambda: Spool(str(file), "q"))
+
+
+@LINUX_ROOT
+@pytest.mark.parametrize("state", ["full", "read-only"])
+def test_a_temporary_directory_that_is_full_or_read_only_is_told(
+    small_disk: Path, read_only_disk: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    if state == "full":
+        fill(small_disk)
+    else:
+        read_only_disk()
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    error = refused("GENERIC_INSUFFICIENT_RESOURCES" if state == "full" else "PERMISSION_DENIED", PrivateDirectory)
+    assert str(small_disk) in error.message
+    assert "TMPDIR" in str(error.hint)
+    assert [entry.name for entry in small_disk.iterdir()] == (["ballast"] if state == "full" else [])

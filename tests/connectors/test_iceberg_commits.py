@@ -481,7 +481,7 @@ def test_a_full_disk_while_manifests_are_written_leaves_nothing(tmp_path: Path, 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("pyiceberg.table.update.snapshot.write_manifest_list", full)
-    with pytest.raises(ConnectorError, match="GENERIC_INSUFFICIENT_RESOURCES: The metadata of Iceberg table 'default.t'"):
+    with pytest.raises(ConnectorError, match=r"GENERIC_INSUFFICIENT_RESOURCES: The metadata of Iceberg table 'default[.]t'"):
         statement.commit()
     assert set(tmp_path.rglob("*")) == listed, "the manifests are gone"
     statement.rollback()

@@ -198,3 +198,15 @@ def test_without_the_driver_the_error_names_the_command(lite: Database, monkeypa
     with pytest.raises(SetupError) as caught:
         opened(lite.connector.store.path)  # type: ignore[attr-defined]
     assert caught.value.hint == "Run: pip install 'rowmerge-nb[sqlite]'"
+
+
+def test_a_column_that_is_renamed_meanwhile_is_told_and_its_name_is_not_read_as_a_text(lite: Database) -> None:
+    lite.sql("CREATE TABLE shelf (sku int PRIMARY KEY, note varchar)", "INSERT INTO shelf VALUES (1, 'a')")
+    statement = Statement(lite, "shelf")
+    lite.sql("ALTER TABLE shelf RENAME COLUMN note TO remark")
+    with pytest.raises(RowMergeError) as caught:
+        statement.read()
+    statement.rollback()
+    assert caught.value.code == "COLUMN_NOT_FOUND"
+    assert "no such column: note" in caught.value.message
+    assert caught.value.hint == "Run the statement again."

@@ -117,3 +117,15 @@ def test_without_java_a_session_starts_silently_and_leaves_nothing_behind(tmp_pa
     assert done.stderr == ""
     assert not Path(done.stdout.strip()).parent.exists()
     assert [entry.name for entry in (tmp_path / "temporary").iterdir() if entry.name.startswith("rowmerge")] == []
+
+
+def test_two_adopted_sessions_that_end_in_any_order_leave_the_users_settings(spark):
+    user = spark.newSession()
+    user.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    first, second = adopt_session(user), adopt_session(user)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert user.conf.get("spark.sql.session.timeZone") == "UTC"
+    second.__exit__()
+    assert user.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"

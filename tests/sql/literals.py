@@ -36,6 +36,7 @@ TYPED = some.sampled_from(
         "DATE'0001-01-01'",
         "TIMESTAMP '2024-02-29 10:11:12.125'",
         "TIMESTAMP '2024-02-29'",
+        "TIME '10:11:12.5'",
         "DECIMAL '12.50'",
         "BIGINT '7'",
         "INTEGER '9999999999'",

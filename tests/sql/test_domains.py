@@ -137,6 +137,19 @@ def test_the_smallest_number_of_a_type_belongs_to_it(condition: str, found: dict
 
 
 @pytest.mark.parametrize(
+    ("count", "found"),
+    [
+        (500, ColumnDomain(tuple(range(-1, 499)))),
+        (2000, ColumnDomain(low=-1, high=1998)),
+    ],
+)
+def test_a_very_long_list_says_its_bounds(count: int, found: ColumnDomain) -> None:
+    listed = ", ".join(str(number - 1) for number in range(count))
+    assert domains(f"whole IN ({listed}, NULL)") == {"whole": found}
+    assert domains(f"whole NOT IN ({listed})") == {}
+
+
+@pytest.mark.parametrize(
     ("condition", "pairs"),
     [
         ("t.whole = s.whole", 1),

@@ -27,7 +27,7 @@ def _understood(statement: str) -> Any:
 
 
 @settings(max_examples=400, deadline=None)
-@given(rows(), some.sampled_from(["", "", " ORDER BY 1", " foo", ", (1 + 1)", " UNION ALL VALUES 1", " +", ", ("]))
+@given(rows(), some.sampled_from(["", "", " ORDER BY 1", " foo", " UNION ALL VALUES 1", " +", ", ("]))
 def test_rows_read_at_once_are_those_read_token_by_token(written: str, behind: str) -> None:
     statement = f"VALUES {written}{behind}"
     with token_by_token():
@@ -117,8 +117,8 @@ def test_rows_with_expressions_among_many_rows_are_computed_in_few_forms() -> No
 
 
 def test_too_many_forms_are_refused_with_a_next_step() -> None:
-    forms = ", ".join(f"(abs({number}))" for number in range(1000))
+    forms = ", ".join(f"(abs({number}))" for number in range(1001))
     error = refusal(f"VALUES {forms}")
     assert error.code == "NOT_SUPPORTED"
-    assert "1000 different forms" in error.message
+    assert "1001 different forms" in error.message
     assert error.hint is not None

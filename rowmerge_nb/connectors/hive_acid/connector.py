@@ -79,6 +79,11 @@ class HiveAcidConnector(Connector):
 
     # -- contract -------------------------------------------------------------------------------------------------
 
+    @property
+    def shared_directory(self) -> Path:
+        """The warehouse, or the directory that the embedded metastore and the warehouse are in."""
+        return self.warehouse if self.metastore.shared else self.warehouse.parent
+
     def begin_transaction(self) -> HiveTransactionHandle:
         """Begin a transaction; the metastore hears of it when rows are written."""
         self._end_late()

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
+from rowmerge_nb.connectors.folders import folder_name
 from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Metastore, OpenTransaction, Snapshot, schema_not_found
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.leftovers import this_process
@@ -106,7 +107,7 @@ class EmbeddedMetastore(Metastore):
     def schema_location(self, schema: str) -> Path:
         """Give the folder of a schema's tables, as Hive names it."""
         warehouse = self.file.parent / "warehouse"
-        return warehouse if schema == "default" else warehouse / f"{schema}.db"
+        return warehouse if schema == "default" else warehouse / f"{folder_name(schema)}.db"
 
     # -- reading --------------------------------------------------------------------------------------------------
 

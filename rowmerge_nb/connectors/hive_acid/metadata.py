@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.disk import refused
+from rowmerge_nb.connectors.folders import folder_name
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningHandle, HiveUpdateHandle
 from rowmerge_nb.connectors.hive_acid.definitions import defined_table
 from rowmerge_nb.connectors.hive_acid.handles import (
@@ -101,7 +102,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""
         name = metadata.name
-        location = self._metastore.schema_location(name.schema) / name.table
+        location = self._metastore.schema_location(name.schema) / folder_name(name.table)
         table = defined_table(uuid.uuid4().hex, name, metadata.columns, metadata.properties, str(location), managed=True)
         try:
             location.mkdir(parents=True)

@@ -25,11 +25,11 @@ def guard_decoder() -> None:
     file.new_decoder = _decoder  # type: ignore[attr-defined]
 
 
-def _decoder(data: bytes) -> BinaryDecoder:
+def _decoder(b: bytes) -> BinaryDecoder:
     """Give a decoder of a whole file, or of the payload of a block."""
-    if data[:4] == _MAGIC:
-        _check_frame(_bounded(data), len(data))
-    return _bounded(data)
+    if b[:4] == _MAGIC:
+        _check_frame(_bounded(b), len(b))
+    return _bounded(b)
 
 
 def _check_frame(decoder: Any, size: int) -> None:
@@ -69,8 +69,8 @@ def _bounded_class() -> Any:
 
     class Bounded(BinaryDecoder):
         def __init__(self, data: bytes) -> None:
-            # A number at the very end may say that it goes on.
-            self._fast = CythonBinaryDecoder(data + b"\0")
+            # A number at the end may say that it goes on. Behind it there are zeros, each of them a number: as many as may be asked for.
+            self._fast = CythonBinaryDecoder(data + bytes(len(data) + 1))
             self._size = len(data)
 
         def tell(self) -> int:
@@ -88,6 +88,12 @@ def _bounded_class() -> Any:
             if self._fast.tell() >= self._size:
                 raise EOFError
             return self._fast.read_int()
+
+        def read_ints(self, n: int) -> tuple[int, ...]:
+            self._require(n)
+            numbers = self._fast.read_ints(n)
+            self._require(0)
+            return numbers
 
         def _require(self, count: int) -> None:
             if not 0 <= count <= self._size - self._fast.tell():

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.disk import refused
+from rowmerge_nb.connectors.folders import folder_name
 from rowmerge_nb.connectors.iceberg.files import local_path
 from rowmerge_nb.connectors.iceberg.housekeeping import remove_folder
 from rowmerge_nb.connectors.sqlite_errors import is_full, is_read_only
@@ -266,7 +267,7 @@ class Tables:
         """Begin to make a table; its folder has a name of its own, so that a dropped table's files are never in the way."""
         location = definition.location
         if location is None and self._warehouse is not None:
-            location = location_of(self._warehouse / name.schema / f"{name.table}-{uuid.uuid4().hex}")
+            location = location_of(self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}")
         schema = self._namespaces().get(name.schema, name.schema)
         with _told(f"table '{name}'"):
             return self.catalog.create_table_transaction(
@@ -319,6 +320,7 @@ class Tables:
         with _told(f"table '{handle.name}'"):
             self.catalog.drop_table(table.name())
         path = local_path(handle.location)
-        mine = self._warehouse is not None and path is not None and self._warehouse in Path(path).parents
+        # A location may have been given with steps upwards.
+        mine = self._warehouse is not None and path is not None and self._warehouse.resolve() in Path(path).resolve().parents
         if mine and path is not None and handle.properties.get("gc.enabled", "true").lower() != "false":
             remove_folder(Path(path))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections import deque
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
 from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import Constraint
 
 __all__ = ["IcebergConnector"]
+
+_REMEMBERED: Final = 1_000
+"""Of so many ended statements the files are known by name; what older ones have left is told by its age."""
 
 
 class IcebergConnector(Connector):
@@ -81,13 +85,19 @@ class IcebergConnector(Connector):
         guard_decoder()
         # A catalog in memory shows every thread a database of its own.
         self.commits_in_thread = not is_in_memory(self.catalog)
+        self._directory = directory
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._transactions: dict[int, IcebergTransaction] = {}
-        self._ended: set[str] = set()
+        self._ended: deque[str] = deque(maxlen=_REMEMBERED)
 
     # -- contract -------------------------------------------------------------------------------------------------
+
+    @property
+    def shared_directory(self) -> Path | None:
+        """The warehouse; None with a catalog of another kind, whose tables may be anywhere."""
+        return self._directory
 
     def begin_transaction(self) -> IcebergTransactionHandle:
         """Begin a transaction."""
@@ -241,7 +251,7 @@ class IcebergConnector(Connector):
 
     def _end(self, handle: ConnectorTransactionHandle) -> None:
         """Forget a transaction; what it has written and no snapshot names can be removed from now on."""
-        self._ended |= self._forget(handle).prefixes
+        self._ended.extend(self._forget(handle).prefixes)
 
     def _forget(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         with self._lock:

@@ -38,14 +38,15 @@ def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
     from pyiceberg.expressions import AlwaysTrue, And
     from pyiceberg.expressions.visitors import bind
 
-    whole: BooleanExpression = AlwaysTrue()
+    parts: list[BooleanExpression] = []
     for name, domain in constraint.domains.items():
         for part in _parts(name, domain):
             # A value that has no form in the column's type says nothing here: the engine looks at it again.
             with suppress(Exception):
                 bind(schema, part, case_sensitive=True)
-                whole = And(whole, part)
-    return whole
+                parts.append(part)
+    # Of many parts at once it makes a tree that is as deep as their number has digits; one by one it would be as deep as they are many.
+    return And(AlwaysTrue(), AlwaysTrue(), *parts)
 
 
 def _parts(name: str, domain: ColumnDomain) -> list[BooleanExpression]:

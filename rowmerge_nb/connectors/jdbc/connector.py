@@ -77,6 +77,10 @@ class JdbcTransaction(ABC):
     def schemas(self) -> Sequence[str]:
         """Give the names of all schemas."""
 
+    def longest_name(self) -> int | None:
+        """Give how many bytes of a name the database keeps; None if it keeps all of them."""
+        return None
+
     @abstractmethod
     def row_count(self, handle: JdbcTableHandle) -> int | None:
         """Count a table's rows; None where that would take long."""
@@ -212,7 +216,8 @@ class JdbcMetadata(UpdatableJdbcMetadata):
 
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> JdbcTableHandle | None:
         """Give a handle for a table or view."""
-        return self._transaction.find(name)
+        # No database has names with a zero byte, which would end the text that asks for them.
+        return None if "\0" in str(name) else self._transaction.find(name)
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns, and its primary key as a property."""
@@ -244,7 +249,23 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             msg = f"Table property '{PRIMARY_KEY}' {wrong}"
             hint = f"Its columns are: {', '.join(written.values())}."
             raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=hint)
+        self._check_names("table", metadata.name.table)
+        self._check_names("column", *(column.name for column in metadata.columns))
+        self._store.check_room(metadata.name, len(metadata.columns), len(key))
         self._transaction.create_table(metadata, [written[name.lower()] for name in key])
+
+    def _check_names(self, what: str, *names: str) -> None:
+        """Refuse names that the database cannot hold, which it would cut, or not read."""
+        longest = self._transaction.longest_name()
+        for name in names:
+            if "\0" in name:
+                said = "with a zero byte"
+            elif longest is not None and len(name.encode()) > longest:
+                said = f"of {len(name.encode())} bytes, of which it would keep {longest}"
+            else:
+                continue
+            msg = f"{self._store.name} cannot have a {what} named {name!r}, {said}"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Choose another name.")
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove a table."""
@@ -271,6 +292,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         """Make a schema, where the database has more than one."""
         if not self._store.has_schemas:
             self._refuse("creating schemas", "create_schema")
+        self._check_names("schema", schema)
         self._transaction.writer().execute(f"CREATE SCHEMA {quote(schema)}", f"Creating schema '{schema}'")
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
@@ -288,6 +310,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     ) -> JdbcInsertTableHandle:
         """Begin an INSERT."""
         handle = self._own_rows(table_handle, "inserted into")
+        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         return JdbcInsertTableHandle(handle, self._transaction.begin_stage(session, handle))
 
     def finish_insert(
@@ -327,6 +350,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
     ) -> JdbcMergeTableHandle:
         """Begin a MERGE: make a stage."""
         handle = self._own_rows(table_handle, "changed")
+        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         updated = None
         if updated_columns is not None:
             updated = {case: tuple(column.name for column in columns) for case, columns in updated_columns.items()}

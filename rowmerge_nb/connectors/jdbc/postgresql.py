@@ -200,6 +200,10 @@ class PostgresTransaction(JdbcTransaction):
         some = f"SELECT 1 FROM {self._store.table(handle)} WHERE {predicate} LIMIT {SPLIT_ROWS + 1}"
         return int(self.reader().value(f"SELECT count(*) AS n FROM ({some}) AS bounded"))
 
+    def longest_name(self) -> int:
+        """Ask the server, which cuts longer names."""
+        return int(self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n"))
+
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table; its columns' names are in lower case, as the server itself makes names that are not quoted."""
         parts = []

@@ -55,6 +55,8 @@ class PostgresStore(Store):
     extra = "postgresql"
     truncating = "TRUNCATE TABLE"
     has_schemas = True
+    most_columns = 1_600
+    staged_beside = 4
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
 
     @property

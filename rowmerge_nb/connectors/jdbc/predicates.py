@@ -22,6 +22,8 @@ __all__ = ["NOTHING", "Terms", "condition", "integer", "predicate_of"]
 
 MOST_VALUES: Final = 1_000
 """Longer lists of values become ranges."""
+MOST_TERMS: Final = 200
+"""So many columns are compared: databases bound how deep a condition may be, and no more are needed to find the rows."""
 NOTHING: Final = "1 = 0"
 """The condition of a domain without values."""
 
@@ -49,8 +51,11 @@ def predicate_of(
     handle: JdbcTableHandle, domains: Mapping[str, ColumnDomain], terms: Callable[[Column], Terms | None]
 ) -> tuple[str, bool]:
     """Give the condition that rows which matter fulfil, ``""`` if there is none, and whether the primary key leads to them."""
-    parts, by_key = [], False
+    parts: list[str] = []
+    by_key = False
     for column in handle.columns:
+        if len(parts) == MOST_TERMS:
+            break
         domain = domains.get(column.name)
         if domain is None:
             continue

@@ -61,6 +61,8 @@ class SqliteStore(Store):
     extra = "sqlite"
     truncating = "DELETE FROM"
     has_schemas = False
+    most_columns = 2_000
+    staged_beside = 3
     batch_option = ("adbc.sqlite.query.batch_rows", str(BATCH_ROWS))
     # The driver finds the types of columns in the first rows: a row that shows them goes before the table's own.
     leading_rows = 1
@@ -132,8 +134,9 @@ class SqliteStore(Store):
         if "disk I/O error" in words:
             hint = "See what is wrong with its disk; the table is as it was."
             return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
-        if "no such table" in words:
-            return ConnectorError(f"{doing} in {where} failed: {words}", code="TABLE_NOT_FOUND", hint="Run the statement again.")
+        if "no such table" in words or "no such column" in words:
+            code = "TABLE_NOT_FOUND" if "no such table" in words else "COLUMN_NOT_FOUND"
+            return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint="Run the statement again.")
         return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
 
     def is_repeated_key(self, error: ExecutionError) -> bool:
@@ -465,7 +468,7 @@ def _address(handle: JdbcTableHandle) -> str:
         return next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), "")
     first = next(iter(handle.key_columns), None)
     whole = first is not None and first.type.base in {"tinyint", "smallint", "integer", "bigint"}
-    return quote(first.name) if first is not None and whole and handle.kind == "table" else ""
+    return types.named(first.name) if first is not None and whole and handle.kind == "table" else ""
 
 
 class SqliteConnector(JdbcConnector):
@@ -497,6 +500,11 @@ class SqliteConnector(JdbcConnector):
 
     def __repr__(self) -> str:
         return f"SqliteConnector({self._text!r})"
+
+    @property
+    def shared_directory(self) -> Path:
+        """The directory that the database is in: tasks read it, and stage rows beside it."""
+        return Path(self.store.path).parent
 
     def new_transaction(self) -> SqliteTransaction:
         """Make a transaction."""

@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.jdbc.predicates import Terms, integer
-from rowmerge_nb.connectors.jdbc.sqlite_types import EXACT_DIGITS, has_text_affinity
-from rowmerge_nb.connectors.jdbc.store import literal, quote
+from rowmerge_nb.connectors.jdbc.sqlite_types import EXACT_DIGITS, has_text_affinity, named
+from rowmerge_nb.connectors.jdbc.store import literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def terms_of(column: Column, *, unicode: bool) -> Terms | None:
         column: the column.
         unicode: the file's texts are UTF-8, so that their bytes order them as their code points do.
     """
-    name, base = quote(column.name), column.type.base
+    name, base = named(column.name), column.type.base
     if base in {"boolean", "tinyint", "smallint", "integer", "bigint"}:
         return integer(name)
     if base in {"varchar", "uuid"}:

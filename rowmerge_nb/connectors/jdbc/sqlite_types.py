@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.connectors.jdbc.store import Reading, quote
+from rowmerge_nb.connectors.jdbc.store import Reading
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.types import (
     BIGINT,
@@ -36,7 +36,7 @@ from rowmerge_nb.spi.types import (
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column
 
-__all__ = ["declared_type", "key_reading", "storage_type", "stored", "type_of", "value_reading"]
+__all__ = ["declared_type", "key_reading", "named", "storage_type", "stored", "type_of", "value_reading"]
 
 EXACT_DIGITS: Final = 15
 """So many decimal digits survive in a floating-point number."""
@@ -60,6 +60,15 @@ _A_DAY: Final = "1970-01-01 "
 _RANGES: Final = {"tinyint": 1 << 7, "smallint": 1 << 15, "integer": 1 << 31}
 # The words WITH TIME ZONE cannot stand in a declaration.
 _MOMENTS: Final = {"time": "time", "timestamp": "timestamp", "timestamp with time zone": "timestamptz"}
+
+
+def named(column: str) -> str:
+    """Write a column's name as nothing else: of a name between double quotes that no column has, SQLite makes a text.
+
+    >>> named("a`b")
+    '`a``b`'
+    """
+    return "`" + column.replace("`", "``") + "`"
 
 
 def type_of(declared: str) -> Type | None:
@@ -119,7 +128,7 @@ def storage_type(kind: Type) -> pa.DataType:
 
 def value_reading(column: Column) -> Reading:
     """Say how a column's values are read, and which of them are misfits."""
-    name, base, parameters = quote(column.name), column.type.base, column.type.parameters
+    name, base, parameters = named(column.name), column.type.base, column.type.parameters
     if base == "decimal":
         number = f"printf('%.{parameters[1]}f', {name})"
         select = f"CASE typeof({name}) WHEN 'real' THEN {number} ELSE CAST({name} AS TEXT) END"
@@ -150,7 +159,7 @@ def key_type(column: Column) -> Type:
 
 def key_reading(column: Column) -> Reading:
     """Say how a key column is read for the row id. SQLite lets keys be NULL, and such rows cannot be told apart."""
-    name, kind = quote(column.name), storage_type(key_type(column))
+    name, kind = named(column.name), storage_type(key_type(column))
     kinds = {pa.int64(): "'integer'", pa.float64(): "'real', 'integer'", pa.binary(): "'blob'", pa.string(): "'text'"}
     select = f"CAST({name} AS REAL)" if kind == pa.float64() else name
     return Reading(select, kind, f"typeof({name}) NOT IN ({kinds[kind]})", name)

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["CopyWriter", "FileWriter", "JdbcMergeSink", "JdbcPageSink", "JdbcPageSinkProvider", "StageWriter", "read_fragments"]
 
 COPIED_ROWS: Final = 65_536
-"""So many rows are gathered before they are sent."""
+COPIED_BYTES: Final = 64 << 20
+"""So many rows or bytes are gathered before they are sent."""
 
 
 class StageWriter(ABC):
@@ -130,7 +131,8 @@ class CopyWriter(StageWriter):
         """Send rows, many at a time."""
         self._waiting.append(rows)
         self.rows += rows.num_rows
-        if sum(batch.num_rows for batch in self._waiting) >= COPIED_ROWS:
+        waiting = self._waiting
+        if sum(b.num_rows for b in waiting) >= COPIED_ROWS or sum(b.nbytes for b in waiting) >= COPIED_BYTES:
             self._send()
 
     def finish(self) -> list[bytes]:

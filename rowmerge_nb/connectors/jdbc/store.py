@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.predicates import Terms
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
     from rowmerge_nb.errors import ExecutionError
+    from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["Reading", "Session", "Store", "literal", "quote", "unsupported"]
@@ -76,6 +77,12 @@ class Store(ABC):
 
     has_schemas: bool
     """Whether there are schemas to make and to remove."""
+
+    most_columns: int
+    """How many columns a table can have."""
+
+    staged_beside: int
+    """How many columns a stage has beside those of the table and of its key."""
 
     batch_option: tuple[str, str]
     """The driver's option that bounds what it holds of a query's rows at a time."""
@@ -183,6 +190,13 @@ class Store(ABC):
     def table(self, handle: JdbcTableHandle) -> str:
         """Write a table's name."""
         return ".".join(map(quote, handle.spelled))
+
+    def check_room(self, name: SchemaTableName, columns: int, keys: int) -> None:
+        """Refuse a table that has too many columns for the database, or for the stage of rows that are written to it."""
+        room = self.most_columns - self.staged_beside - keys
+        if columns > room:
+            msg = f"Table '{name}' has {columns} columns; {self.name} has room for {room} of a table that is written to here"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Divide it into several tables, or keep it in a store of files.")
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
         """Bring what the driver gave into the column's Arrow type."""

@@ -132,6 +132,7 @@ class UpdatableJdbcMetadata(ConnectorMetadata):
     ) -> JdbcUpdatableTableHandle:
         self.get_merge_row_id_column_handle(session, table_handle)
         handle = table_handle_of(table_handle)
+        self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         parts = {name: getattr(handle, name) for name in handle.__dataclass_fields__}
         return JdbcUpdatableTableHandle(**parts, stage=self._transaction.begin_stage(session, handle), updated=updated)
 

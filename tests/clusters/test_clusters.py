@@ -1,0 +1,57 @@
+"""Engines on a real standalone cluster and a real Connect server, whose executors do not find the package by themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.test_documents import AFTER
+
+pytestmark = pytest.mark.spark
+
+
+def test_executors_do_not_find_the_package_by_themselves(both):
+    # Before any statement: this is what makes the other tests worth something.
+    assert both.ask("finds_package") == ["None", "None"]
+
+
+@pytest.mark.parametrize("store", ["memory", "iceberg"])
+def test_the_documents_merge_runs_and_the_session_is_left_as_it_was(both, store):
+    before = both.ask("settings")
+    done = both.ask("document", store=store)
+    assert {tuple(row) for row in done["rows"]} == AFTER
+    assert done["counts"] == {"INSERT": 2, "UPDATE": 3, "DELETE": 1, "none": 0}
+    assert done["marks"] == []
+    assert both.ask("settings") == before
+
+
+@pytest.mark.parametrize("flow", ["merge", "updatable"])
+def test_large_tables_in_memory_and_frames_travel_to_executors(cluster, flow):
+    done = cluster.ask("frames", rows=100_000, flow=flow)
+    assert done["same"]
+    assert done["count"] == (100_000 if flow == "merge" else 50_000)
+
+
+def test_a_connector_of_a_notebooks_cell_works(cluster):
+    assert cluster.ask("cell") == [[1, 1.0], [2, 20.0], [3, 30.0]]
+
+
+def test_a_connectors_module_is_sent_and_sent_again_when_it_has_changed(cluster):
+    names, place = cluster.ask("module", source="NAMES = ['first']\n")
+    assert names == ["first"]
+    assert cluster.ask("module", source="NAMES = ['second', 'edition']\n") == [["second", "edition"], place]
+    # What was sent before is taken again.
+    assert cluster.ask("module", source="NAMES = ['first']\n") == [["first"], place]
+
+
+def test_a_store_that_executors_see_elsewhere_is_refused_before_a_sink_is_made(cluster):
+    refused = cluster.ask("unshared")
+    assert refused["code"] == "CONFIGURATION_INVALID"
+    assert "does not see the store's directory" in refused["error"]
+    assert refused["error"].endswith("Give the store a directory that driver and executors share, under the same path.")
+    assert "create_page_sink" not in refused["calls"]
+    assert refused["marks"] == []
+
+
+@pytest.mark.parametrize("how", ["cancel", "interrupt"])
+def test_a_statement_is_interrupted_and_nothing_is_changed(cluster, how):
+    assert cluster.ask("interrupted", how=how) == {"code": "USER_CANCELED", "same": True}

@@ -1,0 +1,110 @@
+"""Every store on clusters, with all that may go wrong there: copies of tasks, executors that come and go, and one that is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.clusters.servers import ClusterDriver, executors, standalone_cluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+RESTLESS = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "10ms",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.minTaskRuntime": "1ms",
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "2s",
+    "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "100ms",
+    "spark.log.level": "INFO",
+}
+STORES = ["hive", "sqlite", "postgresql", "iceberg"]
+
+
+@pytest.fixture(scope="module")
+def restless(tmp_path_factory):
+    """A driver that has tasks run twice where they take a little longer, and executors come and go."""
+    folder = tmp_path_factory.mktemp("restless")
+    with standalone_cluster(folder, cores=2) as address, ClusterDriver(address, folder, **RESTLESS) as driver:
+        yield driver
+
+
+@pytest.fixture
+def where(request, tmp_path):
+    store = request.getfixturevalue("store")
+    return request.getfixturevalue("postgresql") if store == "postgresql" else str(tmp_path / "store")
+
+
+def made(where: str) -> str:
+    if where.startswith("/"):
+        Path(where).mkdir(exist_ok=True)
+    return where
+
+
+@pytest.mark.parametrize("store", ["memory", "hive", "sqlite", "postgresql", "iceberg"])
+def test_rows_are_there_once_where_tasks_have_copies_and_executors_come_and_go(restless, store, where):
+    if store == "memory":
+        assert restless.ask("frames", rows=50_000)["same"]
+    else:
+        restless.ask("fill", store=store, where=made(where), rows=50_000)
+        done = restless.ask("merge", store=store, where=where, rows=50_000)
+        assert done == {"same": True, "count": 50_000, "rows": done["rows"], "orphans": []}
+
+
+def test_tasks_do_have_copies_there_and_executors_do_come_and_go(restless):
+    for _ in range(10):
+        assert restless.ask("frames", rows=200_000)["same"]
+        log = restless.log.read_text("utf-8", "replace")
+        if "speculatable" in log and "idle timeout" in log:
+            break
+        # An executor that has nothing to do goes after a second.
+        time.sleep(2)
+    assert "speculatable" in log
+    assert "idle timeout" in log
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_store_works_by_a_connect_server(connect, store, where):
+    connect.ask("fill", store=store, where=made(where), rows=20_000)
+    done = connect.ask("merge", store=store, where=where, rows=20_000)
+    assert done == {"same": True, "count": 20_000, "rows": done["rows"], "orphans": []}
+
+
+@pytest.mark.parametrize("store", ["hive", "iceberg"])
+def test_an_executor_is_killed_in_the_middle_of_a_merge_and_rows_are_there_once(tmp_path_factory, store, tmp_path):
+    folder = tmp_path_factory.mktemp("killed")
+    where = made(str(tmp_path / "store"))
+    with standalone_cluster(folder) as address, ClusterDriver(address, folder) as driver:
+        driver.ask("fill", store=store, where=where, rows=200_000)
+        known = _files(where)
+        driver.order("merge", store=store, where=where, rows=200_000)
+        # Its tasks have begun to write.
+        while not _files(where) - known:
+            time.sleep(0.002)
+        victim, *_ = executors(folder)
+        os.kill(victim, signal.SIGKILL)
+        done = driver.answer()
+        assert done == {"same": True, "count": 200_000, "rows": done["rows"], "orphans": []}
+        assert victim not in executors(folder)
+
+
+def _files(where: str) -> set[Path]:
+    hidden = {".rowmerge_nb-mark-", "metastore.sqlite", "catalog.sqlite"}
+    return {path for path in Path(where).rglob("*") if path.is_file() and not path.name.startswith(tuple(hidden))}
+
+
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "local[2,4]"])
+def test_an_engine_works_on_a_session_of_this_machine_that_is_not_its_own(tmp_path_factory, master):
+    folder = tmp_path_factory.mktemp("local")
+    with standalone_cluster(folder, workers=0), ClusterDriver(master, folder) as driver:
+        assert driver.ask("finds_package") == ["None", "None"]
+        assert driver.ask("document", store="iceberg")["counts"] == {"INSERT": 2, "UPDATE": 3, "DELETE": 1, "none": 0}
+        assert driver.ask("frames", rows=100_000)["same"]
