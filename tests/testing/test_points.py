@@ -26,6 +26,17 @@ def test_after_a_fault_at_some_points_the_rows_are_those_of_before_or_after_and_
     assert f"| {SAMPLES[store]} |" in told
 
 
+def test_an_interrupt_at_some_lines_from_the_finish_call_on_is_told_as_what_it_was(store: str) -> None:
+    if store == "postgresql":
+        pytest.skip("with --long: its driver connects slowly")
+    points("--stores", store, "--lines", "--sample", "10")
+
+
+@pytest.mark.long
+def test_an_interrupt_at_any_line_from_the_finish_call_on_is_told_as_what_it_was(store: str) -> None:
+    points("--stores", store, "--lines", "--sample", "700")
+
+
 @pytest.mark.long
 def test_after_a_fault_at_any_point_the_rows_are_those_of_before_or_after_and_what_is_said_is_true(store: str) -> None:
     points("--stores", store)
