@@ -145,14 +145,14 @@ class Watch:
                     signal.raise_signal(signal.SIGINT)
             return line
 
-        def called(frame: FrameType, event: str, _: object) -> Any:
+        def called(frame: FrameType, *_: object) -> Any:
             return line if _is_ours(frame) else None
 
-        running = sys._getframe(1)  # noqa: SLF001 - there is no other way to the frames that run already
+        running: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no other way to the frames that run already
         while running is not None:
             if _is_ours(running):
                 running.f_trace = line
-            running = running.f_back  # type: ignore[assignment]
+            running = running.f_back
         sys.settrace(called)
 
     def call(self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
