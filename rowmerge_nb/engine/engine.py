@@ -63,8 +63,8 @@ class Engine:
     """Runs statements on Spark against connectors.
 
     Args:
-        spark: a session of yours; None starts a local one with the first statement. Yours gets its settings back after every
-            statement and is never stopped.
+        spark: a session of yours, of a cluster or of Spark Connect too; None starts a local one with the first statement. Yours gets its
+            settings back after every statement and is never stopped; its executors are sent what they lack.
         catalog: the default catalog; ``memory`` is always there.
         schema: the default schema.
         era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
