@@ -54,14 +54,21 @@ class PrivateDirectory:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
             try:
                 self._lock = _made_lock(self.path / _LOCK)
-            except OSError:
+            except BaseException:
                 shutil.rmtree(self.path, ignore_errors=True)
                 raise
 
     def remove(self) -> None:
         """Remove the directory; a process that was forked off leaves it to the one that made it."""
         if self._lock >= 0 and os.getpid() == self._process:
-            shutil.rmtree(self.path, ignore_errors=True)
+            # The lock goes last, so that `sweep` finds again what stays.
+            with suppress(OSError):
+                for entry in self.path.iterdir():
+                    if entry.is_dir():
+                        shutil.rmtree(entry)
+                    elif entry.name != _LOCK:
+                        entry.unlink()
+                shutil.rmtree(self.path)
             os.close(self._lock)
             self._lock = -1
 

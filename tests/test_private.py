@@ -223,3 +223,33 @@ def test_a_disk_that_is_full_in_the_middle_keeps_no_part_of_the_rows(shared: Pat
     (folder,) = shared.iterdir()
     assert [entry.name for entry in folder.iterdir()] == ["lock"]
     store.close()
+
+
+def test_a_directory_that_cannot_be_removed_whole_is_found_again(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = PrivateDirectory()
+    (directory.path / "rows.arrow").write_text("x")
+    (directory.path / "java").mkdir()
+    real = os.unlink
+    with monkeypatch.context() as broken:
+
+        def unlink(path: object, **more: object) -> None:
+            if "rows" in str(path):
+                raise OSError(5, "Input/output error")
+            real(path, **more)
+
+        broken.setattr(os, "unlink", unlink)
+        directory.remove()
+    assert (directory.path / "rows.arrow").exists()
+    sweep()
+    assert list(shared.iterdir()) == []
+
+
+def test_a_directory_whose_making_is_interrupted_is_removed(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path) -> int:
+        path.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_made_lock", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        PrivateDirectory()
+    assert list(shared.iterdir()) == []

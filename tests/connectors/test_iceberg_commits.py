@@ -285,6 +285,47 @@ def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(tmp_pa
     assert [row[0] for row in contents(other)] == [2]
 
 
+def test_what_a_rollback_cannot_remove_is_listed_and_can_be_removed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1))
+    before = everything(tmp_path)
+    statement = deleting(store, 1, insert=2)
+    assert len(everything(tmp_path) - before) == 3
+    with monkeypatch.context() as broken:
+        from rowmerge_nb.connectors.iceberg import housekeeping
+
+        def refused(io: Any, location: str) -> None:
+            if location.endswith("-deletes.parquet"):
+                raise OSError(5, "Input/output error")
+            remove(io, location)
+
+        remove = housekeeping.remove_location
+        broken.setattr(housekeeping, "remove_location", refused)
+        with pytest.raises(OSError, match="Input/output error"):
+            statement.rollback()
+    (left,) = everything(tmp_path) - before
+    assert left.endswith("-deletes.parquet")
+    assert len(store.orphans()) == 1
+    assert len(store.remove_orphans()) == 1
+    assert everything(tmp_path) == before
+
+
+def test_a_note_that_cannot_be_removed_does_not_keep_the_files_of_an_ended_statement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1))
+    before = everything(tmp_path)
+    statement = deleting(store, 1, insert=2)
+    with monkeypatch.context() as broken:
+        broken.setattr("rowmerge_nb.connectors.iceberg.connector.remove_attempts", lambda *_, **__: None)
+        statement.rollback()
+    assert len(store.orphans()) == len(store.remove_orphans()) == 3
+    assert everything(tmp_path) == before
+
+
 def everything(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "catalog.sqlite" not in path.name}
 

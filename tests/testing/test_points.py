@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from rowmerge_nb.testing.points.stores import STORES
-from rowmerge_nb.testing.postgresql import find_server
+from tests.testing.points_support import points, skip_without_server
 
-SAMPLES = {"memory": 20, "hive": 45, "iceberg": 35, "sqlite": 45, "postgresql": 8}
+SAMPLES = {"memory": 15, "hive": 30, "iceberg": 25, "sqlite": 30, "postgresql": 6}
 """How many faults are tried by default; those of PostgreSQL take seconds, since its driver connects slowly."""
-
-
-def points(*arguments: str) -> str:
-    """Run trials in a process without threads, from which others can be forked."""
-    command = [sys.executable, "-m", "rowmerge_nb.testing.points", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
-    sys.stdout.write(done.stdout)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-3000:]}"
-    return done.stdout
 
 
 @pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest) -> str:
-    if request.param == "postgresql":
-        find_server()
+    skip_without_server(request.param)
     return request.param
 
 
@@ -40,15 +26,15 @@ def test_after_a_fault_at_some_points_the_rows_are_those_of_before_or_after_and_
     assert f"| {SAMPLES[store]} |" in told
 
 
+def test_an_interrupt_at_some_lines_from_the_finish_call_on_is_told_as_what_it_was() -> None:
+    points("--stores", "hive", "--lines", "--sample", "12")
+
+
+@pytest.mark.long
+def test_an_interrupt_at_any_line_from_the_finish_call_on_is_told_as_what_it_was(store: str) -> None:
+    points("--stores", store, "--lines", "--sample", "700")
+
+
 @pytest.mark.long
 def test_after_a_fault_at_any_point_the_rows_are_those_of_before_or_after_and_what_is_said_is_true(store: str) -> None:
     points("--stores", store)
-
-
-def test_processes_that_write_side_by_side_come_one_after_the_other(store: str) -> None:
-    points("--stores", store, "--writers", "2", "--statements", "2")
-
-
-@pytest.mark.long
-def test_many_processes_that_write_side_by_side_come_one_after_the_other(store: str) -> None:
-    points("--stores", store, "--writers", "4", "--statements", "10")

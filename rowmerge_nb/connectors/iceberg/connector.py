@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergSplit
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
@@ -226,25 +227,23 @@ class IcebergConnector(Connector):
                 processes of this machine that have died; those of running statements never. Of other machines and other programs nothing
                 is known but the age of their files.
         """
+        return [orphan for orphan, _ in self._orphans(age)]
+
+    def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table]]:
+        """Give leftovers, each with its table."""
         with self._lock:
             running = {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}
             ended = set(self._ended)
         tables = (self._tables.load(name) for name in self._tables.names())
-        found = [orphan for table in tables if table is not None for orphan in orphans_of(table, running, ended, age)]
-        return sorted(found, key=lambda orphan: orphan.name)
+        found = [(orphan, table) for table in tables if table is not None for orphan in orphans_of(table, running, ended, age)]
+        return sorted(found, key=lambda pair: pair[0].name)
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """Remove what `orphans` lists; give what was removed."""
-        removed = []
-        for name in self._tables.names():
-            table = self._tables.load(name)
-            if table is None:
-                continue
-            listed = {orphan.name for orphan in self.orphans(age)}
-            for orphan in [orphan for orphan in orphans_of(table, (), (), timedelta()) if orphan.name in listed]:
-                remove_location(table.io, orphan.name)
-                removed.append(orphan)
-        return sorted(removed, key=lambda orphan: orphan.name)
+        found = self._orphans(age)
+        for orphan, table in found:
+            remove_location(table.io, orphan.name)
+        return [orphan for orphan, _ in found]
 
     def _transaction(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         return self._transactions[_number(handle)]

@@ -67,12 +67,21 @@ def remove_attempts(io: Any, folders: Collection[str], prefixes: Collection[str]
         prefixes: how the names of their files begin.
         kept: files that were committed.
         deep: look into the folders of folders too.
+
+    Raises:
+        OSError: one of them cannot be removed; all others are.
     """
+    failures: list[OSError] = []
     marks = tuple(f"{prefix}-" for prefix in prefixes)
     for folder in sorted(folders):
         for location, info in list(_listed(io, folder, recursive=deep)):
             if info.base_name.startswith(marks) and location not in kept:
-                remove_location(io, location)
+                try:
+                    remove_location(io, location)
+                except OSError as error:
+                    failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def remove_location(io: Any, location: str) -> None:

@@ -28,6 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
     parser.add_argument("--sample", type=int, help="so many faults per store, always the same ones (all)")
     parser.add_argument("--seed", type=int, default=1, help="decides which (%(default)s)")
+    parser.add_argument(
+        "--lines", action="store_true", help="SIGINT at lines of the package from finish_merge on, in place of other faults"
+    )
     parser.add_argument("--only", help="one fault, for instance kill:12:after; kinds are kill, interrupt, error, lasting")
     parser.add_argument("--list", action="store_true", help="print the points")
     parser.add_argument("--writers", type=int, help="so many processes that write side by side, in place of faults")
@@ -59,10 +62,14 @@ def _of_store(name: str, options: argparse.Namespace) -> list[PointReport]:
             for point in trials.points:
                 print(point.number, point.name, point.about[-150:])
             return []
-        faults = trials.faults(options.sample, options.seed)
+        faults = (trials.lines if options.lines else trials.faults)(options.sample, options.seed)
         if options.only:
             kind, number, when = options.only.split(":")
-            faults = [f for f in trials.faults() if (f.kind, f.number, f.after) == (kind, int(number), when == "after")]
+            faults = [
+                f
+                for f in (*trials.faults(), *trials.lines())
+                if (f.kind, f.number, f.after) == (kind, int(number), when == "after")
+            ]
         return [trials.run(faults)]
 
 

@@ -26,7 +26,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analysis import MergeAnalysis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rowmerge_nb.engine.processors import MergeLayout
 
@@ -142,13 +142,17 @@ class InProcessEngine(Engine):
         """What stands in for the Spark session."""
         return _UNUSED
 
-    def merge(self, news: pa.Table) -> Any:
+    def merge(self, news: pa.Table, progress: Callable[[str], None] | None = None) -> Any:
         """Run `MERGE` with a source; gives the engine's result.
+
+        Args:
+            news: the source.
+            progress: is told each step as it begins.
 
         Raises:
             RowMergeError: as `Engine.run` does.
         """
-        return self.run(MERGE, namespace={"news": news}, rules_off=tuple(RULES), trace="off")
+        return self.run(MERGE, namespace={"news": news}, rules_off=tuple(RULES), trace="off", progress=progress)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.private import sweep
 from rowmerge_nb.testing.killed_driver import read
 from rowmerge_nb.testing.points.in_process import InProcessEngine
 from rowmerge_nb.testing.postgresql import private_server
@@ -109,6 +110,10 @@ class Store:
         paths = (path for path in self.live.rglob("*") if not path.name.endswith("-journal"))
         return sorted(str(path.relative_to(self.live)) for path in paths)
 
+    def swept(self) -> list[str]:
+        """Give the files that are left when the process is gone and have nothing to do with the store."""
+        return []
+
     def age(self) -> None:
         """Let some minutes pass, as far as files tell: a folder in the making or half a file is nobody's any more then."""
         then = time.time() - _MINUTES * 60
@@ -140,6 +145,12 @@ class Memory(Store):
     def things(self) -> list[str]:
         """List nothing: files that tables are read from go when the connector is closed."""
         return []
+
+    def swept(self) -> list[str]:
+        """Do what the next process does that starts Spark; give the files that are left all the same: a lock without a mark may be anybody's."""
+        tempfile.tempdir = str(self.live)
+        sweep()
+        return [str(path.relative_to(self.live)) for path in self.live.rglob("*") if path.is_file() and path.stat().st_size]
 
     def connector(self) -> Connector:
         """Make the connector and its table: there is nothing to open."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.testing.points.in_process import after_merge, without_spark
 from rowmerge_nb.testing.points.stores import FURTHER, NEWS, ROWS, Rows, Store, shape, table_of
-from rowmerge_nb.testing.points.watch import FAULTS, Fault, Point, Watch
+from rowmerge_nb.testing.points.watch import FAULTS, LINE, Fault, Point, Watch
 from rowmerge_nb.testing.points.wrapping import watch_process
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Trials:
         self._store = store
         self._told = told
         self.points: list[Point] = []
+        self._lines = 0
         self._things: dict[str, list[str]] = {}
 
     def prepare(self) -> None:
@@ -84,6 +85,7 @@ class Trials:
             msg = f"The MERGE that nobody disturbed came to this: {told}"
             raise RuntimeError(msg)
         self.points = [Point(**point) for point in told["points"]]
+        self._lines = told["lines"]
         self._things = told["things"]
 
     def faults(self, sample: int | None = None, seed: int = 1) -> list[Fault]:
@@ -94,19 +96,25 @@ class Trials:
             for kind in FAULTS
             for after in (False, True)
             if not (kind == "lasting" and after)
-            if self._store.survives or kind != "kill"
         ]
         if sample is None or sample >= len(every):
             return every
         return sorted(random.Random(seed).sample(every, sample), key=lambda f: (f.number, f.kind, f.after))  # noqa: S311 - no secret
+
+    def lines(self, sample: int | None = None, seed: int = 1) -> list[Fault]:
+        """Give an interrupt at every line of the package from ``finish_merge`` on, or at some."""
+        every = [Fault(LINE, number) for number in range(1, self._lines + 1)]
+        return every if sample is None or sample >= len(every) else random.Random(seed).sample(every, sample)  # noqa: S311 - no secret
 
     def run(self, faults: list[Fault]) -> PointReport:
         """Try faults."""
         report, began = PointReport(self._store.name, len(self.points)), time.monotonic()
         for fault in faults:
             problems = self._trial(fault, report)
-            point = self.points[fault.number - 1]
-            what = f"{report.store}, {fault} ({point.name} {point.about[-70:]})"
+            what = f"{report.store}, {fault}"
+            if fault.kind != LINE:
+                point = self.points[fault.number - 1]
+                what += f" ({point.name} {point.about[-70:]})"
             report.problems += [f"{what}: {problem}" for problem in problems]
             self._told(f"{what}: {problems or 'as it has to be'}")
         report.seconds = time.monotonic() - began
@@ -119,7 +127,9 @@ class Trials:
             # What the collector of garbage removes comes at times of its own.
             told = _asked(lambda: self._statement(fault))
         problems = list(told.get("problems", ()))
-        if fault.kind == "kill" and told.get("died"):
+        left = _asked(lambda: {"left": self._store.swept()})["left"]
+        problems += [f"{left} are left when the process is gone"] if left else []
+        if fault.kind == "kill" and told.get("died") and self._store.survives:
             told = {**_asked(lambda: self._look(None)), "said": "nothing"}
             problems += told.get("problems", ())
         elif self._store.survives and "rows" in told:
@@ -155,15 +165,15 @@ class Trials:
                 problems.append(_NOT_REACHED)
             if not self._things:
                 told["things"] = {"before": before, "after": self._store.things()}
+                told["lines"] = watch.lines
                 told["points"] = [vars(point) for point in watch.points]
             looked = self._look(connector)
             problems += looked.pop("problems")
             problems += _truth(told["said"], looked["rows"])
-            if fault is not None and fault.kind == "interrupt" and watch.struck and told["said"] == "done":
+            if fault is not None and fault.kind in {"interrupt", LINE} and watch.struck and told["said"] == "done":
                 problems.append("the interrupt was lost")
             connector.close()
-            if not self._store.survives and (left := sorted(path.name for path in self._store.live.rglob("*"))):
-                problems.append(f"{left} are left when the connector is closed")
+        problems = [f"{watch.place} {problem}".strip() for problem in problems]
         return {**told, **looked, "problems": problems}
 
     def _look(self, connector: Connector | None, *, ended: bool = False) -> dict[str, Any]:
@@ -229,9 +239,10 @@ def _more(these: list[str], those: list[str]) -> list[str]:
 def _said(engine: InProcessEngine, watch: Watch) -> dict[str, Any]:
     """Run the statement, and give what it says, in one word and in its own."""
     problems: list[str] = []
+    traced = watch.fault is None or watch.fault.kind == LINE
     with watch.watching():
         try:
-            result = engine.merge(table_of(NEWS))
+            result = engine.merge(table_of(NEWS), lambda step: watch.trace_lines() if step == "finish_merge" and traced else None)
         except RowMergeError as error:
             said, words = _state(error), str(error)
             if watch.fault is not None and watch.fault.kind in {"error", "lasting"}:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, Final, TypeVar
 
-__all__ = ["FAULTS", "Fault", "Operation", "Point", "Watch"]
+__all__ = ["FAULTS", "LINE", "Fault", "Operation", "Point", "Watch"]
 
 T = TypeVar("T")
 _SECONDS: Final = 0.1
 """So long an operation of another thread waits for the main thread to take its interrupt, if that does not put it off."""
 
+LINE: Final = "line"
+"""SIGINT at a line of the package that the main thread runs from ``finish_merge`` on."""
 FAULTS: Final = ("kill", "interrupt", "error", "lasting")
 """What happens at a point: SIGKILL, SIGINT, the error that the operation itself may raise, and that error at every later operation too."""
 
@@ -61,8 +65,8 @@ class Fault:
     """What goes wrong, and where.
 
     Args:
-        kind: one of `FAULTS`.
-        number: the point.
+        kind: one of `FAULTS`, or `LINE`.
+        number: the point, or the line, counted as it is run.
         after: the operation is done before it strikes.
     """
 
@@ -82,6 +86,8 @@ class Watch:
 
     Attributes:
         points: the operations so far, in their order.
+        lines: how many lines the main thread has run since `trace_lines`.
+        place: the line at which an interrupt came, if it came at one.
 
     >>> watch = Watch(Fault("error", 2))
     >>> operation = Operation("os.unlink", "/t/x", lambda: OSError(28, "No space left on device"))
@@ -97,6 +103,8 @@ class Watch:
     def __init__(self, fault: Fault | None = None) -> None:
         self.fault = fault
         self.points: list[Point] = []
+        self.lines = 0
+        self.place = ""
         self.struck = False
         self._active = False
         self._lock = threading.Lock()
@@ -121,8 +129,31 @@ class Watch:
         try:
             yield
         finally:
+            sys.settrace(None)
             self._active = False
             signal.signal(signal.SIGINT, before)
+
+    def trace_lines(self) -> None:
+        """Count the lines of the package from here on, in this thread; at one of them an interrupt may come."""
+
+        def line(frame: FrameType, event: str, _: object) -> Any:
+            if event == "line" and self._active:
+                self.lines += 1
+                if self.fault is not None and self.fault.kind == LINE and self.lines == self.fault.number:
+                    self.struck = True
+                    self.place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+                    signal.raise_signal(signal.SIGINT)
+            return line
+
+        def called(frame: FrameType, *_: object) -> Any:
+            return line if _is_ours(frame) else None
+
+        running: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no other way to the frames that run already
+        while running is not None:
+            if _is_ours(running):
+                running.f_trace = line
+            running = running.f_back
+        sys.settrace(called)
 
     def call(self, operation: Operation, function: Callable[..., T], *arguments: Any, **more: Any) -> T:
         """Do an operation, or go wrong. What it does within itself is part of it, and not counted."""
@@ -132,7 +163,7 @@ class Watch:
             number = len(self.points) + 1
             self.points.append(Point(number, operation.name, operation.about, operation.lasts))
         fault = self.fault
-        if fault is None:
+        if fault is None or fault.kind == LINE:
             return self._done(function, *arguments, **more)
         if (fault.number == number and not fault.after) or (fault.kind == "lasting" and self.struck and operation.lasts):
             self._strike(fault, operation)
@@ -176,6 +207,12 @@ class Watch:
         else:
             os.kill(os.getpid(), signal.SIGINT)
             self._taken.wait(_SECONDS)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return (
+        f"{os.sep}rowmerge_nb{os.sep}" in frame.f_code.co_filename and f"{os.sep}testing{os.sep}" not in frame.f_code.co_filename
+    )
 
 
 def _lost(given: Any) -> None:

@@ -223,6 +223,9 @@ def _wrap_method(watch: Watch, kind: type, method: str, name: str, *, writes: bo
     real = getattr(kind, method)
 
     def call(self: Any, *arguments: Any, **more: Any) -> Any:
+        if method == "close" and not getattr(self, "is_open", True):
+            # Nothing is done.
+            return real(self)
         about = str(arguments[0]) if arguments and method in {"__init__", "delete"} else getattr(self, "_location", "")
         return watch.call(_disk(name, str(about), writes=writes), real, self, *arguments, **more)
 
