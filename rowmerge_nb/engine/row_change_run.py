@@ -354,7 +354,7 @@ class RowChangeRun(StatementRun):
             matched=account.matched if account and told else None,
             unmatched=account.joined - account.matched - account.alone if account and told else None,
             alone=account.alone if account and told and self._is_full() else None,
-            returned=None if self.returned is None else self.returned.num_rows,
+            returned=self.returned.num_rows if self.returned is not None and done else None,
             source_rows=self._source_rows(),
             count=account.counted if account and done else None,
             rows_before=target.row_count,

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rowmerge_nb.sql.expressions import quote
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -65,7 +67,7 @@ class TableBinding:
         catalog: catalog name; ``""`` for a DataFrame of the notebook.
         qualified: the full name, ``catalog.schema.table``, or the DataFrame's name.
         columns: the columns in table order.
-        view: the name under which Spark text speaks of this table; unique per binding within the engine.
+        view: the name under which Spark text speaks of this table; unique per binding within the engine. Its columns are ``c0``, ``c1``, ...
         handle: the connector's handle; None for a DataFrame.
         metadata: the connector's metadata; None for a DataFrame.
         dataframe: the DataFrame (pandas, Arrow, Spark) if it is one.
@@ -85,6 +87,15 @@ class TableBinding:
     rows: Rows | None = field(default=None, compare=False)
     row_count: int | None = None
     deterministic: bool = True
+
+    def query(self, names: Iterable[str]) -> str:
+        """Write the query of all columns, in Spark SQL.
+
+        Args:
+            names: what the columns are called in its result.
+        """
+        columns = ", ".join(f"c{place} AS {quote(name)}" for place, name in enumerate(names))
+        return f"SELECT {columns} FROM {quote(self.view)}"
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def _select(
 ) -> str:
     """Write the SELECT over constants and the rows' numbers."""
     data = ConstantRows((*names, _ROW), (*kinds, BIGINT), (*columns, ConstantColumn.of_integers(numbers)), span_of)
-    return f"SELECT {', '.join(values)}, {e.quote(_ROW)} FROM {e.quote(context.bind(data).view)}"
+    return f"SELECT {', '.join(values)}, {e.quote(_ROW)} FROM ({context.bind(data).query(data.names)})"
 
 
 # -- forms --------------------------------------------------------------------------------------------------------------

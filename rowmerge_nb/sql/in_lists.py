@@ -46,13 +46,13 @@ class ConstantSet:
         type: the type of the values.
         values: the values, each once, without NULL.
         has_null: NULL is in the list: what is not found may be in it or not.
-        view: the name under which Spark text can speak of the values, as a column ``v``.
+        query: the values as a query in Spark SQL, of one column ``v``.
     """
 
     type: Type
     values: pa.Array
     has_null: bool
-    view: str
+    query: str
 
     @property
     def _key(self) -> tuple[Any, ...]:
@@ -63,11 +63,6 @@ class ConstantSet:
 
     def __hash__(self) -> int:
         return hash(self._key)
-
-    @property
-    def query(self) -> str:
-        """The values as a query, in Spark SQL."""
-        return f"SELECT `{_VALUE}` FROM {e.quote(self.view)}"
 
 
 def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
@@ -119,7 +114,7 @@ def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[Constan
 def _set(analyzer: ExpressionAnalyzer, node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
     rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.place)
     values = pc.unique(rows.table().column(0).combine_chunks())
-    return ConstantSet(common, values.drop_null(), bool(values.null_count), analyzer.context.bind(rows).view)
+    return ConstantSet(common, values.drop_null(), bool(values.null_count), analyzer.context.bind(rows).query([_VALUE]))
 
 
 def _written(

@@ -104,8 +104,7 @@ class QueryAnalyzer(RelationAnalyzer):
         )
         rows = constant_rows(parts, fields)
         if rows is not None:
-            names = ", ".join(e.quote(field.symbol) for field in fields)
-            return QueryResult(fields, f"SELECT {names} FROM {e.quote(self.context.bind(rows).view)}", rows=rows)
+            return QueryResult(fields, self.context.bind(rows).query(field.symbol for field in fields), rows=rows)
         written = [part for part in parts if isinstance(part, WrittenRow)]
         reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
         deterministic = all(e.is_deterministic(cell) for row in written for cell in row.cells)

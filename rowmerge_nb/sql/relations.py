@@ -167,8 +167,7 @@ class RelationAnalyzer:
         """Give the relation of a table under the name that is written."""
         qualifier = tuple(part.value for part in name.parts)
         fields = tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier) for c in binding.columns)
-        columns = ", ".join(f"c{place} AS {e.quote(field.symbol)}" for place, field in enumerate(fields))
-        text = f"(SELECT {columns} FROM {e.quote(binding.view)}) AS {self._alias()}"
+        text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
         return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding)
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:

@@ -94,7 +94,7 @@ def test_what_cannot_be_compared_is_told_and_the_statement_is_done(engine: Engin
 
 
 def test_the_other_engine_reads_the_rows_of_values_itself(engine: Engine) -> None:
-    result = engine.run("INSERT INTO t SELECT id, v, p FROM (VALUES (71, 1, 'x'), (72, 2, 'y')) AS s(id, v, p)", verify="duckdb")
+    result = engine.run("INSERT INTO t SELECT id, p, v FROM (VALUES (71, 1, 'x'), (72, 2, 'y')) AS s(id, v, p)", verify="duckdb")
     assert result.verification is not None
     assert result.verification.state == "agrees", result.verification.message
 
