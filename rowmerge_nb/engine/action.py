@@ -35,9 +35,13 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
     """
     answer: dict[str, Any] = {}
     # Not by joining the thread: one whose join() was interrupted counts as ended, before Python 3.13.
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
+    given_up = False
 
     def run() -> None:
+        begun.wait()
+        if given_up:
+            return
         try:
             _tag(spark, tag)
             with quietly():
@@ -47,14 +51,19 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
         finally:
             ended.set()
 
-    threading.Thread(target=run, name="rowmerge_nb-action", daemon=True).start()
+    thread = threading.Thread(target=run, name="rowmerge_nb-action", daemon=True)
     try:
+        thread.start()
+        begun.set()
         while not ended.wait(0.1):
             if cancelled.is_set():
                 # Again and again, since a job that is about to start cannot be cancelled yet.
                 cancel(spark, tag)
     except KeyboardInterrupt as interrupt:
-        while not ended.is_set():
+        # One that comes while the thread is started must not leave it running.
+        given_up = not begun.is_set()
+        begun.set()
+        while not given_up and not ended.is_set():
             cancel(spark, tag)
             ended.wait(0.1)
         msg = "The statement was interrupted; its Spark work is cancelled"
