@@ -22,6 +22,7 @@ from rowmerge_nb.engine.java import find_java, make_java_home
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
+DRIVER = "tests.clusters.driver"
 LOOPBACK = "127.0.0.1"
 PATIENCE = 90.0
 SMALL_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
@@ -147,8 +148,10 @@ class ClusterDriver:
 
     def __init__(self, address: str, folder: Path, **settings: str) -> None:
         self.log = folder / "driver.log"
-        command = [sys.executable, "-m", "tests.clusters.driver", address, str(folder), json.dumps(settings)]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        # By a path of its own: executors on this machine inherit the environment, and must not find the package by it.
+        run = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); runpy.run_module({DRIVER!r}, run_name='__main__', alter_sys=True)"
+        command = [sys.executable, "-c", run, address, str(folder), json.dumps(settings)]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         # Its current directory is its own, as that of every executor is.
         (folder / "here").mkdir(exist_ok=True)
         self._errors = self.log.open("w")
@@ -189,7 +192,8 @@ class ClusterDriver:
 
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(60)
         finally:
