@@ -52,8 +52,10 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
                 # Again and again, since a job that is about to start cannot be cancelled yet.
                 cancel(spark, tag)
     except KeyboardInterrupt as interrupt:
-        cancel(spark, tag)
-        thread.join()
+        while thread.is_alive():
+            # As above: the interrupt may have come just before a job began.
+            cancel(spark, tag)
+            thread.join(0.1)
         msg = "The statement was interrupted; its Spark work is cancelled"
         raise StatementInterrupted(msg, step="run") from interrupt
     if "error" in answer:
