@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.envelope import PROBLEM
 from rowmerge_nb.engine.failures import problem_of
+from rowmerge_nb.engine.interrupts import interrupts_put_off
 from rowmerge_nb.engine.passes import FRAGMENT_ROW
 from rowmerge_nb.engine.quiet import quietly
 from rowmerge_nb.engine.recorder import TaskRecord
@@ -63,9 +64,11 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
         # One that comes while the thread is started must not leave it running.
         given_up = not begun.is_set()
         begun.set()
-        while not given_up and not ended.is_set():
-            cancel(spark, tag)
-            ended.wait(0.1)
+        # Who interrupts twice must not have the rollback run beside the work.
+        with interrupts_put_off():
+            while not given_up and not ended.is_set():
+                cancel(spark, tag)
+                ended.wait(0.1)
         msg = "The statement was interrupted; its Spark work is cancelled"
         raise StatementInterrupted(msg, step="run") from interrupt
     if "error" in answer:
