@@ -133,7 +133,8 @@ def negation(node: e.Apply, text: str, raw: str | None, fail: Callable[..., str]
 
 def _turned(text: str, kind: Type) -> str:
     shown = f"CAST({text} AS STRING)"
-    return f"CAST(IF({text} < 0, substring({shown}, 2), concat('-', {shown})) AS {spark_type(kind)})"
+    # The text tells the sign: 0 as a decimal of 38 places is not to be had, and compared with it the smallest numbers count as 0.
+    return f"CAST(IF({shown} LIKE '-%', substring({shown}, 2), concat('-', {shown})) AS {spark_type(kind)})"
 
 
 def absolute(text: str, kind: Type) -> str:

@@ -415,7 +415,7 @@ def test_leftovers_of_a_driver_that_died_are_listed_and_removed(shelf: Database)
         import os
 
         os.close(transaction._spool._lock)  # type: ignore[attr-defined]
-    transaction._end() if shelf.kind == "postgresql" else transaction._session.close()  # type: ignore[attr-defined]
+    transaction.end() if shelf.kind == "postgresql" else transaction._session.close()  # type: ignore[attr-defined]
     assert len(shelf.leftovers()) == 2
     (orphan,) = shelf.connector.orphans()
     assert (orphan.statement, orphan.process) == (SESSION.query_id, this_process())

@@ -49,6 +49,7 @@ class Shop:
         self.connector, self.schema = connector, schema
         self.engine = Engine(spark=spark)
         self.engine.add_catalog("store", connector)
+        self.engine.run(f"DROP TABLE IF EXISTS store.{schema}.t")
         self.engine.run(f"CREATE TABLE store.{schema}.t (id bigint, v bigint){properties}")
         self.engine.run(f"INSERT INTO store.{schema}.t VALUES (1, 10), (2, 20), (3, 30)")
 

@@ -199,10 +199,13 @@ class EmbeddedMetastore(Metastore):
 
     def commit(self, transaction: int | None, changes: Changes) -> None:
         """Make changes visible; where the file system fails at the end of that, look what has become of it."""
+        prepared = False
         try:
-            self._commit(transaction, changes)
+            with self._writing() as connection:
+                _make_changes(connection, transaction, changes)
+                prepared = True
         except ConnectorError as error:
-            if transaction is None or not isinstance(error.__cause__, sqlite3.Error) or not self._has_landed(transaction, error):
+            if not prepared or transaction is None or not self._has_landed(transaction, error):
                 raise
 
     def _has_landed(self, transaction: int, error: ConnectorError) -> bool:
@@ -215,39 +218,6 @@ class EmbeddedMetastore(Metastore):
             hint = "Once the file can be read, look at the table before you run the statement again."
             raise ConnectorError(msg, code=error.code, hint=hint, changed=None) from silent
         return found is None
-
-    def _commit(self, transaction: int | None, changes: Changes) -> None:
-        with self._writing() as connection:
-            if transaction is not None:
-                _require_open(connection, transaction)
-            for schema, there in changes.schemas.items():
-                _change_schema(connection, schema, there=there)
-            for table in changes.dropped:
-                _require_table(connection, table.id)
-                for place in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
-                    connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table.id,))
-                connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
-            # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
-            connection.execute(
-                "DELETE FROM transactions WHERE (state = 'aborted' OR process = ?)"
-                " AND number NOT IN (SELECT number FROM hidden_write_ids)",
-                (_ELSEWHERE,),
-            )
-            for table in changes.tables:
-                _insert_table(connection, table)
-                if table.id in changes.adopted:
-                    _adopt_write_ids(connection, table, changes.adopted[table.id])
-            for table_id in changes.sequences:
-                _require_table(connection, table_id)
-            (sequence,) = connection.execute("UPDATE commits SET sequence = sequence + 1 RETURNING sequence").fetchone()
-            for table_id, places in changes.updated.items():
-                _update_places(connection, table_id, places, changes.sequences.get(table_id, 0), sequence)
-            for table_id, names in changes.partitions.items():
-                rows = [(table_id, name) for name in sorted(names)]
-                connection.executemany("INSERT OR IGNORE INTO partitions VALUES (?, ?)", rows)
-            if transaction is not None:
-                connection.execute("DELETE FROM hidden_write_ids WHERE number = ?", (transaction,))
-                connection.execute("DELETE FROM transactions WHERE number = ?", (transaction,))
 
     def abort(self, transaction: int) -> bool:
         """End a transaction; those without write ids need no record, and of those that were committed there is none."""
@@ -336,6 +306,40 @@ def _table_folders(warehouse: Path) -> Iterator[Path]:
                 yield from (table for table in entry.iterdir() if table.is_dir() and not table.name.startswith(("_", ".")))
             else:
                 yield entry
+
+
+def _make_changes(connection: sqlite3.Connection, transaction: int | None, changes: Changes) -> None:
+    """Write down what becomes visible with the commit."""
+    if transaction is not None:
+        _require_open(connection, transaction)
+    for schema, there in changes.schemas.items():
+        _change_schema(connection, schema, there=there)
+    for table in changes.dropped:
+        _require_table(connection, table.id)
+        for place in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
+            connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table.id,))
+        connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
+    # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
+    connection.execute(
+        "DELETE FROM transactions WHERE (state = 'aborted' OR process = ?)"
+        " AND number NOT IN (SELECT number FROM hidden_write_ids)",
+        (_ELSEWHERE,),
+    )
+    for table in changes.tables:
+        _insert_table(connection, table)
+        if table.id in changes.adopted:
+            _adopt_write_ids(connection, table, changes.adopted[table.id])
+    for table_id in changes.sequences:
+        _require_table(connection, table_id)
+    (sequence,) = connection.execute("UPDATE commits SET sequence = sequence + 1 RETURNING sequence").fetchone()
+    for table_id, places in changes.updated.items():
+        _update_places(connection, table_id, places, changes.sequences.get(table_id, 0), sequence)
+    for table_id, names in changes.partitions.items():
+        rows = [(table_id, name) for name in sorted(names)]
+        connection.executemany("INSERT OR IGNORE INTO partitions VALUES (?, ?)", rows)
+    if transaction is not None:
+        connection.execute("DELETE FROM hidden_write_ids WHERE number = ?", (transaction,))
+        connection.execute("DELETE FROM transactions WHERE number = ?", (transaction,))
 
 
 def _new_transaction(connection: sqlite3.Connection, state: str, user: str, query_id: str, process: str) -> int:
