@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class FakeEngine:
-    """Records what it is asked, and answers with a trace; a statement with FAIL in it fails, one with STOP is interrupted."""
+    """Records what it is asked, and answers with a trace; a statement with FAIL in it fails, one with STOP is interrupted, LATE when it has ended, AFTER in its commit."""
 
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     compared: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
     def run(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.engine.statement_run import interrupted_too_late
         from rowmerge_nb.engine.trace import Trace
 
         self.asked.append((sql, options))
@@ -32,6 +33,12 @@ class FakeEngine:
             time.sleep(0.8)
         if "STOP" in sql:
             raise KeyboardInterrupt
+        done = Result(Trace(statement=sql, kind="DROP TABLE", state="finished", target=sql.rsplit(maxsplit=1)[-1]))
+        if "LATE" in sql:
+            options["progress"]("commit")
+            raise KeyboardInterrupt
+        if "AFTER" in sql:
+            raise interrupted_too_late(done)
         if "FAIL" in sql:
             at = sql[: sql.index("FAIL")]
             error = AnalysisError(
@@ -40,7 +47,7 @@ class FakeEngine:
             )  # fmt: skip
             error.statement = sql
             raise error
-        return Result(Trace(statement=sql, kind="DROP TABLE", state="finished", target=sql.rsplit(maxsplit=1)[-1]))
+        return done
 
     def explain(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result

@@ -140,6 +140,17 @@ def test_an_interrupt_becomes_an_error_of_its_own(notebook):
     assert "interrupted" in cell.text
 
 
+@pytest.mark.parametrize("word", ["LATE", "AFTER"])
+def test_an_interrupt_that_came_too_late_is_told_with_what_stays(notebook, word):
+    cell = notebook.run(f"%%merge\nDROP TABLE a;\nDROP TABLE {word};\nDROP TABLE c")
+    assert isinstance(cell.failure, StatementInterrupted)
+    assert (cell.failure.code, cell.failure.changed) == ("USER_CANCELED", True)
+    assert "change is there" in cell.failure.message
+    assert "Statements 1 to 2 of this cell ran and stay; statement 3 did not run." in " ".join(cell.text.split())
+    assert len(notebook.engine.asked) == 2
+    assert "unchanged" not in cell.text
+
+
 @pytest.mark.parametrize(("form", "keys"), [("text", {"text/plain", "text/html"}), ("json", {"text/plain", "text/html"})])
 def test_explain_shows_the_plan_and_runs_nothing(notebook, form, keys):
     cell = notebook.run(f"%%merge --explain {form}\nMERGE INTO t")
