@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,15 @@ ACCOUNTS = FakeTables(
         "parts": [("id", "integer", "not null"), ("code", "varchar(3)"), ("tags", "array(varchar)"), ("made", "date")],
     }
 )
+
+
+def with_rows(spark: Any, analysis: Analysis) -> Analysis:
+    """Have Spark find the rows of VALUES that an analysis speaks of, as the engine does."""
+    for binding in analysis.bindings:
+        if binding.rows is not None:
+            rows = spark.createDataFrame(binding.rows.table())
+            rows.toDF(*(f"c{place}" for place in range(len(rows.columns)))).createOrReplaceTempView(binding.view)
+    return analysis
 
 
 def meaning(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> Analysis:

@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.sql.analysis import QueryAnalysis
-from tests.sql.support import meaning
+from tests.sql.support import meaning, with_rows
 
 FOLDER = Path(__file__).parent / "function_cases"
 
@@ -47,8 +47,8 @@ def shown(value):
     return str(value)
 
 
-def _analyzed(expression):
-    found = meaning(f"SELECT {expression} AS answer")
+def _analyzed(spark, expression):
+    found = with_rows(spark, meaning(f"SELECT {expression} AS answer"))
     assert isinstance(found, QueryAnalysis)
     return str(found.fields[0].type), found.spark.removeprefix("SELECT ").removesuffix(" AS `answer`")
 
@@ -70,7 +70,7 @@ def answers(spark):
     found = {}
     for subject in SUBJECTS:
         texts = [e for s, e, kind, _ in CASES if s == subject and kind == "=>"]
-        analyzed = [_analyzed(text) for text in texts]
+        analyzed = [_analyzed(spark, text) for text in texts]
         values = _values(spark, [sql for _, sql in analyzed])
         for text, (kind, _), value in zip(texts, analyzed, values, strict=True):
             found[text] = f"{type(value).__name__}: {value}" if isinstance(value, Exception) else f"{kind} | {shown(value)}"
@@ -91,7 +91,7 @@ def test_expression_fails_with_the_code_and_the_words_that_trino_has(spark, expr
     from rowmerge_nb.engine.failures import translate
 
     with pytest.raises(RowMergeError) as caught:
-        _, sql = _analyzed(expression)
+        _, sql = _analyzed(spark, expression)
         try:
             # A local relation is evaluated while Spark plans: no job.
             spark.sql(f"SELECT {sql} FROM VALUES (1)").collect()

@@ -204,9 +204,15 @@ def may_delete_from(delete: DataFile, path: str) -> bool:
 
 
 def _only_path(delete: DataFile) -> str | None:
-    """Give the one data file that a delete file is about, if its bounds say so; a bound that was cut differs from the other one."""
+    """Give the one data file that a delete file is about, if its bounds say so; a bound that was cut differs from the other one.
+
+    A bound that is no text is damaged, and says nothing: the delete file is read for all files then, which is never wrong.
+    """
     lower, upper = ((bounds or {}).get(PATH_ID) for bounds in (delete.lower_bounds, delete.upper_bounds))
-    return lower.decode() if lower is not None and lower == upper else None
+    try:
+        return lower.decode() if lower is not None and lower == upper else None
+    except UnicodeDecodeError:
+        return None
 
 
 def _partition_of(file: DataFile) -> Any:

@@ -295,11 +295,7 @@ class PostgresTransaction(JdbcTransaction):
         end = time.monotonic() + ASKING_SECONDS
         while status in {None, "in progress"} and time.monotonic() < end:
             try:
-                other = self._store.connect()
-                try:
-                    status = other.value(f"SELECT pg_xact_status({literal(number)}::xid8) AS s", "Asking for a transaction")
-                finally:
-                    other.close()
+                status = self._status(number)
             except RowMergeError:
                 # A server that starts again takes no connections for a while.
                 status = None
@@ -312,6 +308,25 @@ class PostgresTransaction(JdbcTransaction):
         msg = f"The outcome is unknown: PostgreSQL at {self._store.shown} did not say whether the transaction was committed: {error.message}"
         hint = f"Once the server runs, SELECT pg_xact_status('{number}') tells. Do not run the statement again before."
         raise ConnectorError(msg, code="JDBC_ERROR", hint=hint, changed=None)
+
+    def _status(self, number: str) -> str | None:
+        """Ask for the state of a transaction.
+
+        A server that was stopped may have lost a transaction altogether that was not committed: then its number is yet to be given, or is
+        another's by now. A stage that is there says that its removal, which goes with the changes, was not committed.
+        """
+        staged = "".join(f" OR to_regclass({literal(_table(stage))}) IS NOT NULL" for stage in self._stages)
+        known = f"pg_xact_status({literal(number)}::xid8)"
+        sql = (
+            f"SELECT CASE WHEN {literal(number)}::xid8 > pg_current_xact_id() THEN 'aborted' WHEN {known} = 'in progress' THEN 'in progress' "
+            f"WHEN false{staged} THEN 'aborted' ELSE {known} END AS s"
+        )
+        other = self._store.connect(writing=True)
+        try:
+            found: str | None = other.value(sql, "Asking for a transaction")
+            return found
+        finally:
+            other.close()
 
     def rollback(self) -> None:
         """Undo everything, then remove the stage."""
