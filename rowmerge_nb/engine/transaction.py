@@ -175,6 +175,9 @@ class StatementTransaction:
         if target is not None and self.target is not None:
             given: object = self.lasting("commit", partial(target.connector.commit, target.handle))
             self.version = given if isinstance(given, ConnectorTableVersion) else None
+            if given is not None and self.version is None:
+                said = f"{type(target.connector).__name__}.commit gave {type(given).__name__}; it gives a ConnectorTableVersion or None"
+                self.notices.append(Notice(said))
             del self._open[self.target.catalog]
         for name, opened in self._open.items():
             try:

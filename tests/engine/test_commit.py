@@ -382,6 +382,19 @@ def test_the_balance_is_that_of_the_committed_version_whoever_came_after(spark: 
     assert shop.rows() == []
 
 
+def test_a_commit_that_gives_something_else_than_a_version_is_told_in_a_notice(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(spark, MemoryConnector(), "default")
+    commit = shop.connector.commit
+    monkeypatch.setattr(shop.connector, "commit", lambda handle: str(commit(handle)))
+    result = shop.merge()
+    assert (result.trace.state, result.trace.rows_after) == ("finished", 3)
+    assert "MemoryConnector.commit gave str; it gives a ConnectorTableVersion or None" in [
+        n.message for n in result.trace.notices
+    ]
+
+
 def test_fragments_that_are_missing_are_noticed_before_the_commit() -> None:
     account: Account = sum_up([])
     check_fragments(account, [])
