@@ -135,21 +135,26 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     if pattern:
         message = in_trinos_words(pattern[1])
         return _with_cause(ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error)
+    return _with_cause(_ended(error, text, step), error)
+
+
+def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
+    """Give the error of work that no value of the statement has ended: a disk, code of a connector, a process, or Spark itself has."""
     if "No space left on device" in text or "Disk quota exceeded" in text:
         message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
         hint = "Make room on it, or set the variable TMPDIR to a larger one and start anew."
-        return _with_cause(ExecutionError(message, code="GENERIC_INSUFFICIENT_RESOURCES", step=step, hint=hint), error)
+        return ExecutionError(message, code="GENERIC_INSUFFICIENT_RESOURCES", step=step, hint=hint)
     if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
         last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
         message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"
-        return _with_cause(ExecutionError(message, code="GENERIC_USER_ERROR", step=step), error)
+        return ExecutionError(message, code="GENERIC_USER_ERROR", step=step)
     if "Python worker exited unexpectedly" in text:
         message = "A Python process ended in the middle of a task: it crashed, was killed, or ran out of memory"
         hint = "Look for native code in the connector that ends the process, or give the machine's tasks more memory."
-        return _with_cause(ExecutionError(message, step=step, hint=hint), error)
+        return ExecutionError(message, step=step, hint=hint)
     causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
     first = causes[-1] if causes else text.splitlines()[0] if text else type(error).__name__
-    return _with_cause(ExecutionError(f"Spark could not run the statement: {first}", step=step), error)
+    return ExecutionError(f"Spark could not run the statement: {first}", step=step)
 
 
 def _with_detail(message: str, condition: str, text: str) -> str:
