@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate, with_next_step
 from rowmerge_nb.engine.interrupts import WaitEndedError, interrupts_put_off
-from rowmerge_nb.engine.long_statements import is_long, long_settings
+from rowmerge_nb.engine.long_statements import UNCOMPILED, is_long
 from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.settings import settings_of
@@ -242,7 +242,7 @@ class StatementRun:
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
         if self.plan is not None and is_long(spark_text(self.plan), small=small):
-            settings |= long_settings(spark)
+            settings |= UNCOMPILED
         with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 
