@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.default import run as run
     from rowmerge_nb.engine.engine import Engine as Engine
     from rowmerge_nb.engine.result import Result as Result
-    from rowmerge_nb.engine.trace import Trace as Trace
-    from rowmerge_nb.engine.trace_io import load_trace as load_trace
-    from rowmerge_nb.engine.trace_io import save_trace as save_trace
     from rowmerge_nb.errors import AnalysisError as AnalysisError
     from rowmerge_nb.errors import ConnectorError as ConnectorError
     from rowmerge_nb.errors import DuplicateMatchError as DuplicateMatchError
@@ -45,6 +42,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.operations import Era as Era
     from rowmerge_nb.spi.operations import Operation as Operation
     from rowmerge_nb.spi.operations import RowChangeParadigm as RowChangeParadigm
+    from rowmerge_nb.trace.files import load_trace as load_trace
+    from rowmerge_nb.trace.files import save_trace as save_trace
+    from rowmerge_nb.trace.trace import Trace as Trace
 
 __version__ = "0.1.0"
 
@@ -68,12 +68,12 @@ _HOMES = {
     "SetupError": "errors",
     "SqliteConnector": "connectors.jdbc.sqlite",
     "StatementInterrupted": "errors",
-    "Trace": "engine.trace",
+    "Trace": "trace.trace",
     "default_engine": "default",
     "doctor": "machine",
-    "load_trace": "engine.trace_io",
+    "load_trace": "trace.files",
     "run": "default",
-    "save_trace": "engine.trace_io",
+    "save_trace": "trace.files",
 }
 
 __all__ = sorted([*_HOMES, "load_ipython_extension", "unload_ipython_extension"])  # noqa: PLE0605 - one list of names, not two

@@ -179,7 +179,7 @@ class DuplicateMatchError(ExecutionError):
     """One target row was matched by more than one source row (seed section "Detecting duplicate matching target rows").
 
     Args:
-        groups: one entry per target row, see `rowmerge_nb.engine.trace.DuplicateGroup`.
+        groups: one entry per target row, see `rowmerge_nb.trace.trace.DuplicateGroup`.
         proposal: a source for USING in which each key has one row; None where none can be written.
 
     >>> DuplicateMatchError("One MERGE target table row matched more than one source row").code

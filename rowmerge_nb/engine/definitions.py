@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.statement_run import StatementRun
-from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analysis import CallAnalysis, DefinitionAnalysis, ListingAnalysis, TableBinding, TypedExpression
 from rowmerge_nb.sql.expressions import Apply, Constant, Typed
+from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

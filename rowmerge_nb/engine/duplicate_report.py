@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.engine.trace import DuplicateGroup, MatchedRow
 from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.sql.tokens import RESERVED
+from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -25,12 +25,10 @@ from rowmerge_nb.engine.rehearsal import compare
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.runs import check_flow, run_of, target_name
 from rowmerge_nb.engine.statement_run import StatementRun, error_record, interrupted_too_late
-from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import StatementTransaction
 from rowmerge_nb.engine.verification import begin_verification
 from rowmerge_nb.engine.views import Views
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ParseError, RowMergeError
-from rowmerge_nb.plan.explain import explain_text
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
@@ -42,6 +40,8 @@ from rowmerge_nb.sql.analysis import (
     ListingAnalysis,
 )
 from rowmerge_nb.sql.statements import Explain, Span
+from rowmerge_nb.trace.nodes import explain_text
+from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowmerge_nb.engine.comparison import Comparison
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.statements import Statement
+    from rowmerge_nb.trace.comparison import Comparison
 
 __all__ = ["Engine", "TableInfo"]
 

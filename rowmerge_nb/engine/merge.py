@@ -14,7 +14,6 @@ from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import Account
 from rowmerge_nb.engine.returned import returned_table
 from rowmerge_nb.engine.row_change_run import RowChangeRun
-from rowmerge_nb.engine.trace import NoticeRecord
 from rowmerge_nb.plan.extended import returned_row
 from rowmerge_nb.plan.nodes import (
     DuplicateCheck,
@@ -29,14 +28,15 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
 from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.trace.trace import NoticeRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rowmerge_nb.engine.trace import DuplicateGroup
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.sql.analysis import MergeAnalysis, TypedExpression
     from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.trace.trace import DuplicateGroup
 
 __all__ = ["MergeRun"]
 

@@ -16,19 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.duplicates import Patterns
-from rowmerge_nb.engine.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
 from rowmerge_nb.errors import ExecutionError, RowMergeError
-from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
+from rowmerge_nb.trace.words import operation_letters, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["Account", "Recorder", "TaskRecord", "amount", "check_fragments", "letters", "operation_text", "sum_up"]
+__all__ = ["Account", "Recorder", "TaskRecord", "check_fragments", "operation_text", "sum_up"]
 
 
 @dataclass
@@ -133,7 +133,7 @@ class Recorder:
         finally:
             carries, page = carries or given.carries, given.page if page is None else page
             if given:
-                carries = amount(len(given), "fragment")
+                carries = plural(len(given), "fragment")
             size = page.nbytes if page is not None else sum(map(len, given)) or None
             seconds = time.perf_counter() - started
             rows = page.num_rows if page is not None else None
@@ -198,35 +198,13 @@ class Recorder:
         self.record.error = error
 
 
-def amount(count: int, word: str) -> str:
-    """Write a count with its noun.
-
-    >>> amount(1, "fragment"), amount(0, "split")
-    ('1 fragment', '0 splits')
-    """
-    return f"{count} {word}{'s' if count != 1 else ''}"
-
-
 def operation_text(operations: pa.Array) -> str:
     """Say how many rows of which operation a page holds.
 
     >>> operation_text(pa.array([2, 2, 1], pa.int8()))
     'D 2, I 1'
     """
-    return letters({entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()})
-
-
-def letters(rows: Mapping[int, int]) -> str:
-    """Write rows per operation number as letters: deletes first, as they are in pages.
-
-    >>> letters({1: 3, 4: 1, 5: 1})
-    'D 1, I 4'
-    """
-    counts: dict[str, int] = {}
-    for operation, count in rows.items():
-        letter = Operation(operation).letter
-        counts[letter] = counts.get(letter, 0) + count
-    return ", ".join(f"{letter} {counts[letter]:,}" for letter in ("D", "U", "I") if letter in counts)
+    return operation_letters({entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()})
 
 
 @dataclass
@@ -309,8 +287,8 @@ def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
     made = [writer for writer in account.writers if writer.state == "finished"]
     count, size = sum(writer.fragments for writer in made), sum(writer.fragment_bytes for writer in made)
     if (count, size) != (len(fragments), sum(map(len, fragments))):
-        came = f"{amount(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
-        msg = f"The tasks gave {amount(count, 'fragment')} of {size} bytes, and {came} arrived; nothing was committed"
+        came = f"{plural(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
+        msg = f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {came} arrived; nothing was committed"
         raise ExecutionError(msg, step="run", hint="Run the statement again; if it happens again, please report it.")
 
 

@@ -6,20 +6,34 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.memory import MemoryConnector
-from rowmerge_nb.engine.comparison import WAYS, Comparison, Side, check_comparison
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+from rowmerge_nb.trace.comparison import Comparison, Side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowmerge_nb.engine.engine import Engine
-    from rowmerge_nb.engine.trace import Trace
     from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["compare"]
+__all__ = ["DECIDED", "compare"]
+
+WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
+    "flows": ("flow", ("merge", "updatable")),
+    "paradigms": ("paradigm", ("DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS")),
+    "duplicates": ("duplicates", ("trino", "standard")),
+}
+"""What can be compared: the option that differs, and its two values."""
+
+DECIDED: Final[Mapping[str, frozenset[str]]] = {
+    "flows": frozenset({"flow", "paradigm"}),
+    "paradigms": frozenset({"flow", "paradigm"}),
+    "duplicates": frozenset({"flow", "duplicates"}),
+}
+"""Options that a comparison sets itself, or that one of its sides cannot have: what an engine or a notebook has as their defaults is not meant for it."""
 
 COPIES: Final = "$copies"
 """The catalog of copies; no statement can name it."""
@@ -29,13 +43,40 @@ WHOLE_ROWS: Final = 100_000
 """Of tables up to this size all changed rows are traced, where nothing else tells what they are."""
 
 
+def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be compared.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED; the hint says what to do instead.
+    """
+    if by not in WAYS:
+        msg = f"by = {by!r} is not possible"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
+    names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse")
+    clashing = [name for name in names if options.get(name)]
+    if by != "flows" and options.get("flow") == "merge":
+        clashing = [name for name in clashing if name != "flow"]
+    if clashing:
+        msg = f"A comparison of {by} and the option {clashing[0]} do not go together"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {clashing[0]} out.")
+    if kind not in {"MERGE", "UPDATE", "DELETE"}:
+        msg = f"{kind} cannot be compared: it is run in one way only"
+        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="MERGE, UPDATE and DELETE can.")
+    if by == "flows" and kind == "MERGE":
+        msg = "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and DELETE only"
+        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.")
+    if by == "duplicates" and kind != "MERGE":
+        msg = f"The rules for repeated matches cannot be compared on {'an' if kind == 'UPDATE' else 'a'} {kind}: it matches every row once"
+        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Compare flows or paradigms, or write a MERGE.")
+
+
 def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Comparison:
     """Run a statement in two ways; see `rowmerge_nb.engine.engine.Engine.compare`."""
-    check_comparison(by, "MERGE" if by == "duplicates" else "UPDATE", options)
+    _check(by, "MERGE" if by == "duplicates" else "UPDATE", options)
     # The engine's own default may be the flow that has no MERGE, or no paradigms.
     options = {**options, "flow": "merge"}
     planned = engine.run(sql, dry_run=True, **options).trace
-    check_comparison(by, "EXPLAIN" if planned.state == "explained" else planned.kind, {})
+    _check(by, "EXPLAIN" if planned.state == "explained" else planned.kind, {})
     option, names = WAYS[by]
     notice = ""
     if by == "paradigms" and planned.connector != "memory":

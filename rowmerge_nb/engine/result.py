@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.plan.explain import explain_text
 from rowmerge_nb.spi.output import Written
+from rowmerge_nb.trace.nodes import explain_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rowmerge_nb.engine.trace import Call, PageSample, Trace, VerificationRecord
     from rowmerge_nb.report.outcome import Balance
     from rowmerge_nb.report.verdicts import Verdicts
+    from rowmerge_nb.trace.trace import Call, PageSample, Trace, VerificationRecord
 
 __all__ = ["Result"]
 
@@ -118,7 +118,7 @@ class Result:
         """
         import pandas as pd
 
-        from rowmerge_nb.engine.changes import changed_rows
+        from rowmerge_nb.trace.changes import changed_rows
 
         # As objects: integers beside NULL would become floats.
         return pd.DataFrame(changed_rows(self.trace), dtype=object)
@@ -133,8 +133,8 @@ class Result:
         """
         import pandas as pd
 
-        from rowmerge_nb.engine.journeys import journeys_of
         from rowmerge_nb.errors import RowMergeError
+        from rowmerge_nb.trace.journeys import journeys_of
 
         found = journeys_of(self.trace)
         if found is None:

@@ -12,10 +12,9 @@ import pyarrow as pa
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import Account, amount, check_fragments, letters, sum_up
+from rowmerge_nb.engine.recorder import Account, check_fragments, sum_up
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun
-from rowmerge_nb.engine.trace import ClauseRecord, NoticeRecord, Trace
 from rowmerge_nb.engine.transaction import layout_text
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
@@ -31,16 +30,18 @@ from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, sp
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
+from rowmerge_nb.trace.trace import ClauseRecord, NoticeRecord, Trace
+from rowmerge_nb.trace.words import operation_letters, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rowmerge_nb.engine.trace import DuplicateGroup
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analysis import RowChangeAnalysis, TypedExpression
     from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.trace.trace import DuplicateGroup
 
 __all__ = ["RowChangeRun"]
 
@@ -310,7 +311,7 @@ class RowChangeRun(StatementRun):
         if begun:
             created = self.account.writers if self.account is not None else ()
             aborted = sum(1 for writer in created if writer.state == "aborted")
-            count = amount(len(created), self.worker)
+            count = plural(len(created), self.worker)
             facts.append(f"{count} had been created, {aborted} of them aborted" if created else f"no {self.worker} was created")
             outcomes = {call.method: call.error for call in self.transaction.log.calls}
             for method in (f"finish_{self.verb}", "commit"):
@@ -446,7 +447,7 @@ def operations_text(rows: Mapping[Operation, int]) -> str:
     >>> operations_text({})
     'no row'
     """
-    return letters({int(operation): count for operation, count in rows.items() if count}) or "no row"
+    return operation_letters({int(operation): count for operation, count in rows.items() if count}) or "no row"
 
 
 def _whole_rows(settings: RuleSettings) -> RuleSettings:

@@ -16,13 +16,13 @@ from rowmerge_nb.engine.action import collect
 from rowmerge_nb.engine.failures import translate, with_next_step
 from rowmerge_nb.engine.interrupts import WaitEndedError, interrupts_put_off
 from rowmerge_nb.engine.long_statements import UNCOMPILED, is_long
-from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.settings import settings_of
-from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small, spark_text
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.trace.trace import Call, ErrorRecord, NoticeRecord, Trace
+from rowmerge_nb.trace.words import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -260,7 +260,7 @@ class StatementRun:
 
         def told(given: object) -> str:
             self.output = given if isinstance(given, ConnectorOutputMetadata) else None
-            text = amount(len(fragments), "fragment")
+            text = plural(len(fragments), "fragment")
             return f"{text}, {self.output.summary}" if self.output is not None and self.output.written else text
 
         self.step = method

@@ -13,7 +13,6 @@ from rowmerge_nb.engine.lowering import Context, lower
 from rowmerge_nb.engine.recorder import check_fragments, sum_up
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.statement_run import UNKNOWN_SIZE, StatementRun
-from rowmerge_nb.engine.trace import Trace
 from rowmerge_nb.engine.transaction import layout_text
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.plan.explain import describe
@@ -28,6 +27,7 @@ from rowmerge_nb.sql.analysis import (
     QueryAnalysis,
     TableBinding,
 )
+from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

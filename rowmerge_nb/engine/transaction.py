@@ -24,10 +24,8 @@ from rowmerge_nb.engine.interrupts import in_thread
 from rowmerge_nb.engine.key_filter import KeyFilter, Keys
 from rowmerge_nb.engine.marks import put_mark
 from rowmerge_nb.engine.passes import OUTCOME
-from rowmerge_nb.engine.recorder import amount
 from rowmerge_nb.engine.scan_pass import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.sinks import PageSinkFactory, SinkFactory
-from rowmerge_nb.engine.trace import Call
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.plan.planner import quote
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, ConnectorTransactionHandle, SchemaTableName
@@ -36,6 +34,8 @@ from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.analysis import Notice
 from rowmerge_nb.sql.domains import intersect
 from rowmerge_nb.sql.types import parts_of, spark_type
+from rowmerge_nb.trace.trace import Call
+from rowmerge_nb.trace.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -277,7 +277,7 @@ class StatementTransaction:
         splits = self.log.call(
             "get_splits",
             lambda: _splits(opened, self.session, handle, node.constraint),
-            lambda found: amount(len(found), "split"),
+            lambda found: plural(len(found), "split"),
         )
         return opened.connector.get_page_source_provider(), opened.handle, splits, columns
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.lowering import Context
     from rowmerge_nb.engine.recorder import Account
-    from rowmerge_nb.engine.trace import Trace
     from rowmerge_nb.plan.nodes import Output, PlanNode
     from rowmerge_nb.sql.analysis import DeleteAnalysis, UpdateAnalysis
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["UpdatableDeleteRun", "UpdatableUpdateRun"]
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.frames import as_arrow, is_spark_frame
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.trace import VerificationRecord
 from rowmerge_nb.engine.translation import UntranslatableError, copy_name, quoted, translate
 from rowmerge_nb.engine.verifiers import DuplicateRefusedError, RefusedError, open_verifier
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analysis import InsertAnalysis, RowChangeAnalysis
+from rowmerge_nb.trace.trace import VerificationRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

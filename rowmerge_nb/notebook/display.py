@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.trace import Trace
     from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = [
     "Bundle",

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from rowmerge_nb.engine.comparison import Comparison
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.trace.comparison import Comparison
 
 __all__ = ["MergeMagic", "project_defaults", "register", "unregister"]
 
@@ -243,7 +243,7 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an option of the magic that does not go together with it.
     """
-    from rowmerge_nb.engine.comparison import DECIDED
+    from rowmerge_nb.engine.rehearsal import DECIDED
 
     for name in ("explain", "dry-run", "show"):
         if use.has(name):

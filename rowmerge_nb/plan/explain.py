@@ -1,12 +1,10 @@
-"""Plans as plain records, and as the text that EXPLAIN prints.
+"""Plans as plain records.
 
 `describe` turns a plan into `NodeRecord` entries: what reports draw and what a saved trace keeps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import singledispatch
 
 from rowmerge_nb.plan.nodes import (
@@ -34,40 +32,9 @@ from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
 from rowmerge_nb.sql.domains import described
+from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
 
-__all__ = ["NodeRecord", "describe", "explain_text"]
-
-
-@dataclass(frozen=True)
-class NodeRecord:
-    """One node of a plan, as plain data.
-
-    Args:
-        id: the node's id.
-        kind: the node's class name: ``TableScan``, ``Join``, ``MarkDistinct``, ``DuplicateCheck``, ``MergeProcessor``, ...
-        name: the name as Trino prints it (``RightJoin``, ``Filter``, ``TableCommit``).
-        arguments: what stands behind the name, for readers: ``accounts t``, ``t.customer = s.customer``, ``(unique_id, case_number)``.
-        details: further lines, as EXPLAIN prints them.
-        layout: output symbols with types as text.
-        sources: ids of the nodes below.
-        meaning: one sentence for people who see the node for the first time.
-        branches: of the Project with the CASE: its branches, ELSE last; otherwise empty.
-        attributes: facts that drawings use, by name: of MarkDistinct ``exchange`` (``yes``/``no``), of Join ``distribution``,
-            ``replicate_target`` and ``full``, of MergeProcessor ``paradigm``, ``redistribution`` (column names, comma separated), of Exchange
-            ``insert`` and ``update`` (layouts as text), of MergeWriter ``fused``, of TableScan ``role`` (``target``/``source``); of every
-            node ``trino``: its arguments in the form that Trino prints.
-    """
-
-    id: str
-    kind: str
-    name: str
-    arguments: str
-    details: tuple[str, ...]
-    layout: tuple[tuple[str, str], ...]
-    sources: tuple[str, ...]
-    meaning: str
-    branches: tuple[CaseBranch, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+__all__ = ["describe"]
 
 
 def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
@@ -81,41 +48,30 @@ def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
         layout=tuple((symbol.name, str(symbol.type)) for symbol in plan.outputs),
         sources=tuple(source.id for source in plan.sources),
         meaning=_meaning(plan),
-        branches=plan.case.branches if isinstance(plan, Project) and plan.case else (),
+        branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
         attributes={**_attributes(plan), "trino": _trino_arguments(plan)},
     )
     return (record, *(inner for source in plan.sources for inner in describe(source)))
+
+
+def _branch(branch: CaseBranch) -> BranchRecord:
+    return BranchRecord(
+        number=branch.number,
+        operation=branch.operation,
+        matched=branch.matched,
+        condition=branch.condition,
+        values=branch.values,
+        present=branch.present,
+        clause=branch.clause,
+        line=branch.line,
+        by_source=branch.by_source,
+    )
 
 
 def _meaning(plan: PlanNode) -> str:
     if isinstance(plan, Join) and plan.full:
         return _FULL_MEANING
     return plan.meaning.replace("finish_merge", plan.call) if isinstance(plan, TableFinish) else plan.meaning
-
-
-def explain_text(plan: Sequence[NodeRecord]) -> str:
-    """Print a plan as EXPLAIN does: one node per line as a tree, with layout and details below.
-
-    The nodes of MERGE carry the names and argument forms that Trino prints.
-
-    Args:
-        plan: the plan's records, the root first.
-    """
-    lines: list[str] = []
-    if plan:
-        _print(plan[0].id, {record.id: record for record in plan}, "", "", lines)
-    return "\n".join(lines)
-
-
-def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: str, lines: list[str]) -> None:
-    node = records[node_id]
-    lines.append(f"{first}{node.name}[{node.attributes.get('trino', '')}]")
-    bar = "│   " if node.sources else "    "
-    lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{kind}' for name, kind in node.layout)}]")
-    lines.extend(f"{rest}{bar}{detail}" for detail in node.details)
-    for index, source in enumerate(node.sources):
-        last = index == len(node.sources) - 1
-        _print(source, records, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), lines)
 
 
 @singledispatch

@@ -11,7 +11,7 @@ from rowmerge_nb.report.text import render_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["mime_bundle"]
 
@@ -38,7 +38,7 @@ def mime_bundle(
     Returns:
         Exactly the keys ``text/plain`` and ``text/html``.
 
-    >>> from rowmerge_nb.engine.trace import Trace
+    >>> from rowmerge_nb.trace.trace import Trace
     >>> bundle = mime_bundle(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
     >>> sorted(bundle), bundle["text/plain"]
     (['text/html', 'text/plain'], 'Table t dropped.')

@@ -7,16 +7,16 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.phrases import number, operation_word, style_of
+from rowmerge_nb.report.phrases import operation_word, style_of
 from rowmerge_nb.report.values import visible
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.trace.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.engine.trace import ClauseRecord, Trace
-    from rowmerge_nb.plan.explain import NodeRecord
-    from rowmerge_nb.plan.nodes import CaseBranch
+    from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
+    from rowmerge_nb.trace.trace import ClauseRecord, Trace
 
 __all__ = [
     "ClauseRow",
@@ -131,7 +131,7 @@ def _clause_lines(text: str) -> tuple[str, ...]:
     return (visible(first.rstrip()), *(f"  {visible(line.rstrip())}" for line in following if line.strip()))
 
 
-def case_branches(plan: Sequence[NodeRecord]) -> tuple[CaseBranch, ...]:
+def case_branches(plan: Sequence[NodeRecord]) -> tuple[BranchRecord, ...]:
     """Give the branches of the plan's CASE, ELSE last; empty if it has none."""
     return next((record.branches for record in plan if record.branches), ())
 
@@ -200,7 +200,7 @@ def operation_counts(trace: Trace) -> dict[str, int | None]:
     return counts
 
 
-def condition_text(branch: CaseBranch) -> str:
+def condition_text(branch: BranchRecord) -> str:
     """Write a branch's condition on one line."""
     return visible(" ".join(branch.condition.split()))
 

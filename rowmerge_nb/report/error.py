@@ -11,9 +11,9 @@ from rowmerge_nb.report.model import build_report
 from rowmerge_nb.report.text import WIDTH, render_text
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.trace import Trace
     from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.report.model import Report
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["render_error_html", "render_error_text"]
 

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.layout import columns_of, width_of
-from rowmerge_nb.report.phrases import join, number, plural, style_of
+from rowmerge_nb.report.phrases import style_of
 from rowmerge_nb.report.values import Cell, cell, visible
+from rowmerge_nb.trace.words import join, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.engine.trace import DuplicateGroup, ErrorRecord, Trace
     from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.trace.trace import DuplicateGroup, ErrorRecord, Trace
 
 __all__ = ["DuplicateRow", "DuplicateTable", "Excerpt", "Failure", "build_failure", "failure_of_error", "failure_text"]
 

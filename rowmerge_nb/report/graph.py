@@ -14,9 +14,10 @@ from rowmerge_nb.report.channel_map import channel_map_dot
 from rowmerge_nb.report.clauses import condition_text
 from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, identifier, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.operators import WRITERS
-from rowmerge_nb.report.phrases import number, operation_word, plural, style_of
+from rowmerge_nb.report.phrases import operation_word, style_of
 from rowmerge_nb.report.sinks import Arrival, draw_writers
 from rowmerge_nb.report.values import cell
+from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
     import graphviz

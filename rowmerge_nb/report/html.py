@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.failures import Failure
 from rowmerge_nb.report.model import Report, build_report, parts_to_show
-from rowmerge_nb.report.phrases import number
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.values import visible
+from rowmerge_nb.trace.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import jinja2
 
-    from rowmerge_nb.engine.trace import Trace
-    from rowmerge_nb.engine.verdicts import Verdict
+    from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.trace.verdicts import Verdict
 
 __all__ = ["PageEntry", "render_failure", "render_html", "render_page", "render_parts", "style_sheet"]
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.engine.journeys import journeys_of
 from rowmerge_nb.report.ledger import row_limit
-from rowmerge_nb.report.phrases import number, plural, style_of
+from rowmerge_nb.report.phrases import style_of
 from rowmerge_nb.report.values import cell
+from rowmerge_nb.trace.journeys import journeys_of
+from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from rowmerge_nb.engine.journeys import Journey
-    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.trace.journeys import Journey
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["JourneyRow", "Journeys", "build_journeys"]
 

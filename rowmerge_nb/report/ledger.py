@@ -6,20 +6,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.outcome import DELETE_AND_INSERT
-from rowmerge_nb.report.phrases import number, plural, style_of
+from rowmerge_nb.report.phrases import style_of
 from rowmerge_nb.report.values import NULL, Cell, cell, is_number, struct_rows, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
 
-    from rowmerge_nb.engine.trace import PageSample, Trace
-    from rowmerge_nb.plan.explain import NodeRecord
+    from rowmerge_nb.trace.nodes import NodeRecord
+    from rowmerge_nb.trace.trace import PageSample, Trace
 
 __all__ = ["AfterRow", "Channel", "Channels", "LedgerRow", "Pages", "build_pages", "row_limit", "stored_channels"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.engine.verdicts import Verdict, verdicts_of
 from rowmerge_nb.report.changes import Diff, Stored, build_diff, build_stored
 from rowmerge_nb.report.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.failures import Failure, build_failure
@@ -16,13 +15,14 @@ from rowmerge_nb.report.journeys import Journeys, build_journeys
 from rowmerge_nb.report.ledger import Pages, build_pages
 from rowmerge_nb.report.operators import Plan, build_plan
 from rowmerge_nb.report.outcome import ROW_CHANGES, Outcome, build_outcome
-from rowmerge_nb.report.phrases import plural
 from rowmerge_nb.report.values import visible
+from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
+from rowmerge_nb.trace.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowmerge_nb.engine.trace import Call, Trace
+    from rowmerge_nb.trace.trace import Call, Trace
 
 __all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "parts_to_show"]
 
@@ -92,7 +92,7 @@ class Report:
 def build_report(trace: Trace) -> Report:
     """Decide what to show of a trace.
 
-    >>> from rowmerge_nb.engine.trace import Trace
+    >>> from rowmerge_nb.trace.trace import Trace
     >>> report = build_report(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished", target="t"))
     >>> "".join(run.text for run in report.outcome.sentence), report.plan
     ('Table t dropped.', None)

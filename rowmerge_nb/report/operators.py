@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
 from rowmerge_nb.report.outcome import DELETE_AND_INSERT
-from rowmerge_nb.report.phrases import MINUS, number, plural, style_of
+from rowmerge_nb.report.phrases import style_of
 from rowmerge_nb.report.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.words import MINUS, number, plural
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.trace import Trace, WriterRecord
-    from rowmerge_nb.plan.explain import NodeRecord
-    from rowmerge_nb.plan.nodes import CaseBranch
+    from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
+    from rowmerge_nb.trace.trace import Trace, WriterRecord
 
 __all__ = ["CHANGERS", "WRITERS", "Operator", "Plan", "Writer", "build_plan"]
 
@@ -118,7 +118,7 @@ class Plan:
 
     operators: tuple[Operator, ...]
     lanes: tuple[Lane, ...]
-    branches: tuple[CaseBranch, ...]
+    branches: tuple[BranchRecord, ...]
     outputs: dict[str, int | None]
     writers: tuple[Writer, ...]
     counted: bool

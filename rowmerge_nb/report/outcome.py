@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.clauses import operation_counts
-from rowmerge_nb.report.phrases import MINUS, Phrase, Run, number, plural
+from rowmerge_nb.report.phrases import Phrase, Run
 from rowmerge_nb.report.values import visible
+from rowmerge_nb.trace.words import MINUS, number, plural
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["ROW_CHANGES", "Balance", "Outcome", "build_balance", "build_outcome", "worker_word"]
 

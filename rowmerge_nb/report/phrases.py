@@ -1,4 +1,4 @@
-"""Sentences as runs of text with a role, so that one sentence serves text and HTML; and how numbers are written."""
+"""Sentences as runs of text with a role, so that one sentence serves text and HTML; and the words for operations."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.trace.words import letters, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "MINUS",
     "Phrase",
     "Run",
     "by_operation",
-    "join",
-    "letters",
-    "number",
     "operation_word",
     "phrase_text",
-    "plural",
     "style_of",
 ]
-
-MINUS: Final = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -50,33 +44,6 @@ def phrase_text(phrase: Iterable[Run]) -> str:
     '2 rows inserted.'
     """
     return "".join(run.text for run in phrase)
-
-
-def number(value: int) -> str:
-    """Write a number for readers: grouped, with a real minus sign.
-
-    >>> number(1234567), number(-1)
-    ('1,234,567', '−1')
-    """
-    return f"{value:,}".replace("-", MINUS)
-
-
-def plural(count: int, word: str, words: str | None = None) -> str:
-    """Write a count with its noun.
-
-    >>> plural(1, "row"), plural(0, "row"), plural(2, "branch", "branches")
-    ('1 row', '0 rows', '2 branches')
-    """
-    return f"{number(count)} {word if count == 1 else words or word + 's'}"
-
-
-def join(parts: list[str]) -> str:
-    """Join words as a sentence does.
-
-    >>> join(["a", "b", "c"]), join(["a"])
-    ('a, b and c', 'a')
-    """
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
 _STYLES: Final = {"·": "N"}
@@ -116,12 +83,3 @@ def by_operation(total: int, rows: Mapping[str, int | None]) -> str:
     ('5 rows: D 3, I 2', '0 rows')
     """
     return ": ".join(filter(None, [plural(total, "row"), letters(rows)]))
-
-
-def letters(rows: Mapping[str, int | None]) -> str:
-    """Write counts per operation letter, those that are zero left out.
-
-    >>> letters({"D": 3, "I": 2, "U": 0})
-    'D 3, I 2'
-    """
-    return ", ".join(f"{letter} {number(count)}" for letter, count in rows.items() if count)

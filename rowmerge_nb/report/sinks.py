@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
 from rowmerge_nb.report.operators import CHANGERS
-from rowmerge_nb.report.phrases import by_operation, number, operation_word, plural
+from rowmerge_nb.report.phrases import by_operation, operation_word
 from rowmerge_nb.report.values import cell
+from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
     import graphviz

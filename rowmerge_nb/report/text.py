@@ -10,17 +10,18 @@ from rowmerge_nb.report.failures import failure_text
 from rowmerge_nb.report.layout import columns_of, width_of
 from rowmerge_nb.report.model import parts_to_show
 from rowmerge_nb.report.operators import CHANGERS, WRITERS
-from rowmerge_nb.report.phrases import by_operation, letters, number, phrase_text, plural
+from rowmerge_nb.report.phrases import by_operation, phrase_text
 from rowmerge_nb.report.values import Cell, cell
+from rowmerge_nb.trace.words import letters, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowmerge_nb.engine.verdicts import Verdict
     from rowmerge_nb.report.changes import ChangeCell, Stored
     from rowmerge_nb.report.ledger import AfterRow, Channel, LedgerRow, Pages
     from rowmerge_nb.report.model import Report
     from rowmerge_nb.report.operators import Operator, Plan
+    from rowmerge_nb.trace.verdicts import Verdict
 
 __all__ = ["diff_lines", "render_text", "stored_lines", "verdict_lines"]
 
@@ -42,7 +43,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
     Returns:
         Lines without a newline at the end.
 
-    >>> from rowmerge_nb.engine.trace import Trace
+    >>> from rowmerge_nb.trace.trace import Trace
     >>> from rowmerge_nb.report.model import build_report
     >>> trace = Trace(statement="INSERT ...", kind="INSERT", state="finished", target="accounts", count=5)
     >>> print(render_text(build_report(trace)))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from rowmerge_nb.engine.verdicts import Verdict, verdicts_of
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.html import render_verdicts
 from rowmerge_nb.report.text import verdict_lines
+from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["Verdicts"]
 

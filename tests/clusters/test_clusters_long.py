@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -24,7 +25,9 @@ RESTLESS = {
     "spark.dynamicAllocation.shuffleTracking.timeout": "2s",
     "spark.dynamicAllocation.executorIdleTimeout": "1s",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
-    "spark.log.level": "INFO",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
 }
 STORES = ["hive", "sqlite", "postgresql", "iceberg"]
 
@@ -33,7 +36,9 @@ STORES = ["hive", "sqlite", "postgresql", "iceberg"]
 def restless(tmp_path_factory):
     """A driver that has tasks run twice where they take a little longer, and executors come and go."""
     folder = tmp_path_factory.mktemp("restless")
-    with standalone_cluster(folder, cores=2) as address, ClusterDriver(address, folder, **RESTLESS) as driver:
+    events = {"spark.eventLog.dir": (folder / "events").as_uri()}
+    (folder / "events").mkdir()
+    with standalone_cluster(folder, cores=2) as address, ClusterDriver(address, folder, **RESTLESS, **events) as driver:
         yield driver
 
 
@@ -60,15 +65,21 @@ def test_rows_are_there_once_where_tasks_have_copies_and_executors_come_and_go(r
 
 
 def test_tasks_do_have_copies_there_and_executors_do_come_and_go(restless):
+    wanted = {"SparkListenerSpeculativeTaskSubmitted", "SparkListenerExecutorRemoved"}
     for _ in range(10):
         assert restless.ask("frames", rows=200_000)["same"]
-        log = restless.log.read_text("utf-8", "replace")
-        if "speculatable" in log and "idle timeout" in log:
-            break
         # An executor that has nothing to do goes after a second.
         time.sleep(2)
-    assert "speculatable" in log
-    assert "idle timeout" in log
+        seen = {json.loads(line)["Event"].rpartition(".")[2] for line in _events(restless)}
+        if wanted <= seen:
+            break
+    assert wanted <= seen
+
+
+def _events(driver):
+    (file,) = (driver.log.parent / "events").iterdir()
+    # The last line may still be being written.
+    return file.read_text("utf-8").split("\n")[:-1]
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -21,10 +21,10 @@ from rowmerge_nb import Engine, PostgresConnector, RowMergeError
 from rowmerge_nb.connectors.jdbc import postgresql, sqlite
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider
 from rowmerge_nb.demo import SETUP, STATEMENT
-from rowmerge_nb.engine.trace_io import save_trace
 from rowmerge_nb.notebook.display import error_bundle, plan_bundle, result_bundle
 from rowmerge_nb.notebook.leftovers import orphans_bundle
 from rowmerge_nb.report.model import PARTS
+from rowmerge_nb.trace.files import save_trace
 from tests.connectors.jdbc_support import Database
 
 pytestmark = pytest.mark.spark

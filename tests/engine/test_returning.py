@@ -11,10 +11,10 @@ import pytest
 
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.connectors.memory import MemoryConnector
-from rowmerge_nb.engine.trace_io import load_trace, save_trace
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.report import build_report
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
+from rowmerge_nb.trace.files import load_trace, save_trace
 
 pytestmark = pytest.mark.spark
 

@@ -23,7 +23,7 @@ class FakeEngine:
     def run(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
         from rowmerge_nb.engine.statement_run import interrupted_too_late
-        from rowmerge_nb.engine.trace import Trace
+        from rowmerge_nb.trace.trace import Trace
 
         self.asked.append((sql, options))
         options["progress"]("run")
@@ -51,7 +51,7 @@ class FakeEngine:
 
     def explain(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
-        from rowmerge_nb.engine.trace import Trace
+        from rowmerge_nb.trace.trace import Trace
 
         self.asked.append((sql, options))
         return Result(Trace(statement=sql, kind="MERGE", state="explained"), explained="Output[]")
@@ -59,9 +59,9 @@ class FakeEngine:
     def compare(self, sql: str, *, by: str, **options: Any) -> Any:
         import pyarrow as pa
 
-        from rowmerge_nb.engine.comparison import Comparison, Side
         from rowmerge_nb.engine.result import Result
-        from rowmerge_nb.engine.trace import Trace
+        from rowmerge_nb.trace.comparison import Comparison, Side
+        from rowmerge_nb.trace.trace import Trace
 
         self.compared.append((by, sql, options))
         result = Result(Trace(statement=sql, kind="MERGE", state="finished", target="t"))

@@ -299,7 +299,7 @@ def test_lines_of_an_inserted_statement_are_its_own(notebook):
 
 def rows(notebook, table):
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.trace.trace import Trace
 
     notebook.engine.run = lambda sql, **options: Result(Trace(statement=sql, kind="SELECT", state="finished"), table)
     return notebook.run("%%merge\nSELECT")
@@ -342,7 +342,7 @@ def test_a_query_without_rows_shows_its_columns(notebook):
 
 def test_the_rows_of_returning_stand_above_the_report(notebook):
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.trace import Trace
+    from rowmerge_nb.trace.trace import Trace
 
     trace = Trace(statement="MERGE", kind="MERGE", state="finished", target="t", count=1, returned=1)
     notebook.engine.run = lambda sql, **options: Result(trace, pa.table({"a": [7]}))

@@ -10,8 +10,7 @@ from rowmerge_nb.plan.rules import RULES, RuleSettings
 from tests.plan.test_plans import kinds, one, records
 
 if TYPE_CHECKING:
-    from rowmerge_nb.plan.explain import NodeRecord
-    from rowmerge_nb.plan.nodes import CaseBranch
+    from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
 
 MERGE = (
     "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v > 1 THEN UPDATE SET v = v + 1 "
@@ -25,7 +24,7 @@ def planned(sql: str = MERGE, settings: RuleSettings | None = None, **options: A
     return records(sql, settings, dialect="extended", **options)
 
 
-def branches(plan: dict[str, NodeRecord]) -> tuple[CaseBranch, ...]:
+def branches(plan: dict[str, NodeRecord]) -> tuple[BranchRecord, ...]:
     return next(record.branches for record in plan.values() if record.branches)
 
 

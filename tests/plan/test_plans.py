@@ -8,12 +8,15 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector
+from rowmerge_nb.engine import row_change_run
+from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.nodes import PlanNode, Project
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rowmerge_nb.plan.explain import NodeRecord
+    from rowmerge_nb.trace.nodes import NodeRecord
 
 MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
 LARGE = RuleSettings(small_rows=2)
@@ -90,10 +93,22 @@ def test_a_delete_keeps_the_redistribution_columns_and_in_the_current_era_all() 
         ]
 
 
-def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it() -> None:
-    (case,) = (record for record in records().values() if record.branches)
+def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[PlanNode] = []
+
+    def kept(plan: PlanNode) -> tuple[NodeRecord, ...]:
+        plans.append(plan)
+        return describe(plan)
+
+    monkeypatch.setattr(row_change_run, "describe", kept)
+    records()
+    (case,) = (node.case for node in every_node(plans[0]) if isinstance(node, Project) and node.case)
     assert "NOT NULL column: id" in case.branches[2].spark_values[0]
     assert "NOT NULL" not in case.branches[1].spark_values[0], "an update that leaves the column alone needs no check"
+
+
+def every_node(plan: PlanNode) -> list[PlanNode]:
+    return [plan, *(inner for source in plan.sources for inner in every_node(source))]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.trace import (
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.types import from_arrow
+from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
+from rowmerge_nb.trace.trace import (
     Call,
     ClauseRecord,
     PageSample,
@@ -17,10 +20,6 @@ from rowmerge_nb.engine.trace import (
     Trace,
     WriterRecord,
 )
-from rowmerge_nb.plan.explain import NodeRecord
-from rowmerge_nb.plan.nodes import CaseBranch
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.types import from_arrow
 
 ROOT = Path(__file__).parents[2]
 DELETE_AND_INSERT = "DELETE_ROW_AND_INSERT_ROW"
@@ -395,14 +394,23 @@ def node(
     return NodeRecord(identity, kind, name, arguments, (), layout, sources, meaning, (), attributes)
 
 
-def case_branches(setup: Setup) -> tuple[CaseBranch, ...]:
+def case_branches(setup: Setup) -> tuple[BranchRecord, ...]:
     """Make the CASE's branches, ELSE last."""
     branches = [
-        CaseBranch(n, c.operation, c.matched, c.condition, "", c.values or ("NULL",) * len(setup.columns), (), c.text, c.line)
+        BranchRecord(
+            n,
+            c.operation,
+            c.matched,
+            c.condition,
+            c.values or ("NULL",) * len(setup.columns),
+            "true" if c.matched else "false",
+            c.text,
+            c.line,
+        )
         for n, c in enumerate(setup.clauses)
     ]
     other = tuple(f"t.{c.name}" if c.name in setup.redistribution else "NULL" for c in setup.columns)
-    return (*branches, CaseBranch(-1, Operation.NONE, None, "ELSE", "", other, (), "", 0))
+    return (*branches, BranchRecord(-1, Operation.NONE, None, "ELSE", other, "present IS NOT NULL", "", 0))
 
 
 def row_counts(setup: Setup, pages: PageSample) -> dict[str, tuple[tuple[int | None, ...], int | None]]:

@@ -6,9 +6,9 @@ import dataclasses
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.comparison import Comparison, Side
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.trace import Call, ErrorRecord, NoticeRecord, StoredSample, Trace, WriterRecord
+from rowmerge_nb.trace.comparison import Comparison, Side
+from rowmerge_nb.trace.trace import Call, ErrorRecord, NoticeRecord, StoredSample, Trace, WriterRecord
 from tests.report import building, traces
 
 

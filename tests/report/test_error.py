@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from rowmerge_nb.engine.trace import DuplicateGroup, MatchedRow
 from rowmerge_nb.errors import AnalysisError, DuplicateMatchError, SetupError
 from rowmerge_nb.report.error import render_error_html, render_error_text
+from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
 from tests.report import traces
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from rowmerge_nb.engine.trace import Call, ClauseRecord, DuplicateGroup, MatchedRow, Trace, WriterRecord
 from rowmerge_nb.report.model import build_report
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.trace.trace import Call, ClauseRecord, DuplicateGroup, MatchedRow, Trace, WriterRecord
 from tests.report import building, snapshot, traces
 from tests.report.building import Setup
 from tests.report.cases import CASES

@@ -7,7 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.trace import (
+from rowmerge_nb.plan.explain import describe
+from rowmerge_nb.plan.updatable import plan_updatable
+from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.trace.trace import (
     Call,
     ClauseRecord,
     DuplicateGroup,
@@ -19,11 +24,6 @@ from rowmerge_nb.engine.trace import (
     Trace,
     WriterRecord,
 )
-from rowmerge_nb.plan.explain import describe
-from rowmerge_nb.plan.updatable import plan_updatable
-from rowmerge_nb.spi.handles import ColumnHandle
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.types import BIGINT
 from tests.report.building import (
     CLAUSES,
     DELETE_AND_INSERT,

@@ -9,7 +9,7 @@ from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_rows, python_values
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.trace import PageSample, Trace
+    from rowmerge_nb.trace.trace import PageSample, Trace
 
 __all__ = ["changed_rows"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.plan.explain import NodeRecord
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.trace.nodes import NodeRecord
 
 __all__ = [
     "Call",

@@ -11,8 +11,8 @@ import pytest
 
 from rowmerge_nb import DuplicateMatchError, Engine, RowMergeError, load_trace, save_trace
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.verdicts import ENGINES
 from rowmerge_nb.report.verdicts import Verdicts
+from rowmerge_nb.trace.verdicts import ENGINES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "duplicates.md"
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"

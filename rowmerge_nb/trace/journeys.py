@@ -12,7 +12,7 @@ from rowmerge_nb.spi.values import python_values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.engine.trace import ClauseRecord, PageSample, Trace
+    from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Trace
 
 __all__ = ["Journey", "journeys_of"]
 

@@ -12,35 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.engine.recorder import letters
-from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.words import operation_letters
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
     from rowmerge_nb.engine.result import Result
-    from rowmerge_nb.engine.trace import PageSample, Trace
-    from rowmerge_nb.plan.explain import NodeRecord
+    from rowmerge_nb.trace.nodes import NodeRecord
+    from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["DECIDED", "WAYS", "Comparison", "Difference", "Metric", "Side", "check_comparison"]
-
-WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
-    "flows": ("flow", ("merge", "updatable")),
-    "paradigms": ("paradigm", ("DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS")),
-    "duplicates": ("duplicates", ("trino", "standard")),
-}
-"""What can be compared: the option that differs, and its two values."""
-
-DECIDED: Final[Mapping[str, frozenset[str]]] = {
-    "flows": frozenset({"flow", "paradigm"}),
-    "paradigms": frozenset({"flow", "paradigm"}),
-    "duplicates": frozenset({"flow", "duplicates"}),
-}
-"""Options that a comparison sets itself, or that one of its sides cannot have: what an engine or a notebook has as their defaults is not meant for it."""
+__all__ = ["Comparison", "Difference", "Metric", "Side"]
 
 STORING: Final = frozenset({"store_merged_rows", "delete_rows", "update_rows"})
 SHOWN: Final = 10
@@ -195,33 +180,6 @@ class Comparison:
         return comparison_bundle(self)
 
 
-def check_comparison(by: str, kind: str, options: Mapping[str, Any]) -> None:
-    """Refuse what cannot be compared.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED; the hint says what to do instead.
-    """
-    if by not in WAYS:
-        msg = f"by = {by!r} is not possible"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
-    names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse")
-    clashing = [name for name in names if options.get(name)]
-    if by != "flows" and options.get("flow") == "merge":
-        clashing = [name for name in clashing if name != "flow"]
-    if clashing:
-        msg = f"A comparison of {by} and the option {clashing[0]} do not go together"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {clashing[0]} out.")
-    if kind not in {"MERGE", "UPDATE", "DELETE"}:
-        msg = f"{kind} cannot be compared: it is run in one way only"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="MERGE, UPDATE and DELETE can.")
-    if by == "flows" and kind == "MERGE":
-        msg = "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and DELETE only"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.")
-    if by == "duplicates" and kind != "MERGE":
-        msg = f"The rules for repeated matches cannot be compared on {'an' if kind == 'UPDATE' else 'a'} {kind}: it matches every row once"
-        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Compare flows or paradigms, or write a MERGE.")
-
-
 # -- numbers ------------------------------------------------------------------------------------------------------
 
 METRICS: Final[Mapping[str, str]] = {
@@ -263,7 +221,7 @@ def _measured(side: Side) -> dict[str, str]:
         "rows through exchanges": _number(sum(rows or 0 for rows in moved)) if ran else "",
         "columns read": f"{len(columns)}: {', '.join(columns)}" if columns else "none" if scan is not None else "",
         "rows read": _number(trace.rows.get(scan.id, ((), None))[1]) if scan is not None and ran else "",
-        "rows stored": letters(stored) or ("none" if ran else ""),
+        "rows stored": operation_letters(stored) or ("none" if ran else ""),
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
         "written": "" if trace.output is None else trace.output.summary,

@@ -13,9 +13,9 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.trace import PageSample, Trace
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.trace import PageSample, Trace
 
 __all__ = ["TraceSchemaError", "decoded", "encoded"]
 
@@ -78,7 +78,7 @@ def decoded(content: Any) -> Trace:
     'DROP TABLE'
     >>> decoded({"is": "Trace", "fields": {"statement": 3}})
     Traceback (most recent call last):
-    rowmerge_nb.engine.trace_schema.TraceSchemaError: $.kind: it is missing
+    rowmerge_nb.trace.schema.TraceSchemaError: $.kind: it is missing
     """
     trace: Trace = _dataclass(content, Trace, "$")
     _check_plan(trace)

@@ -16,7 +16,7 @@ from rowmerge_nb.spi.operations import Operation
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowmerge_nb.engine.trace import ClauseRecord, MatchPattern, Trace
+    from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern, Trace
 
 __all__ = ["ENGINES", "Engine", "MatchedClauses", "Verdict", "verdicts_of"]
 

@@ -8,16 +8,15 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Any, Final
+from typing import Any
 
-from rowmerge_nb.engine.trace import Trace
-from rowmerge_nb.engine.trace_schema import TraceSchemaError, decoded, encoded
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.private import is_full
+from rowmerge_nb.trace.earlier import FORMAT, of_present_format
+from rowmerge_nb.trace.schema import TraceSchemaError, decoded, encoded
+from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["load_trace", "save_trace"]
-
-FORMAT: Final = "rowmerge_nb trace 1"
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
@@ -90,10 +89,11 @@ def _drawable(trace: Trace) -> Trace:
 
 
 def _of_this_format(content: Any) -> Any:
-    """Give what is kept under the format's name, so that another format is simply not there."""
-    if isinstance(content, dict) and content.keys() == {FORMAT}:
-        return content[FORMAT]
-    key = next((key for key in content if key.startswith(FORMAT[:-1])), None) if isinstance(content, dict) else None
+    """Give what is kept under a format's name, so that another format is simply not there."""
+    if (found := of_present_format(content)) is not None:
+        return found
+    start = FORMAT[: FORMAT.rindex(" ")]
+    key = next((key for key in content if key.startswith(start)), None) if isinstance(content, dict) else None
     wrong = f"it is of the format '{key[:80]}'" if key is not None else "it is something else than a trace"
     raise TraceSchemaError(place="$", wrong=wrong)
 
