@@ -18,7 +18,7 @@ COLUMNS = "(id integer, name varchar, price decimal(10,2))"
 def bulk(runs: int) -> None:
     """Time INSERT ... VALUES and IN of ten thousand and a hundred thousand values; reading and analysis apart."""
     from rowmerge_nb import Engine
-    from rowmerge_nb.connectors.iceberg import IcebergConnector
+    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
 
     with tempfile.TemporaryDirectory() as folder, Engine() as engine:
         engine.add_catalog("lake", IcebergConnector(folder))

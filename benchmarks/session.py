@@ -7,7 +7,6 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -18,6 +17,8 @@ from benchmarks.measure import Times, children, resident
 from benchmarks.stores import SCHEMAS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rowmerge_nb import Engine
 
 __all__ = ["engines", "session"]

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from rowmerge_nb.connectors.hive_acid import HiveAcidConnector as HiveAcidConnector
-    from rowmerge_nb.connectors.iceberg import IcebergConnector as IcebergConnector
-    from rowmerge_nb.connectors.jdbc.postgresql import PostgresConnector as PostgresConnector
-    from rowmerge_nb.connectors.jdbc.sqlite import SqliteConnector as SqliteConnector
-    from rowmerge_nb.connectors.memory import MemoryConnector as MemoryConnector
+    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector as HiveAcidConnector
+    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector as IcebergConnector
+    from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector as PostgresConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector as SqliteConnector
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector as MemoryConnector
     from rowmerge_nb.default import default_engine as default_engine
     from rowmerge_nb.default import run as run
     from rowmerge_nb.engine.engine import Engine as Engine
@@ -56,17 +56,17 @@ _HOMES = {
     "Engine": "engine.engine",
     "Era": "spi.operations",
     "ExecutionError": "errors",
-    "HiveAcidConnector": "connectors.hive_acid",
-    "IcebergConnector": "connectors.iceberg",
-    "MemoryConnector": "connectors.memory",
+    "HiveAcidConnector": "connectors.hive_acid.connector",
+    "IcebergConnector": "connectors.iceberg.connector",
+    "MemoryConnector": "connectors.memory.connector",
     "Operation": "spi.operations",
     "ParseError": "errors",
-    "PostgresConnector": "connectors.jdbc.postgresql",
+    "PostgresConnector": "connectors.jdbc.postgresql.connector",
     "Result": "engine.result",
     "RowChangeParadigm": "spi.operations",
     "RowMergeError": "errors",
     "SetupError": "errors",
-    "SqliteConnector": "connectors.jdbc.sqlite",
+    "SqliteConnector": "connectors.jdbc.sqlite.connector",
     "StatementInterrupted": "errors",
     "Trace": "trace.trace",
     "default_engine": "default",

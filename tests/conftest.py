@@ -46,7 +46,7 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if named != "private":
         yield named
         return
-    from tests.connectors.metastore_server import private_metastore
+    from tests.connectors.hive_acid.metastore.server import private_metastore
 
     with private_metastore(tmp_path_factory.mktemp("metastore")) as uri:
         yield uri

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import private as module
-from rowmerge_nb.connectors.memory_io import SplitStore
+from rowmerge_nb.connectors.memory.reading import SplitStore
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.private import PREFIX, PrivateDirectory, sweep
 from rowmerge_nb.spi.handles import SchemaTableName

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 from pyspark import daemon
 
-import rowmerge_nb.connectors.memory_io
+import rowmerge_nb.connectors.memory.reading
 import rowmerge_nb.engine.passes  # noqa: F401 - loaded for the workers
 
 # Threads do not survive a fork: none may be started here.

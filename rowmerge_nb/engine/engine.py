@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import threading
 import uuid
-from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.action import cancel
 from rowmerge_nb.engine.catalog import StatementTables
 from rowmerge_nb.engine.frames import as_arrow, collected, columns_of, is_spark_frame
@@ -44,7 +43,7 @@ from rowmerge_nb.trace.nodes import explain_text
 from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from concurrent.futures import Future
 
     import pyarrow as pa

@@ -24,7 +24,6 @@ from rowmerge_nb.engine.passes import (
 )
 from rowmerge_nb.engine.processors import MergeLayout
 from rowmerge_nb.engine.scan_pass import POSITION
-from rowmerge_nb.engine.sinks import SinkFactory
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
 from rowmerge_nb.plan.nodes import (
@@ -52,6 +51,7 @@ from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_RO
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.engine.sinks import SinkFactory
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 

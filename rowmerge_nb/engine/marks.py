@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from rowmerge_nb.connectors.leftovers import has_died, orphaned_path, this_process
+from rowmerge_nb.connectors.shared.leftovers import has_died, orphaned_path, this_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rowmerge_nb.spi.connector import Orphan
 

@@ -11,7 +11,6 @@ from rowmerge_nb.engine.blame import blame
 from rowmerge_nb.engine.duplicate_report import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.edge import conform
 from rowmerge_nb.engine.lowering import Context, lower
-from rowmerge_nb.engine.recorder import Account
 from rowmerge_nb.engine.returned import returned_table
 from rowmerge_nb.engine.row_change_run import RowChangeRun
 from rowmerge_nb.plan.extended import returned_row
@@ -33,6 +32,7 @@ from rowmerge_nb.trace.trace import NoticeRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rowmerge_nb.engine.recorder import Account
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.sql.analysis import MergeAnalysis, TypedExpression
     from rowmerge_nb.sql.statements import Span

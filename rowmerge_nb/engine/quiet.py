@@ -6,12 +6,12 @@ error stream. What a program logs of Spark outside of our statements stays as it
 
 from __future__ import annotations
 
-import logging
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    import logging
     from collections.abc import Iterator
 
 __all__ = ["keep_quiet", "quietly"]

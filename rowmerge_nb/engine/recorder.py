@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.duplicates import Patterns
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from rowmerge_nb.engine.duplicates import Patterns
     from rowmerge_nb.spi.page import Page
 
 __all__ = ["Account", "Recorder", "TaskRecord", "check_fragments", "operation_text", "sum_up"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.handles import SchemaTableName

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
-import pyarrow as pa
-
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.blame import place_of, place_of_message
 from rowmerge_nb.engine.lowering import Context, lower
@@ -35,6 +33,8 @@ from rowmerge_nb.trace.words import operation_letters, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
 
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.spi.handles import ConnectorTableHandle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.definitions import DefinitionRun
@@ -27,6 +26,8 @@ from rowmerge_nb.sql.analysis import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowmerge_nb.engine.options import Options
 
 __all__ = ["check_flow", "run_of", "target_name"]

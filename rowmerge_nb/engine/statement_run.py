@@ -7,7 +7,6 @@ there to the result interrupts are put off, and whatever is raised says that the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +24,8 @@ from rowmerge_nb.trace.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.trace.words import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     import pyarrow as pa
 
     from rowmerge_nb.engine.options import Options

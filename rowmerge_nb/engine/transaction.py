@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory import MemoryTableHandle
-from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider, SplitStore
+from rowmerge_nb.connectors.memory.connector import MemoryTableHandle
+from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.bundles import pickled
 from rowmerge_nb.engine.edge import for_spark, spark_schema
 from rowmerge_nb.engine.executors import executors_of, relation_of

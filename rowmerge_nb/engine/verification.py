@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowmerge_nb.connectors.memory import MemoryConnector
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.verifiers import Verifier
     from rowmerge_nb.spi.metadata import ColumnMetadata

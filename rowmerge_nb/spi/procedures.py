@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.spi.types import Type
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.spi.types import Type
 
 __all__ = ["Procedure", "ProcedureArgument"]
 

@@ -140,7 +140,7 @@ class FaultyConnector(Connector):
     Attributes:
         fault: as above.
 
-    >>> from rowmerge_nb.connectors.memory import MemoryConnector
+    >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
     >>> connector = FaultyConnector(MemoryConnector(), Fault("begin_transaction"))
     >>> connector.name
     'memory'

@@ -12,21 +12,24 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.testing.backends import Backend, DuckDB, EngineUnderTest, InexpressibleError, Oracle, PostgreSQL
 from rowmerge_nb.testing.comparison import Difference, Verdict, judge
-from rowmerge_nb.testing.model import Scenario
 from rowmerge_nb.testing.postgresql import private_server
 from rowmerge_nb.testing.printing import script
 from rowmerge_nb.testing.reduction import reduced
 from rowmerge_nb.testing.scenarios import KINDS, numbered_scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rowmerge_nb.testing.model import Scenario
 
 __all__ = ["Failure", "Summary", "fuzz", "main"]
 
@@ -282,8 +285,8 @@ def _engine_under_test(store: str, flow: str, stack: ExitStack) -> EngineUnderTe
 
     if store == "memory":
         return EngineUnderTest(Engine(cores=2), flow)
-    from rowmerge_nb.connectors.hive_acid import HiveAcidConnector
-    from rowmerge_nb.connectors.jdbc.sqlite import SqliteConnector
+    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
     from rowmerge_nb.testing.stores import StoreUnderTest
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rowmerge_nb-")))

@@ -21,17 +21,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.testing.killed_driver import Place, digest, initial_rows, merged_rows, news
 from rowmerge_nb.testing.postgresql import private_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 __all__ = ["Report", "Trials", "main", "places"]
 
@@ -391,7 +393,7 @@ def _succeeded(answer: dict[str, Any]) -> None:
 def _traces(place: Place) -> list[str]:
     """Look for what attempts write into, without the connector."""
     if place.store == "postgresql":
-        from rowmerge_nb.connectors.jdbc.postgresql_store import PostgresStore
+        from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
 
         session = PostgresStore(place.where).connect()
         try:

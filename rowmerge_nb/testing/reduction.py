@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.testing.model import (
     Call,
@@ -19,6 +18,9 @@ from rowmerge_nb.testing.model import (
     UpdateAction,
     UpdateStatement,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 __all__ = ["reduced"]
 

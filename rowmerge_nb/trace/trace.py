@@ -6,15 +6,17 @@ Arrow data; the plan is in it as `NodeRecord` entries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.output import ConnectorOutputMetadata
-from rowmerge_nb.trace.nodes import NodeRecord
+    import pyarrow as pa
+
+    from rowmerge_nb.spi.operations import Operation
+    from rowmerge_nb.spi.output import ConnectorOutputMetadata
+    from rowmerge_nb.trace.nodes import NodeRecord
 
 __all__ = [
     "Call",

@@ -10,15 +10,17 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyspark
 
 from rowmerge_nb.engine.java import find_java, make_java_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rowmerge_nb import PostgresConnector, SqliteConnector
-from tests.connectors.jdbc_support import Database
+from tests.connectors.jdbc.support import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.fixture

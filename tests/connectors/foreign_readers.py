@@ -10,11 +10,13 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.spi.types import Type
 from rowmerge_nb.testing.postgresql import find_server
-from tests.connectors.jdbc_support import Database
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+    from tests.connectors.jdbc.support import Database
 
 NULL = "<null>"
 

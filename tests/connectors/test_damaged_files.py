@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet as pq
 
 from rowmerge_nb import HiveAcidConnector, IcebergConnector, RowMergeError
-from rowmerge_nb.connectors.hive_acid.embedded import EmbeddedMetastore
+from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore
 from tests.connectors import hive_acid_kit, iceberg_kit
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rowmerge_nb import ConnectorError, HiveAcidConnector, IcebergConnector, RowMergeError, SqliteConnector
-from rowmerge_nb.connectors.hive_acid import embedded
-from rowmerge_nb.connectors.sqlite_errors import is_full, is_read_only
+from rowmerge_nb.connectors.hive_acid.metastore import embedded
+from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
 from rowmerge_nb.private import PrivateDirectory
 from tests.connectors import hive_acid_kit, iceberg_kit
 
@@ -256,7 +256,7 @@ def test_a_database_on_a_read_only_disk_is_told(small_disk: Path, read_only_disk
     made.close()
     read_only_disk()
     refused("PERMISSION_DENIED", lambda: SqliteConnector(file).store.connect(writing=True))
-    from rowmerge_nb.connectors.jdbc.spool import Spool
+    from rowmerge_nb.connectors.jdbc.sqlite.spool import Spool
 
     refused("PERMISSION_DENIED", lambda: Spool(str(file), "q"))
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb import HiveAcidConnector, SqliteConnector
-from rowmerge_nb.connectors.jdbc.postgresql import PostgresConnector
-from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi import (
     ColumnMetadata,
@@ -27,6 +25,10 @@ from rowmerge_nb.spi import (
 )
 from rowmerge_nb.spi.page_source import PagesSource
 from rowmerge_nb.testing.stores import insert_page, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 COLUMNS = {"id": "integer", "name": "varchar", "val": "double", "place": "varchar"}
 ROWS = [(1, "a", 1.0, "n"), (2, "b", 2.0, "s"), (3, None, None, "n"), (4, "d", 4.0, "n"), (5, "e", 5.0, "s")]

@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata
-from rowmerge_nb.connectors.memory_handles import MemoryMergeTableHandle, MemoryTableHandle
-from rowmerge_nb.connectors.memory_io import (
-    MemoryMergeSink,
-)
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.handles import MemoryMergeTableHandle, MemoryTableHandle
+from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
 from rowmerge_nb.spi import ColumnHandle, parse_type
 from rowmerge_nb.testing.contract import ConnectorContract
 from tests.contract.exchangeable_store import STORES, Kit, Sinks

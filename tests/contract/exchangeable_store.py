@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata, MemoryPartitioningProvider, MemorySplitManager
-from rowmerge_nb.connectors.memory_io import (
-    MemoryMergeSink,
-    MemoryPageSinkProvider,
-    MemoryPageSourceProvider,
-)
+from rowmerge_nb.connectors.memory.connector import MemoryConnector, MemorySplitManager
+from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
+from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
+from rowmerge_nb.connectors.memory.writing import MemoryMergeSink, MemoryPageSinkProvider
 from rowmerge_nb.spi import SchemaTableName
 from rowmerge_nb.testing.contract import ConnectorContract
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.testing.contract import ConnectorContract
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class TestIceberg(ConnectorContract):

@@ -9,7 +9,7 @@ import pytest
 from rowmerge_nb import PostgresConnector, SqliteConnector
 from rowmerge_nb.testing.contract import ConnectorContract
 from rowmerge_nb.testing.contract.values import TYPES
-from tests.connectors.jdbc_support import Database
+from tests.connectors.jdbc.support import Database
 
 
 class Keyed(ConnectorContract):

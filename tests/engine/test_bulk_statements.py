@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
@@ -13,6 +12,9 @@ import pytest
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.sql import in_lists
 from tests.sql.literals import at_once, token_by_token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider
+from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
 from rowmerge_nb.engine.bundles import PACKAGE, bundle, pickled
 
 

@@ -7,9 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -24,13 +22,17 @@ from rowmerge_nb import (
     SqliteConnector,
     StatementInterrupted,
 )
-from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine import interrupts
 from rowmerge_nb.engine.recorder import Account, check_fragments, sum_up
 from rowmerge_nb.report.error import render_error_text
 from rowmerge_nb.spi import ColumnMetadata, Connector, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 from tests.engine import keyed_connector_cell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 MERGE = (
     "MERGE INTO store.{schema}.t t USING s ON t.id = s.id WHEN MATCHED AND s.v = 0 THEN DELETE "

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine
@@ -14,6 +13,8 @@ from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi import RowChangeParadigm
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rowmerge_nb.engine.result import Result
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.action import fragments_and_records
 from rowmerge_nb.engine.envelope import deliver
 from rowmerge_nb.engine.failures import translate

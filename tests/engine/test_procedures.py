@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError
-from rowmerge_nb.connectors.memory import MemoryConnector
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.spi import Procedure, ProcedureArgument, parse_type
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.spark
 

@@ -6,25 +6,29 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.connectors.memory import MemoryConnector, MemoryMetadata
-from rowmerge_nb.connectors.memory_handles import MemoryMergeTableHandle, MemoryTableHandle
-from rowmerge_nb.connectors.memory_io import MemoryPageSinkProvider, MemoryPageSourceProvider
-from rowmerge_nb.connectors.memory_updatable import MemoryUpdatableTableHandle
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.handles import MemoryMergeTableHandle, MemoryTableHandle
+from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
+from rowmerge_nb.connectors.memory.updatable import MemoryUpdatableTableHandle
+from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
 from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, ConnectorSplit, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.spi.page_source import PagesSource
 from rowmerge_nb.spi.updatable import UpdatablePageSource
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.engine.spark import SESSION_SETTINGS
 from rowmerge_nb.testing.points.in_process import MERGE
 from rowmerge_nb.testing.points.stores import ROWS, STORES, Postgresql, Store, table_of
 from rowmerge_nb.testing.points.writers import SideBySide, expected_rows, run_writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 WRITERS = 2
 
@@ -51,7 +54,7 @@ def write(engine: Engine, statements: int) -> SideBySide:
 
 
 def check(spark: SparkSession, store: Store, statements: int) -> None:
-    from rowmerge_nb.connectors.memory import MemoryConnector
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector
 
     connector = MemoryConnector() if store.name == "memory" else store.connector()
     engine = Engine(spark=spark, catalog="store", schema=store.schema)

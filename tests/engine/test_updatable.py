@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -14,8 +12,8 @@ from pyspark import cloudpickle
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError, SqliteConnector
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider
 from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
-from rowmerge_nb.connectors.memory import MemoryConnector
-from rowmerge_nb.connectors.memory_io import MemoryPageSourceProvider
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
 from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorSession,
@@ -25,6 +23,10 @@ from rowmerge_nb.spi import (
     parse_type,
 )
 from rowmerge_nb.testing.stores import insert_page, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

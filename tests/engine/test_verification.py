@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +13,9 @@ from rowmerge_nb.engine import verifiers
 from rowmerge_nb.engine.translation import UntranslatableError, column_type, translate
 from rowmerge_nb.engine.verifiers import DuckDBVerifier
 from rowmerge_nb.spi.types import parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TARGET = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "Name": ["a", "b", None], "v": pa.array([10, 20, 30], pa.int64())})
 NEWS = pd.DataFrame({"id": [1, 2, 7], "n": [5, 6, 7]})

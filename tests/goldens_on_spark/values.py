@@ -6,12 +6,13 @@ import datetime as dt
 import json
 import math
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.spi.types import Type
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
 
 
 def decode(kind: Type, value: Any) -> Any:

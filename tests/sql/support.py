@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +13,9 @@ from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql.analysis import Analysis, TableBinding
 from rowmerge_nb.sql.analyzer import analyze
 from rowmerge_nb.sql.parser import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class FakeTables:

@@ -5,8 +5,7 @@ More of them: ``scripts/fuzz --flow updatable --store hive --statements 500``, w
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +13,9 @@ from rowmerge_nb import Engine, HiveAcidConnector, SqliteConnector
 from rowmerge_nb.testing.backends import EngineUnderTest, Oracle
 from rowmerge_nb.testing.fuzz import fuzz
 from rowmerge_nb.testing.stores import StoreUnderTest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FLOWS = ("updatable", "merge")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -33,6 +32,9 @@ from rowmerge_nb.testing.model import (
 )
 from rowmerge_nb.testing.oracle import DUPLICATE, NOT_NULL, OUT_OF_RANGE, multiset, predict
 from rowmerge_nb.testing.printing import script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MONEY = decimal_of(9, 2)
 ACCOUNTS = (ColumnDefinition("customer", VARCHAR), ColumnDefinition("purchases", MONEY), ColumnDefinition("address", VARCHAR))

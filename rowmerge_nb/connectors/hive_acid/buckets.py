@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.hive_acid.names import buckets_in
-from rowmerge_nb.connectors.murmur import bytes_of, hash_bytes
+from rowmerge_nb.connectors.shared.murmur import bytes_of, hash_bytes
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.handles import ConnectorPartitioningHandle
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider

@@ -24,15 +24,15 @@ from rowmerge_nb.connectors.hive_acid.names import (
     bucket_of_original,
     parse_directory,
 )
-from rowmerge_nb.connectors.hive_acid.orc import DeletedRows, RowKeys, read_deletes, read_rows
-from rowmerge_nb.connectors.hive_acid.orc_writing import write_deletes, write_rows
+from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, RowKeys, read_deletes, read_rows
+from rowmerge_nb.connectors.hive_acid.orc.writing import write_deletes, write_rows
 from rowmerge_nb.connectors.hive_acid.reader import partition_splits
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, acid_state, data_files, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Snapshot
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
     from rowmerge_nb.connectors.hive_acid.state import AcidState
 
 __all__ = ["compact", "obsolete"]

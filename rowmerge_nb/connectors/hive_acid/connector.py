@@ -10,20 +10,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import compact, obsolete
 from rowmerge_nb.connectors.hive_acid.definitions import TABLE_PROPERTIES, defined_table
-from rowmerge_nb.connectors.hive_acid.embedded import EmbeddedMetastore
 from rowmerge_nb.connectors.hive_acid.handles import HiveTransactionHandle
 from rowmerge_nb.connectors.hive_acid.housekeeping import adopted_partitions, adopted_write_ids, orphans_of, statement_of
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
-from rowmerge_nb.connectors.hive_acid.metastore import Changes
+from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
 from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
-from rowmerge_nb.connectors.leftovers import has_died, orphaned_path
+from rowmerge_nb.connectors.shared.disk import refused
+from rowmerge_nb.connectors.shared.leftovers import has_died, orphaned_path
 from rowmerge_nb.errors import ConnectorError, SetupError
 from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -33,7 +33,7 @@ from rowmerge_nb.spi.types import Type, parse_type
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Metastore, OpenTransaction
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Metastore, OpenTransaction
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
     from rowmerge_nb.spi.procedures import Procedure
 
@@ -364,7 +364,7 @@ def _made(folder: Path) -> Path:
 
 def _thrift_metastore(uri: str, folder: Path | None) -> Metastore:
     try:
-        from rowmerge_nb.connectors.hive_acid.thrift_metastore import ThriftMetastore
+        from rowmerge_nb.connectors.hive_acid.metastore.thrift_metastore import ThriftMetastore
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in {"pymetastore", "thrift"}:
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
-from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 from rowmerge_nb.connectors.hive_acid.names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.values import check_column_type, check_partition_type
 from rowmerge_nb.errors import AnalysisError

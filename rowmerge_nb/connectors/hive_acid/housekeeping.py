@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.hive_acid.metastore import partition_texts
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.names import parse_directory
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds, visible
 from rowmerge_nb.connectors.hive_acid.values import partition_value
@@ -15,7 +15,7 @@ from rowmerge_nb.errors import ConnectorError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable, Snapshot
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
 
 __all__ = ["adopted_partitions", "adopted_write_ids", "orphans_of", "statement_of"]
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.connectors.disk import refused
-from rowmerge_nb.connectors.folders import folder_name
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningHandle, HiveUpdateHandle
 from rowmerge_nb.connectors.hive_acid.definitions import defined_table
 from rowmerge_nb.connectors.hive_acid.handles import (
@@ -21,10 +19,12 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     changeable_table,
     hive_table,
 )
-from rowmerge_nb.connectors.hive_acid.metastore import Changes, HiveTable, Snapshot
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
+from rowmerge_nb.connectors.shared.disk import refused
+from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
@@ -35,7 +35,7 @@ from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rowmerge_nb.connectors.hive_acid.metastore import Metastore
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import Metastore
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,

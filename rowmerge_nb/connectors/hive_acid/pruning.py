@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
-from rowmerge_nb.connectors.hive_acid.metastore import partition_texts
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.values import partition_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
-    from rowmerge_nb.connectors.hive_acid.orc_tail import OrcTail, Stripe
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
+    from rowmerge_nb.connectors.hive_acid.orc.tail import OrcTail, Stripe
     from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 
 __all__ = ["data_domains", "partition_matters", "stripes_that_matter", "wanted_buckets"]
@@ -51,7 +51,7 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
     """Give the buckets in which rows within a constraint lie; None for all.
 
     >>> from rowmerge_nb.spi import ColumnDomain, ColumnMetadata, Constraint, SchemaTableName, parse_type
-    >>> from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+    >>> from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
     >>> column = ColumnMetadata("id", parse_type("bigint"))
     >>> table = HiveTable("1", SchemaTableName("s", "t"), "/t", (column,), (), ("id",), 4)
     >>> sorted(wanted_buckets(table, Constraint({"id": ColumnDomain(values=(1, 5, 2))})))

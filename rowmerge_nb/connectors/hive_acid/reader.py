@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.handles import HiveRowIdColumn, HiveSplit, hive_table
-from rowmerge_nb.connectors.hive_acid.metastore import partition_texts
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.names import bucket_file, bucket_of_delta_file, bucket_of_original
-from rowmerge_nb.connectors.hive_acid.orc import DeletedRows, KeyBounds, read_rows, reading, row_count
-from rowmerge_nb.connectors.hive_acid.orc_tail import Stripe, read_tail
+from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds, read_rows, reading, row_count
+from rowmerge_nb.connectors.hive_acid.orc.tail import Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.pruning import data_domains, partition_matters, stripes_that_matter, wanted_buckets
 from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version
 from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
-    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorSession,

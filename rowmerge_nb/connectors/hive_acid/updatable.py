@@ -33,7 +33,7 @@ from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle
     from rowmerge_nb.spi.output import ConnectorOutputMetadata
     from rowmerge_nb.spi.page import Page

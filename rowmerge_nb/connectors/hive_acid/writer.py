@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.handles import HiveInsertTableHandle, HiveMergeTableHandle, hive_table
-from rowmerge_nb.connectors.hive_acid.metastore import partition_name
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_name
 from rowmerge_nb.connectors.hive_acid.names import (
     STATEMENT_LIMIT,
     VERSION_FILE,
@@ -25,8 +25,8 @@ from rowmerge_nb.connectors.hive_acid.names import (
     delta_directory,
     normalized_buckets,
 )
-from rowmerge_nb.connectors.hive_acid.orc import RowKeys, read_rows
-from rowmerge_nb.connectors.hive_acid.orc_writing import AcidFileWriter, told, write_deletes
+from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys, read_rows
+from rowmerge_nb.connectors.hive_acid.orc.writing import AcidFileWriter, told, write_deletes
 from rowmerge_nb.connectors.hive_acid.values import group_by_partition
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle, HiveWrite
-    from rowmerge_nb.connectors.hive_acid.metastore import HiveTable
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
     from rowmerge_nb.spi.handles import (
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,

@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.disk import refused
-from rowmerge_nb.connectors.folders import folder_name
 from rowmerge_nb.connectors.iceberg.files import local_path
 from rowmerge_nb.connectors.iceberg.housekeeping import remove_folder
-from rowmerge_nb.connectors.sqlite_errors import is_full, is_read_only
+from rowmerge_nb.connectors.shared.disk import refused
+from rowmerge_nb.connectors.shared.folders import folder_name
+from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
 from rowmerge_nb.errors import ConnectorError, SetupError
 from rowmerge_nb.spi.handles import SchemaTableName
 

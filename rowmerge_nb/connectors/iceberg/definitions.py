@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.iceberg.types import schema_of
-from rowmerge_nb.connectors.transforms import parse_transforms
+from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
-    from rowmerge_nb.connectors.transforms import Transform
+    from rowmerge_nb.connectors.shared.transforms import Transform
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
 __all__ = ["ISOLATION", "TABLE_PROPERTIES", "Definition", "defined_table", "shown_properties"]

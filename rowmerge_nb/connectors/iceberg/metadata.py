@@ -7,7 +7,6 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.iceberg.definitions import ISOLATION, defined_table, shown_properties
 from rowmerge_nb.connectors.iceberg.fragments import data_file, delete_file
 from rowmerge_nb.connectors.iceberg.handles import (
@@ -24,6 +23,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, exact_row_count, live_files
 from rowmerge_nb.connectors.iceberg.types import fields_of
+from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout

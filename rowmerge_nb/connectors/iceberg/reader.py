@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
-from rowmerge_nb.connectors.disk import require_texts
 from rowmerge_nb.connectors.iceberg.deletes import deleted_positions, equality_deletes
 from rowmerge_nb.connectors.iceberg.files import local_path, open_file, reading
 from rowmerge_nb.connectors.iceberg.handles import IcebergColumn, IcebergRowIdColumn, IcebergSplit, iceberg_table
 from rowmerge_nb.connectors.iceberg.projection import Found, constant, find_fields
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
+from rowmerge_nb.connectors.shared.disk import require_texts
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 

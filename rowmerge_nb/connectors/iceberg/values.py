@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.iceberg.projection import nulls_of, offsets_of
-from rowmerge_nb.connectors.transforms import uuid_bytes
+from rowmerge_nb.connectors.shared.transforms import uuid_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

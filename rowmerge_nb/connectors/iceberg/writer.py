@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
-from rowmerge_nb.connectors.disk import writing
 from rowmerge_nb.connectors.iceberg.files import create, remove
 from rowmerge_nb.connectors.iceberg.handles import (
     PATH_ID,
@@ -27,7 +26,8 @@ from rowmerge_nb.connectors.iceberg.handles import (
 )
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.values import file_schema, for_file
-from rowmerge_nb.connectors.ordering import ascending
+from rowmerge_nb.connectors.shared.disk import writing
+from rowmerge_nb.connectors.shared.ordering import ascending
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.page import split_page

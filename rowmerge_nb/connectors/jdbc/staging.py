@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.disk import refused
 from rowmerge_nb.connectors.jdbc.handles import JdbcInsertTableHandle, JdbcMergeTableHandle, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
@@ -27,7 +26,7 @@ from rowmerge_nb.spi.page import CASE_NUMBER, rows_with
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from rowmerge_nb.connectors.jdbc.store import Store
     from rowmerge_nb.spi.handles import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -16,6 +15,8 @@ from rowmerge_nb.testing.contract.store import FilledTable, in_order
 from rowmerge_nb.testing.contract.values import awkward_values
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from rowmerge_nb.spi.connector import Connector
 
 

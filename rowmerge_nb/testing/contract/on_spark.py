@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +11,9 @@ from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engin
 from rowmerge_nb.testing.contract.statement import Changes
 from rowmerge_nb.testing.contract.store import FilledTable, Way
 from rowmerge_nb.testing.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class SparkChecks(FailureChecks):

@@ -6,7 +6,6 @@ import io
 import itertools
 import pickle
 import zlib
-from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -20,7 +19,7 @@ from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page_source import Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorMergeTableHandle, ConnectorTableHandle

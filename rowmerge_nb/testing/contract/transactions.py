@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -12,6 +11,8 @@ from rowmerge_nb.testing.contract.statement import Changes, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from rowmerge_nb.testing.contract.statement import PageStatement
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +15,8 @@ from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.page import Page
 

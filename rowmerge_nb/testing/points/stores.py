@@ -154,10 +154,10 @@ class Memory(Store):
 
     def connector(self) -> Connector:
         """Make the connector and its table: there is nothing to open."""
-        from rowmerge_nb.connectors import memory_io
-        from rowmerge_nb.connectors.memory import MemoryConnector
+        from rowmerge_nb.connectors.memory import reading
+        from rowmerge_nb.connectors.memory.connector import MemoryConnector
 
-        memory_io.INLINE_BYTES = -1
+        reading.INLINE_BYTES = -1
         tempfile.tempdir = str(self.live)
         made = MemoryConnector()
         self.fill(self.engine(made))

@@ -12,7 +12,6 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +22,8 @@ from rowmerge_nb.testing.points.watch import FAULTS, LINE, Fault, Point, Watch
 from rowmerge_nb.testing.points.wrapping import watch_process
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.testing.points.in_process import InProcessEngine
 
@@ -352,10 +353,10 @@ def _warm() -> Iterator[str]:
         "pyiceberg.catalog.sql",
         "pyiceberg.io.pyarrow",
         "pyspark",
-        "rowmerge_nb.connectors.hive_acid",
-        "rowmerge_nb.connectors.iceberg",
-        "rowmerge_nb.connectors.jdbc.sqlite",
-        "rowmerge_nb.connectors.jdbc.postgresql",
+        "rowmerge_nb.connectors.hive_acid.connector",
+        "rowmerge_nb.connectors.iceberg.connector",
+        "rowmerge_nb.connectors.jdbc.sqlite.connector",
+        "rowmerge_nb.connectors.jdbc.postgresql.connector",
         "rowmerge_nb.connectors.iceberg.commits",
         "rowmerge_nb.sql.analyzer",
         "rowmerge_nb.sql.parser",

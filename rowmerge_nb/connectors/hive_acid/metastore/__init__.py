@@ -1,0 +1,1 @@
+"""The metastores: the embedded one, and Hive's own, spoken to by thrift."""

@@ -1,0 +1,418 @@
+"""The embedded metastore: a SQLite file beside the warehouse, for any number of threads and processes of one machine.
+
+Every call opens the file, does its work in one SQLite transaction, and closes it. Of transactions only the open and the aborted ones
+are kept, of changes only the last one of every place: what is committed needs no further record.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote as percent
+
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
+    Changes,
+    HiveTable,
+    Metastore,
+    OpenTransaction,
+    Snapshot,
+    schema_not_found,
+)
+from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.shared.folders import folder_name
+from rowmerge_nb.connectors.shared.leftovers import this_process
+from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
+from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["EmbeddedMetastore"]
+
+_FORMAT: Final = 1
+_PATIENCE_SECONDS: Final = 60
+_ELSEWHERE: Final = "elsewhere"
+_AGAIN: Final = "Run the statement again."
+_RESCUE: Final = (
+    "Bring back a copy of the file that is whole, or have what can be read of it rescued by the sqlite3 shell's .recover."
+)
+
+_TABLES: Final = """
+CREATE TABLE databases (name TEXT PRIMARY KEY);
+CREATE TABLE tables (id TEXT PRIMARY KEY, schema_name TEXT NOT NULL, name TEXT NOT NULL, location TEXT NOT NULL,
+    managed INTEGER NOT NULL, transactional INTEGER NOT NULL, bucket_count INTEGER, bucketing_version INTEGER NOT NULL,
+    UNIQUE (schema_name, name));
+CREATE TABLE columns (table_id TEXT, position INTEGER, name TEXT NOT NULL, type TEXT NOT NULL, nullable INTEGER NOT NULL,
+    partition_position INTEGER, bucket_position INTEGER, PRIMARY KEY (table_id, position));
+CREATE TABLE partitions (table_id TEXT, name TEXT, PRIMARY KEY (table_id, name));
+CREATE TABLE transactions (number INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, user TEXT, query_id TEXT, process TEXT,
+    began REAL);
+CREATE TABLE write_id_counters (table_id TEXT PRIMARY KEY, high_watermark INTEGER NOT NULL);
+CREATE TABLE hidden_write_ids (table_id TEXT, write_id INTEGER, number INTEGER NOT NULL, PRIMARY KEY (table_id, write_id));
+CREATE TABLE last_updates (table_id TEXT, partition TEXT, sequence INTEGER NOT NULL, PRIMARY KEY (table_id, partition));
+CREATE TABLE commits (sequence INTEGER NOT NULL);
+INSERT INTO commits VALUES (0);
+INSERT INTO databases VALUES ('default');
+"""
+
+
+class EmbeddedMetastore(Metastore):
+    """A metastore in a file.
+
+    Args:
+        file: where it is; made when it is missing. The tables are in the folder ``warehouse`` beside it.
+
+    Raises:
+        ConnectorError: HIVE_METASTORE_ERROR if the file is missing beside a warehouse that has tables, is of another format, or cannot be
+            opened; PERMISSION_DENIED or GENERIC_INSUFFICIENT_RESOURCES if it cannot be written.
+
+    >>> import tempfile, pathlib
+    >>> store = EmbeddedMetastore(pathlib.Path(tempfile.mkdtemp()) / "metastore.sqlite")
+    >>> store.list_schemas(), store.list_tables()
+    (['default'], [])
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        if not file.exists():
+            self._require_no_tables()
+        with self._writing(create=True) as connection:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                self._require_no_tables()
+                for statement in _TABLES.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            elif version != _FORMAT:
+                msg = f"The metastore '{file}' has format {version}, and this version knows format {_FORMAT}"
+                raise ConnectorError(
+                    msg, code="HIVE_METASTORE_ERROR", hint="Use the version of rowmerge_nb that wrote it, or another directory."
+                )
+
+    def _require_no_tables(self) -> None:
+        """See that a new metastore would have nothing to know: an empty one beside tables would hide them all.
+
+        Raises:
+            ConnectorError: HIVE_METASTORE_ERROR.
+        """
+        warehouse = self.file.parent / "warehouse"
+        found = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
+        if found is not None:
+            msg = f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}', such as '{found.name}'"
+            hint = (
+                "Bring the file back. If it is lost, make a connector of a new directory, and register each table's folder there:"
+                " HiveAcidConnector('new/').register_table(schema, name, folder, columns=...)."
+            )
+            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
+
+    def schema_location(self, schema: str) -> Path:
+        """Give the folder of a schema's tables, as Hive names it."""
+        warehouse = self.file.parent / "warehouse"
+        return warehouse if schema == "default" else warehouse / f"{folder_name(schema)}.db"
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def list_schemas(self) -> Sequence[str]:
+        """Give the names of all schemas."""
+        with self._reading() as connection:
+            return [name for (name,) in connection.execute("SELECT name FROM databases ORDER BY name")]
+
+    def list_tables(self) -> Sequence[SchemaTableName]:
+        """Give the names of all tables."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT schema_name, name FROM tables ORDER BY schema_name, name")
+            return [SchemaTableName(schema, name) for schema, name in rows]
+
+    def get_table(self, name: SchemaTableName) -> HiveTable | None:
+        """Give a table."""
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT id, location, managed, transactional, bucket_count, bucketing_version FROM tables"
+                " WHERE schema_name = ? AND name = ?",
+                (name.schema, name.table),
+            ).fetchone()
+            if found is None:
+                return None
+            rows = connection.execute(
+                "SELECT name, type, nullable, partition_position, bucket_position FROM columns WHERE table_id = ? ORDER BY position",
+                (found[0],),
+            ).fetchall()
+        try:
+            return _table(name, found, rows)
+        except (TypeError, ValueError, AnalysisError) as error:
+            raise self._damaged(error) from error
+
+    def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
+        """Say what of a table may be read now."""
+        with self._reading() as connection:
+            # One statement of reading is one snapshot of SQLite; several need a transaction to be one.
+            connection.execute("BEGIN")
+            (sequence,) = connection.execute("SELECT sequence FROM commits").fetchone()
+            high = connection.execute("SELECT high_watermark FROM write_id_counters WHERE table_id = ?", (table.id,)).fetchone()
+            hidden = connection.execute(
+                "SELECT h.write_id, t.state FROM hidden_write_ids h JOIN transactions t USING (number) WHERE h.table_id = ?",
+                (table.id,),
+            ).fetchall()
+            names = connection.execute("SELECT name FROM partitions WHERE table_id = ? ORDER BY name", (table.id,)).fetchall()
+        by_state = {state: frozenset(number for number, of in hidden if of == state) for state in ("open", "aborted")}
+        valid = ValidWriteIds(high[0] if high else 0, by_state["open"], by_state["aborted"])
+        return Snapshot(valid, sequence, tuple(name for (name,) in names) if table.partitioned_by else ("",))
+
+    def open_transactions(self) -> Sequence[OpenTransaction]:
+        """Give the transactions that are open."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT number, user, query_id, process, began FROM transactions WHERE state = 'open' ORDER BY number"
+            )
+            return [OpenTransaction(*row) for row in rows]
+
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    def open_transaction(self, user: str, query_id: str) -> int:
+        """Begin a transaction."""
+        with self._writing() as connection:
+            return _new_transaction(connection, "open", user, query_id, this_process())
+
+    def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
+        """Give the write id of a transaction in a table."""
+        with self._writing() as connection:
+            _require_open(connection, transaction)
+            known = connection.execute(
+                "SELECT write_id FROM hidden_write_ids WHERE table_id = ? AND number = ?", (table.id, transaction)
+            ).fetchone()
+            if known is not None:
+                return int(known[0])
+            (write_id,) = connection.execute(
+                "INSERT INTO write_id_counters VALUES (?, 1)"
+                " ON CONFLICT (table_id) DO UPDATE SET high_watermark = high_watermark + 1 RETURNING high_watermark",
+                (table.id,),
+            ).fetchone()
+            connection.execute("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", (table.id, write_id, transaction))
+            return int(write_id)
+
+    def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
+        """Do something to a table's files while nobody can drop it."""
+        with self._writing() as connection:
+            _require_open(connection, transaction)
+            if not is_new:
+                _require_table(connection, table.id)
+            action()
+
+    def commit(self, transaction: int | None, changes: Changes) -> None:
+        """Make changes visible; where the file system fails at the end of that, look what has become of it."""
+        prepared = False
+        try:
+            with self._writing() as connection:
+                _make_changes(connection, transaction, changes)
+                prepared = True
+        except ConnectorError as error:
+            if not prepared or transaction is None or not self._has_landed(transaction, error):
+                raise
+
+    def _has_landed(self, transaction: int, error: ConnectorError) -> bool:
+        """Tell whether a transaction was committed: of those there is no record."""
+        try:
+            with self._reading() as connection:
+                found = connection.execute("SELECT 1 FROM transactions WHERE number = ?", (transaction,)).fetchone()
+        except ConnectorError as silent:
+            msg = f"The outcome is unknown: the metastore does not say whether transaction {transaction} was committed. {error.message}"
+            hint = "Once the file can be read, look at the table before you run the statement again."
+            raise ConnectorError(msg, code=error.code, hint=hint, changed=None) from silent
+        return found is None
+
+    def abort(self, transaction: int) -> bool:
+        """End a transaction; those without write ids need no record, and of those that were committed there is none."""
+        with self._writing() as connection:
+            found = connection.execute("UPDATE transactions SET state = 'aborted' WHERE number = ?", (transaction,)).rowcount
+            connection.execute(
+                "DELETE FROM transactions WHERE number = ? AND number NOT IN (SELECT number FROM hidden_write_ids)",
+                (transaction,),
+            )
+        return bool(found)
+
+    # -- the file -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._errors(), closing(self._connect()) as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+        # Closing undoes what is still open; where the disk is full, SQLite has done so already.
+        with self._errors(), closing(self._connect(create=create)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+    def _connect(self, *, create: bool = False) -> sqlite3.Connection:
+        # One that has been taken away is not to be replaced by an empty one.
+        address = f"file:{percent(str(self.file))}?mode={'rwc' if create else 'rw'}"
+        return sqlite3.connect(address, timeout=_PATIENCE_SECONDS, isolation_level=None, uri=True)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+        except UnicodeDecodeError as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> ConnectorError:
+        msg = f"The metastore '{self.file}' holds what it cannot hold: {error}"
+        return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=_RESCUE)
+
+    def _told(self, error: sqlite3.Error) -> ConnectorError:
+        """Give an error of ours for one of SQLite."""
+        msg = f"The metastore '{self.file}' does not answer: {error}"
+        if is_full(error):
+            return ConnectorError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint="Make room on its disk, and run it again.")
+        if is_read_only(error):
+            return ConnectorError(
+                msg, code="PERMISSION_DENIED", hint="Give yourself write permission to the file and its folder."
+            )
+        if isinstance(error, sqlite3.OperationalError) and self.file.exists():
+            hint = "See that the file can be read and written, and that no other program holds it."
+        else:
+            hint = _RESCUE
+        return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
+
+
+def _table(name: SchemaTableName, found: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> HiveTable:
+    """Make a table of what the file says of it and of its columns."""
+    identity, location, managed, transactional, bucket_count, version = found
+    columns = tuple(ColumnMetadata(column, parse_type(kind), bool(nullable)) for column, kind, nullable, _, _ in rows)
+    partitioned = sorted((place, column) for column, _, _, place, _ in rows if place is not None)
+    bucketed = sorted((place, column) for column, _, _, _, place in rows if place is not None)
+    return HiveTable(
+        identity,
+        name,
+        location,
+        columns,
+        tuple(column for _, column in partitioned),
+        tuple(column for _, column in bucketed),
+        bucket_count,
+        version,
+        bool(managed),
+        bool(transactional),
+    )
+
+
+def _table_folders(warehouse: Path) -> Iterator[Path]:
+    """Give the folders in a warehouse that may be tables."""
+    for entry in warehouse.iterdir():
+        if entry.is_dir() and not entry.name.startswith(("_", ".")):
+            if entry.suffix == ".db":
+                yield from (table for table in entry.iterdir() if table.is_dir() and not table.name.startswith(("_", ".")))
+            else:
+                yield entry
+
+
+def _make_changes(connection: sqlite3.Connection, transaction: int | None, changes: Changes) -> None:
+    """Write down what becomes visible with the commit."""
+    if transaction is not None:
+        _require_open(connection, transaction)
+    for schema, there in changes.schemas.items():
+        _change_schema(connection, schema, there=there)
+    for table in changes.dropped:
+        _require_table(connection, table.id)
+        for place in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
+            connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table.id,))
+        connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
+    # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
+    connection.execute(
+        "DELETE FROM transactions WHERE (state = 'aborted' OR process = ?)"
+        " AND number NOT IN (SELECT number FROM hidden_write_ids)",
+        (_ELSEWHERE,),
+    )
+    for table in changes.tables:
+        _insert_table(connection, table)
+        if table.id in changes.adopted:
+            _adopt_write_ids(connection, table, changes.adopted[table.id])
+    for table_id in changes.sequences:
+        _require_table(connection, table_id)
+    (sequence,) = connection.execute("UPDATE commits SET sequence = sequence + 1 RETURNING sequence").fetchone()
+    for table_id, places in changes.updated.items():
+        _update_places(connection, table_id, places, changes.sequences.get(table_id, 0), sequence)
+    for table_id, names in changes.partitions.items():
+        rows = [(table_id, name) for name in sorted(names)]
+        connection.executemany("INSERT OR IGNORE INTO partitions VALUES (?, ?)", rows)
+    if transaction is not None:
+        connection.execute("DELETE FROM hidden_write_ids WHERE number = ?", (transaction,))
+        connection.execute("DELETE FROM transactions WHERE number = ?", (transaction,))
+
+
+def _new_transaction(connection: sqlite3.Connection, state: str, user: str, query_id: str, process: str) -> int:
+    row = (state, user, query_id, process, time.time())
+    given = connection.execute("INSERT INTO transactions (state, user, query_id, process, began) VALUES (?, ?, ?, ?, ?)", row)
+    return int(given.lastrowid or 0)
+
+
+def _require_open(connection: sqlite3.Connection, transaction: int) -> None:
+    found = connection.execute("SELECT state FROM transactions WHERE number = ?", (transaction,)).fetchone()
+    if found is None or found[0] != "open":
+        msg = f"Transaction txnid:{transaction} already aborted"
+        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+
+
+def _require_table(connection: sqlite3.Connection, table_id: str) -> None:
+    if connection.execute("SELECT 1 FROM tables WHERE id = ?", (table_id,)).fetchone() is None:
+        msg = "The table was dropped or replaced while the statement ran"
+        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+
+
+def _change_schema(connection: sqlite3.Connection, schema: str, *, there: bool) -> None:
+    if there:
+        connection.execute("INSERT OR IGNORE INTO databases VALUES (?)", (schema,))
+        return
+    if connection.execute("SELECT 1 FROM tables WHERE schema_name = ?", (schema,)).fetchone() is not None:
+        msg = f"Schema not empty: {schema}"
+        raise ConnectorError(msg, code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.")
+    connection.execute("DELETE FROM databases WHERE name = ?", (schema,))
+
+
+def _insert_table(connection: sqlite3.Connection, table: HiveTable) -> None:
+    name = table.name
+    if connection.execute("SELECT 1 FROM databases WHERE name = ?", (name.schema,)).fetchone() is None:
+        raise schema_not_found(name.schema)
+    row = (table.id, name.schema, name.table, table.location, table.managed, table.transactional, table.bucket_count)
+    try:
+        connection.execute("INSERT INTO tables VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, table.bucketing_version))
+    except sqlite3.IntegrityError:
+        msg = f"Table '{name}' already exists"
+        raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before.") from None
+    placed = {c: i for i, c in enumerate(table.partitioned_by)}, {c: i for i, c in enumerate(table.bucketed_by)}
+    rows = [
+        (table.id, i, c.name, str(c.type), c.nullable, placed[0].get(c.name), placed[1].get(c.name))
+        for i, c in enumerate(table.columns)
+    ]
+    connection.executemany("INSERT INTO columns VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids: ValidWriteIds) -> None:
+    connection.execute("INSERT INTO write_id_counters VALUES (?, ?)", (table.id, write_ids.high_watermark))
+    for state, numbers in (("open", write_ids.open), ("aborted", write_ids.aborted)):
+        if numbers:
+            owner = _new_transaction(connection, state, "another metastore", f"registration of {table.name}", _ELSEWHERE)
+            rows = [(table.id, number, owner) for number in sorted(numbers)]
+            connection.executemany("INSERT INTO hidden_write_ids VALUES (?, ?, ?)", rows)
+
+
+def _update_places(connection: sqlite3.Connection, table_id: str, places: set[str], read: int, sequence: int) -> None:
+    """Note where rows were changed; the first committer wins."""
+    for place in sorted(places):
+        last = connection.execute(
+            "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?", (table_id, place)
+        ).fetchone()
+        if last is not None and last[0] > read:
+            where = f"partition '{place}'" if place else "the table"
+            msg = f"Another statement has changed rows of {where} since this one began to read it"
+            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
+        connection.execute("INSERT OR REPLACE INTO last_updates VALUES (?, ?, ?)", (table_id, place, sequence))

@@ -1,0 +1,392 @@
+"""A Hive Metastore, spoken to by thrift: the tables, transactions and write ids that Hive and Trino see too."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+import time
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pymetastore.hive_metastore import ttypes
+from thrift.Thrift import TException
+from thrift.transport.TTransport import TTransportException
+
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
+    HiveTable,
+    Metastore,
+    OpenTransaction,
+    Snapshot,
+    partition_name,
+    schema_not_found,
+)
+from rowmerge_nb.connectors.hive_acid.metastore.thrift_client import AGAIN, Heartbeats, MetastoreClients, conflict
+from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import (
+    constraints_of,
+    folder_of,
+    hive_table_of,
+    thrift_partition,
+    thrift_table,
+)
+from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION
+from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import SchemaTableName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
+
+__all__ = ["ThriftMetastore"]
+
+_SELECT, _INSERT, _UPDATE = 1, 2, 3
+"""Kinds of operation, as locks and new partitions are told of them; UPDATE stands for DELETE and MERGE too."""
+_ALL: Final = -1
+_PATIENCE_SECONDS: Final = 60.0
+_LONGEST_SILENCE: Final = 60.0
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
+
+
+class ThriftMetastore(Metastore):
+    """The metastore of a Hive server.
+
+    Args:
+        uri: ``thrift://host:port``; several with commas between them are tried in order.
+        folder: where the folders of schemas are made; None leaves that to the metastore.
+
+    Raises:
+        ConnectorError: HIVE_METASTORE_ERROR if it does not answer.
+    """
+
+    shared: ClassVar[bool] = True
+
+    def __init__(self, uri: str, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._clients = MetastoreClients(uri)
+        self._user = getpass.getuser()
+        self._process = f"{socket.gethostname()}:{os.getpid()}"
+        with self._clients.connected("tell after which time it takes a transaction for dead") as client:
+            patience = _seconds(client.get_config_value("metastore.txn.timeout", "300s"))
+        self._heartbeats = Heartbeats(self._beat, min(patience / 3, _LONGEST_SILENCE))
+
+    def __repr__(self) -> str:
+        return f"ThriftMetastore({self._clients.uri!r})"
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def list_schemas(self) -> Sequence[str]:
+        """Give the names of all schemas."""
+        with self._clients.connected("list its databases") as client:
+            return sorted(client.get_all_databases())
+
+    def schema_location(self, schema: str) -> Path:
+        """Give the folder in which a schema's tables are made."""
+        with self._clients.connected(f"describe database '{schema}'") as client:
+            try:
+                return folder_of(client.get_database(schema).locationUri, f"Schema '{schema}'")
+            except ttypes.NoSuchObjectException as error:
+                raise schema_not_found(schema) from error
+
+    def list_tables(self) -> Sequence[SchemaTableName]:
+        """Give the names of all tables, those included that cannot be read here."""
+        with self._clients.connected("list its tables") as client:
+            found = client.get_table_meta("*", "*", ["MANAGED_TABLE", "EXTERNAL_TABLE"])
+        return [SchemaTableName(schema, name) for schema, name in sorted((meta.dbName, meta.tableName) for meta in found)]
+
+    def get_table(self, name: SchemaTableName) -> HiveTable | None:
+        """Give a table."""
+        with self._clients.connected(f"describe table '{name}'") as client:
+            return _table(client, name)
+
+    def snapshot(self, table: HiveTable, reader: Callable[[], int] | None = None) -> Snapshot:
+        """Say what of a table may be read now; a reader's lock keeps what it reads from being cleaned away."""
+        transaction = None
+        if reader is not None and table.transactional:
+            transaction = reader()
+            self._lock(transaction, table, _SELECT)
+        with self._clients.connected(f"say what of table '{table.name}' may be read") as client:
+            valid = ValidWriteIds(0)
+            if table.transactional:
+                listed = _transactions(client.get_open_txns(), transaction)
+                request = ttypes.GetValidWriteIdsRequest([str(table.name)], listed)
+                valid = _write_ids(client.get_valid_write_ids(request).tblValidWriteIds[0])
+            return Snapshot(valid, 0, tuple(_partitions(client, table)) if table.partitioned_by else ("",))
+
+    def open_transactions(self) -> Sequence[OpenTransaction]:
+        """Give the transactions that are open, those of Hive and Trino included."""
+        with self._clients.connected("list its transactions") as client:
+            found = client.get_open_txns_info().open_txns
+        return [
+            OpenTransaction(info.id, info.user, info.agentInfo or "", info.hostname, (info.startedTime or 0) / 1000)
+            for info in sorted(found, key=lambda info: int(info.id))
+            if info.state == ttypes.TxnState.OPEN
+        ]
+
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    def open_transaction(self, user: str, query_id: str) -> int:
+        """Begin a transaction, and keep it alive."""
+        with self._clients.connected("begin a transaction") as client:
+            request = ttypes.OpenTxnRequest(1, user or self._user, self._process, f"rowmerge_nb {query_id}")
+            number = int(client.open_txns(request).txn_ids[0])
+        self._heartbeats.begin(number)
+        return number
+
+    def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
+        """Give the write id of a transaction in a table, with a lock that says what is done to it."""
+        self._lock(transaction, table, _UPDATE if updates else _INSERT)
+        with self._clients.connected(f"give a write id for table '{table.name}'") as client:
+            return _write_id(client, transaction, table)
+
+    def while_open(self, transaction: int, table: HiveTable, action: Callable[[], None], *, is_new: bool) -> None:
+        """Do something to a table's files; what comes between this and the commit, the commit finds."""
+        self._beat(transaction)
+        if not is_new:
+            with self._clients.connected(f"describe table '{table.name}'") as client:
+                _require_table(client, table)
+        action()
+
+    def commit(self, transaction: int | None, changes: Changes) -> None:
+        """Make changes visible: definitions one after the other, rows all at once and last."""
+        made: list[HiveTable] = []
+        with self._clients.connected("commit") as client:
+            for schema, there in changes.schemas.items():
+                _change_schema(client, schema, self._folder, there=there)
+            for table in changes.dropped:
+                _require_table(client, table)
+                client.drop_table(table.name.schema, table.name.table, deleteData=False)
+            try:
+                for table in changes.tables:
+                    _create(client, table, self._user)
+                    made.append(table)
+                    if table.id in changes.adopted:
+                        self._adopt(client, table, changes.adopted[table.id])
+                for table in changes.written:
+                    self._note_partitions(client, transaction, table, changes)
+            except BaseException:
+                _drop(client, made)
+                raise
+            if transaction is not None:
+                self._commit_rows(client, transaction, made)
+
+    def _commit_rows(self, client: Any, transaction: int, made: Sequence[HiveTable]) -> None:
+        """Commit a transaction; if the answer is lost, ask what has become of it.
+
+        Raises:
+            TException: it was refused, and the tables that were made for it are dropped.
+            ConnectorError: HIVE_METASTORE_ERROR with ``changed=None``, nobody answers.
+        """
+        try:
+            client.commit_txn(ttypes.CommitTxnRequest(transaction))
+        except (TTransportException, OSError) as error:
+            if not self._has_landed(transaction, error):
+                with self._clients.connected("drop a table") as other:
+                    _drop(other, made)
+                raise
+        except TException:
+            _drop(client, made)
+            raise
+        finally:
+            self._heartbeats.end(transaction)
+
+    def _has_landed(self, transaction: int, error: Exception) -> bool:
+        """Tell whether a transaction was committed: those that are neither open nor aborted were."""
+        try:
+            with self._clients.connected("list its transactions") as client:
+                found = client.get_open_txns()
+        except ConnectorError as silent:
+            msg = (
+                f"The outcome is unknown: the Hive Metastore did not say whether transaction {transaction} was committed: {error}"
+            )
+            hint = "Once it runs, SHOW TRANSACTIONS in Hive tells. Do not run the statement again before."
+            raise ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint, changed=None) from silent
+        return transaction not in found.open_txns
+
+    def abort(self, transaction: int) -> bool:
+        """End a transaction."""
+        self._heartbeats.end(transaction)
+        with self._clients.connected(f"abort transaction {transaction}") as client:
+            try:
+                client.abort_txn(ttypes.AbortTxnRequest(transaction))
+            except ttypes.TxnAbortedException:
+                return True
+            except ttypes.NoSuchTxnException:
+                # It was committed, or aborted so long ago that there is no record of it.
+                return False
+        return True
+
+    # -- parts of them --------------------------------------------------------------------------------------------
+
+    def _beat(self, transaction: int) -> None:
+        with self._clients.connected("hear that a transaction is alive") as client:
+            client.heartbeat(ttypes.HeartbeatRequest(0, transaction))
+
+    def _lock(self, transaction: int, table: HiveTable, operation: int) -> None:
+        """Take a lock that others of its kind do not mind; it makes writers known, whose commits then exclude each other.
+
+        Raises:
+            ConnectorError: HIVE_TABLE_LOCK_NOT_ACQUIRED if somebody has the table for himself, and keeps it.
+        """
+        component = ttypes.LockComponent(
+            type=ttypes.LockType.SHARED_READ,
+            level=ttypes.LockLevel.TABLE,
+            dbname=table.name.schema,
+            tablename=table.name.table,
+            operationType=operation,
+            isTransactional=True,
+            isDynamicPartitionWrite=bool(table.partitioned_by) and operation != _SELECT,
+        )
+        request = ttypes.LockRequest([component], transaction, self._user, self._process)
+        with self._clients.connected(f"lock table '{table.name}'") as client:
+            given = client.lock(request)
+            end, pause = time.monotonic() + _PATIENCE_SECONDS, 0.05
+            while given.state == ttypes.LockState.WAITING and time.monotonic() < end:
+                time.sleep(pause)
+                pause = min(2 * pause, 1.0)
+                given = client.check_lock(ttypes.CheckLockRequest(given.lockid, transaction))
+            if given.state != ttypes.LockState.ACQUIRED:
+                msg = f"Another transaction has table '{table.name}' for itself since {_PATIENCE_SECONDS:.0f} seconds"
+                raise ConnectorError(msg, code="HIVE_TABLE_LOCK_NOT_ACQUIRED", hint="SHOW LOCKS in Hive says which one. " + AGAIN)
+
+    def _note_partitions(self, client: Any, transaction: int | None, table: HiveTable, changes: Changes) -> None:
+        """Make the partitions that are new, and say of all of them what was done, so that writers' commits exclude each other."""
+        names = changes.partitions.get(table.id, set())
+        if not names:
+            return
+        new = sorted(names - set(_partitions(client, table)))
+        if new:
+            parts = [thrift_partition(table, name) for name in new]
+            request = ttypes.AddPartitionsRequest(table.name.schema, table.name.table, parts, ifNotExists=True, needResult=False)
+            client.add_partitions_req(request)
+        if transaction is None:
+            return
+        changed = changes.updated.get(table.id, set())
+        write_id = _write_id(client, transaction, table)
+        for operation, places in ((_UPDATE, names & changed), (_INSERT, names - changed)):
+            if places:
+                request = ttypes.AddDynamicPartitions(
+                    transaction, write_id, table.name.schema, table.name.table, sorted(places), operation
+                )
+                client.add_dynamic_partitions(request)
+
+    def _adopt(self, client: Any, table: HiveTable, write_ids: ValidWriteIds) -> None:
+        """Have the metastore count on where another one has stopped; what was open there will never be seen here."""
+        if not write_ids.high_watermark:
+            return
+        hidden = sorted(number for number in write_ids.open | write_ids.aborted if number <= write_ids.high_watermark)
+        listed = f"{table.name}:{write_ids.high_watermark}:{1 << 62}::{','.join(map(str, hidden))}"
+        request = ttypes.ReplTblWriteIdStateRequest(
+            listed, self._user, self._process, table.name.schema, table.name.table, [] if table.partitioned_by else None
+        )
+        client.repl_tbl_writeid_state(request)
+        # Readers go as far as the last write id that a transaction has taken, and of those taken elsewhere nobody knows transactions.
+        number = client.open_txns(ttypes.OpenTxnRequest(1, self._user, self._process)).txn_ids[0]
+        _write_id(client, number, table)
+        client.commit_txn(ttypes.CommitTxnRequest(number))
+
+
+def _drop(client: Any, tables: Sequence[HiveTable]) -> None:
+    for table in tables:
+        client.drop_table(table.name.schema, table.name.table, deleteData=False)
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text.lower())
+    return int(found[1]) * _UNITS.get(found[2], 1.0) if found else 300.0
+
+
+def _table(client: Any, name: SchemaTableName) -> HiveTable | None:
+    able = ttypes.ClientCapabilities([ttypes.ClientCapability.INSERT_ONLY_TABLES])
+    try:
+        found = client.get_table_req(ttypes.GetTableRequest(name.schema, name.table, able)).table
+    except ttypes.NoSuchObjectException:
+        return None
+    request = ttypes.NotNullConstraintsRequest("hive", name.schema, name.table)
+    constraints = client.get_not_null_constraints(request).notNullConstraints or ()
+    return hive_table_of(name, found, {constraint.column_name for constraint in constraints})
+
+
+def _require_table(client: Any, table: HiveTable) -> None:
+    found = _table(client, table.name)
+    if found is None or found.id != table.id:
+        msg = f"Table '{table.name}' was dropped or replaced while the statement ran"
+        raise conflict(msg)
+
+
+def _partitions(client: Any, table: HiveTable) -> list[str]:
+    """Give the names of all partitions, in order.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED, one of them does not lie in the folder of its name.
+    """
+    names = []
+    for found in client.get_partitions(table.name.schema, table.name.table, _ALL):
+        texts = [None if value == DEFAULT_PARTITION else value for value in found.values]
+        name = partition_name(table.partitioned_by, texts)
+        folder = folder_of(found.sd.location, f"Partition '{name}' of table '{table.name}'")
+        if folder.as_posix() != f"{table.location}/{name}":
+            msg = f"Partition '{name}' of table '{table.name}' lies at '{folder}', and partitions are read in their table's folder only"
+            raise ConnectorError(msg, hint=f"Move it to '{table.location}/{name}', and say so with ALTER TABLE ... SET LOCATION.")
+        names.append(name)
+    return sorted(names)
+
+
+def _transactions(found: Any, own: int | None) -> str:
+    """Write down which transactions are invisible: those open or aborted, and all that began after our own."""
+    numbers = list(found.open_txns)
+    aborted = {number for i, number in enumerate(numbers) if _bit(found.abortedBits, i)}
+    high = int(found.txn_high_water_mark) if own is None else min(own, int(found.txn_high_water_mark))
+    still = sorted(number for number in numbers if number not in aborted and number <= high and number != own)
+    ended = sorted(number for number in aborted if number <= high)
+    return f"{high}:{still[0] if still else (1 << 63) - 1}:{','.join(map(str, still))}:{','.join(map(str, ended))}"
+
+
+def _write_ids(found: Any) -> ValidWriteIds:
+    aborted = frozenset(int(number) for i, number in enumerate(found.invalidWriteIds) if _bit(found.abortedBits, i))
+    still = frozenset(map(int, found.invalidWriteIds)) - aborted
+    return ValidWriteIds(int(found.writeIdHighWaterMark), still, aborted)
+
+
+def _bit(packed: bytes | None, place: int) -> bool:
+    """Tell a bit, the lowest one of every byte first."""
+    return packed is not None and place >> 3 < len(packed) and bool(packed[place >> 3] >> (place & 7) & 1)
+
+
+def _write_id(client: Any, transaction: int, table: HiveTable) -> int:
+    request = ttypes.AllocateTableWriteIdsRequest(table.name.schema, table.name.table, [transaction])
+    return int(client.allocate_table_write_ids(request).txnToWriteIds[0].writeId)
+
+
+def _change_schema(client: Any, schema: str, folder: Path | None, *, there: bool) -> None:
+    location = None if folder is None else f"file:{folder / schema}.db"
+    try:
+        if there:
+            client.create_database(ttypes.Database(name=schema, locationUri=location))
+        else:
+            client.drop_database(schema, deleteData=False, cascade=False)
+    except ttypes.AlreadyExistsException:
+        return
+    except ttypes.NoSuchObjectException:
+        return
+    except ttypes.InvalidOperationException as error:
+        msg = f"Schema not empty: {schema}"
+        raise ConnectorError(msg, code="SCHEMA_NOT_EMPTY", hint="Drop its tables before.") from error
+
+
+def _create(client: Any, table: HiveTable, owner: str) -> None:
+    name, not_null = table.name, constraints_of(table)
+    try:
+        if not_null:
+            client.create_table_with_constraints(thrift_table(table, owner), [], [], [], not_null, [], [])
+        else:
+            client.create_table(thrift_table(table, owner))
+    except ttypes.AlreadyExistsException as error:
+        msg = f"Table '{name}' already exists"
+        raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP TABLE before.") from error
+    except (ttypes.InvalidObjectException, ttypes.NoSuchObjectException) as error:
+        if name.schema in client.get_all_databases():
+            raise
+        raise schema_not_found(name.schema) from error

@@ -1,0 +1,220 @@
+"""Writing ORC files of transactional tables: rows that are inserted, delete events, and what compactions join."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.connectors.hive_acid.names import encode_bucket
+from rowmerge_nb.connectors.hive_acid.orc.exact import ExactWriter
+from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys, reading
+from rowmerge_nb.connectors.hive_acid.orc.tail import complete_footer
+from rowmerge_nb.connectors.hive_acid.values import bounded_texts, file_type, has_early_fractions, to_file
+from rowmerge_nb.connectors.shared.disk import writing
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["AcidFileWriter", "told", "write_deletes", "write_rows"]
+
+_INSERT, _DELETE = 0, 2
+_CUT: Final = 65_536
+_FIRST_FIELD: Final = 7
+"""The number of the first column's type within a file: before it are the whole, the six columns, of which the last is the row."""
+_STRIPE_BYTES: Final = 4 << 20
+"""A large file has several stripes, which tasks read side by side."""
+
+
+def told(path: Path) -> AbstractContextManager[None]:
+    """Tell what is wrong when a file of a Hive table is written."""
+    return writing(f"File '{path}' of a Hive table", "HIVE_WRITER_DATA_ERROR")
+
+
+class _EventFile:
+    """A file of events: Arrow writes it, until a value comes that Arrow would write wrongly."""
+
+    def __init__(self, path: Path, columns: Sequence[ColumnMetadata]) -> None:
+        from pyarrow import orc
+
+        self._path = path
+        self._columns = columns
+        with told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer: Any = orc.ORCWriter(str(path), compression="zlib", stripe_size=_STRIPE_BYTES)
+        self._exact: ExactWriter | None = None
+        self._begun = False
+
+    @property
+    def untold(self) -> list[tuple[int, Type]]:
+        """The types whose lengths are still to be written into the footer."""
+        return bounded_texts(self._columns, _FIRST_FIELD) if self._exact is None else []
+
+    def write(self, events: pa.Table) -> None:
+        """Write events."""
+        with told(self._path):
+            if self._exact is None and any(map(has_early_fractions, events.column("row").chunks)):
+                self._begin_again()
+            (self._exact or self._writer).write(events)
+        self._begun = True
+
+    def close(self) -> None:
+        """Write the file's end; nothing more if it is called again."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with told(self._path):
+                (self._exact or writer).close()
+                if self._exact is not None:
+                    os.replace(self._other, self._path)  # noqa: PTH105 - a rename that replaces, and says so
+
+    @property
+    def _other(self) -> Path:
+        return self._path.with_name(f"{self._path.name}.exact")
+
+    def _begin_again(self) -> None:
+        """Have the slower writer write what there is by now, and what comes."""
+        exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES)
+        self._writer.close()
+        self._exact = exact
+        if self._begun:
+            with reading(self._path) as file:
+                for stripe in range(file.nstripes):
+                    exact.write(pa.Table.from_batches([file.read_stripe(stripe)]))
+
+
+class AcidFileWriter:
+    """Writes the rows that a transaction inserts into one bucket.
+
+    Args:
+        path: the file to make.
+        columns: the data columns.
+        write_id: the transaction's write id.
+        bucket: the bucket's number.
+        statement: the number of the writer within the transaction.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], write_id: int, bucket: int, statement: int) -> None:
+        self.path = path
+        self.rows = 0
+        self._columns = columns
+        self._write_id = write_id
+        self._number = encode_bucket(bucket, statement)
+        self._waiting: list[Page] = []
+        self._file = _EventFile(path, columns)
+
+    def append(self, page: Page) -> None:
+        """Take rows: the data columns in their order."""
+        arrays = [to_file(page.column(i), c.name, c.type) for i, c in enumerate(self._columns)]
+        self._waiting.append(pa.RecordBatch.from_arrays(arrays, names=[c.name.lower() for c in self._columns]))
+        if sum(waiting.num_rows for waiting in self._waiting) >= _CUT:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        self._flush()
+        self._file.close()
+        key = f"{self._write_id},{self._number}"
+        with told(self.path):
+            complete_footer(
+                self.path,
+                self._file.untold,
+                lambda last: _metadata((self.rows, 0, 0), [f"{key},{number}" for number in last]),
+            )
+
+    def abort(self) -> None:
+        """Close the file without a word about what it holds; one that cannot be closed goes as it is."""
+        with suppress(ConnectorError):
+            self._file.close()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting)
+        rows = pa.StructArray.from_arrays([column.combine_chunks() for column in table.columns], names=table.column_names)
+        numbers = np.arange(self.rows, self.rows + table.num_rows)
+        constant = np.full(table.num_rows, self._write_id, np.int64)
+        keys = RowKeys(constant, np.full(table.num_rows, self._number, np.int64), numbers)
+        self._file.write(_events(_INSERT, keys, constant, rows))
+        self.rows += table.num_rows
+        self._waiting.clear()
+
+
+def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int | npt.NDArray[np.int64], keys: RowKeys) -> int:
+    """Write the delete events of one bucket, in the order of the row ids, each once; give their number.
+
+    Args:
+        path: the file to make.
+        columns: the data columns.
+        write_id: the write id of the transaction that deletes, or of every event its own.
+        keys: the rows.
+    """
+    order = keys.order()
+    places, numbers = keys.places[order], keys.numbers[order]
+    first = np.ones(order.size, bool)
+    first[1:] = (places[1:] != places[:-1]) | (numbers[1:] != numbers[:-1])
+    current = np.broadcast_to(np.asarray(write_id, np.int64), order.shape)[order[first]]
+    keys = keys.take(order[first])
+    count = keys.numbers.size
+    kind = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
+    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), columns, keys, (0, 0, count))
+    return count
+
+
+def write_rows(path: Path, columns: Sequence[ColumnMetadata], keys: RowKeys, data: pa.Table) -> None:
+    """Write rows that have keys already, in the order of these."""
+    order = keys.order()
+    data, keys = data.take(pa.array(order)).combine_chunks(), keys.take(order)
+    arrays = [to_file(column, c.name, c.type) for column, c in zip(_columns(data), columns, strict=True)]
+    rows = pa.StructArray.from_arrays(arrays, names=[c.name.lower() for c in columns])
+    _write_events(path, _events(_INSERT, keys, keys.write_ids, rows), columns, keys, (data.num_rows, 0, 0))
+
+
+def _columns(data: pa.Table) -> list[pa.Array]:
+    return [pa.concat_arrays(column.chunks) if column.num_chunks else column.combine_chunks() for column in data.columns]
+
+
+def _write_events(
+    path: Path, events: pa.Table, columns: Sequence[ColumnMetadata], keys: RowKeys, stats: tuple[int, int, int]
+) -> None:
+    file = _EventFile(path, columns)
+    file.write(events)
+    file.close()
+    with told(path):
+        complete_footer(
+            path,
+            file.untold,
+            lambda last: _metadata(stats, [f"{keys.write_ids[n]},{keys.buckets[n]},{keys.numbers[n]}" for n in last]),
+        )
+
+
+def _metadata(stats: tuple[int, int, int], keys: Sequence[str]) -> dict[str, str]:
+    return {
+        "hive.acid.version": "2",
+        "hive.acid.stats": ",".join(map(str, stats)),
+        "hive.acid.key.index": "".join(f"{key};" for key in keys),
+    }
+
+
+def _events(operation: int, keys: RowKeys, current: npt.NDArray[np.int64], rows: pa.Array) -> pa.Table:
+    return pa.table(
+        {
+            "operation": np.full(len(keys.numbers), operation, np.int32),
+            "originalTransaction": keys.write_ids,
+            "bucket": keys.buckets.astype(np.int32),
+            "rowId": keys.numbers,
+            "currentTransaction": current,
+            "row": rows,
+        }
+    )

@@ -1,0 +1,53 @@
+"""The PostgreSQL connector: the tables of a server's database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
+from rowmerge_nb.connectors.jdbc.postgresql.orphans import orphans, remove_orphans
+from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
+from rowmerge_nb.connectors.jdbc.postgresql.transaction import PostgresTransaction
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.connector import Orphan
+
+__all__ = ["PostgresConnector"]
+
+
+class PostgresConnector(JdbcConnector):
+    """The tables of a PostgreSQL database. Needs ``pip install 'rowmerge-nb[postgresql]'``.
+
+    Args:
+        dsn: the connection string, ``postgresql://user:password@host:port/database`` or ``host=... dbname=...``. It travels to tasks, and
+            shows in no report, trace or error. A ``.pgpass`` file or ``PGPASSWORD`` keeps the password out of it.
+
+    >>> PostgresConnector("postgresql://ann:secret@db:5432/shop")
+    PostgresConnector(host=db port=5432 dbname=shop)
+    """
+
+    name = "postgresql"
+    store: PostgresStore
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__(PostgresStore(dsn))
+
+    def new_transaction(self) -> PostgresTransaction:
+        """Make a transaction."""
+        return PostgresTransaction(self.store)
+
+    def orphans(self) -> list[Orphan]:
+        """List staging tables of drivers that have died."""
+        session = self.store.connect()
+        try:
+            return orphans(session)
+        finally:
+            session.close()
+
+    def remove_orphans(self) -> list[Orphan]:
+        """Remove staging tables of drivers that have died."""
+        session = self.store.connect(writing=True)
+        try:
+            return remove_orphans(session)
+        finally:
+            session.close()

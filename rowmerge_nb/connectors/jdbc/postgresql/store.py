@@ -1,0 +1,256 @@
+"""PostgreSQL as a store: connections, errors, and the SQL that is its own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.connectors.jdbc.dsn import redacted, shown
+from rowmerge_nb.connectors.jdbc.postgresql import types
+from rowmerge_nb.connectors.jdbc.postgresql.predicates import terms_of
+from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
+from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.spi.types import BIGINT, Type, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.predicates import Terms
+
+__all__ = ["PostgresStore"]
+
+BATCH_BYTES: Final = 4 << 20
+LOCK_SECONDS: Final = 30
+VERSION: Final = "t.xmin::text::bigint"
+"""The transaction that wrote a row's version: another one if the row has been changed since it was read.
+
+It is part of the row id and so of every condition that finds a staged row. A statement that meets a row which another session is
+changing waits for it, then looks at the condition again, and misses the row if the change was committed.
+"""
+_CONSTRAINT: Final = "23"
+_NO_ROOM: Final = {"53100", "53400", "54000"}
+_LOST: Final = ("08", "57P")
+_CLOSED: Final = (
+    "server closed the connection|connection to server|no connection to the server|terminating connection|SSL SYSCALL"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class PostgresStore(Store):
+    """A database of a PostgreSQL server.
+
+    Args:
+        dsn: the connection string; it is shown nowhere.
+    """
+
+    dsn: str
+
+    name = "PostgreSQL"
+    extra = "postgresql"
+    truncating = "TRUNCATE TABLE"
+    has_schemas = True
+    most_columns = 1_600
+    staged_beside = 4
+    batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
+
+    @property
+    def shown(self) -> str:
+        """Host, port and database."""
+        return shown(self.dsn)
+
+    def connect(self, *, writing: bool = False) -> Session:
+        """Connect to the server."""
+        try:
+            from adbc_driver_postgresql import dbapi
+        except ImportError:
+            msg = "The PostgreSQL connector needs the package adbc-driver-postgresql, which is not installed"
+            raise SetupError(msg, hint="Run: pip install 'rowmerge-nb[postgresql]'") from None
+        try:
+            connection = dbapi.connect(self.dsn, autocommit=True)
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises is told as ours
+            raise self._unreachable(error) from None
+        session = Session(self, connection)
+        try:
+            # In one order every time: no sharing of scans, no parallel workers. Waiting for others has an end.
+            session.execute(
+                "SELECT set_config('synchronize_seqscans', 'off', false), set_config('max_parallel_workers_per_gather', '0', false), "
+                "set_config('standard_conforming_strings', 'on', false), set_config('timezone', 'UTC', false), "
+                f"set_config('lock_timeout', '{LOCK_SECONDS}s', false)",
+                "Connecting",
+            )
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _unreachable(self, error: Exception) -> ConnectorError:
+        """Say why there is no connection. What the server is not asked yet may hold parts of the connection string."""
+        words = " ".join(str(error).split("Failed to connect: ")[-1].split())
+        where = f"PostgreSQL at {self.shown}"
+        if re.search(
+            r"connection info string|invalid URI|connection option|could not parse|percent-encoded|IPv6|unexpected char", words
+        ):
+            msg = "The connection string for PostgreSQL cannot be read"
+            hint = "It is of the form 'postgresql://user:password@host:port/database' or 'host=... dbname=... user=... password=...'."
+            return ConnectorError(msg, code="JDBC_ERROR", hint=hint)
+        words = redacted(words, self.dsn)
+        if "too many" in words or "remaining connection slots" in words:
+            hint = "Every task of a statement has a connection of its own: raise max_connections, or run fewer tasks at a time."
+            return ConnectorError(f"{where} takes no more connections: {words}", code="JDBC_ERROR", hint=hint)
+        if "authentication failed" in words or "no password supplied" in words or "role" in words:
+            hint = "Correct user and password in the connection string."
+            return ConnectorError(f"{where} refuses the connection: {words}", code="PERMISSION_DENIED", hint=hint)
+        hint = "See that the server runs and that host, port and database are right: pg_isready tells."
+        return ConnectorError(f"{where} cannot be reached: {words}", code="JDBC_ERROR", hint=hint)
+
+    def translate(self, error: Exception, doing: str) -> RowMergeError:
+        """Tell an error of the server by its state."""
+        state = getattr(error, "sqlstate", None) or ""
+        details = {key: value for key, value in (getattr(error, "details", None) or []) if isinstance(value, bytes)}
+        found = {
+            name: details.get(name) or details.get(name.encode())
+            for name in ("PG_DIAG_MESSAGE_PRIMARY", "PG_DIAG_MESSAGE_DETAIL")
+        }
+        told = [value.decode("utf-8", "replace") for value in found.values() if value]
+        words = redacted(": ".join(told) if told else " ".join(str(error).split()), self.dsn).rstrip(".")
+        where = f"PostgreSQL at {self.shown}"
+        again = "Run the statement again."
+        if state.startswith(_CONSTRAINT):
+            failed = ExecutionError(f"{doing} in {where} failed: {words}", code="CONSTRAINT_VIOLATION", step="finish_merge")
+            failed.sqlstate = state  # type: ignore[attr-defined]
+            return failed
+        if state in {"40001", "40P01"}:
+            return ExecutionError(
+                f"{doing} in {where} failed: {words}", code="TRANSACTION_CONFLICT", step="finish_merge", hint=again
+            )
+        if state == "55P03":
+            msg = f"{doing} in {where} failed: another session has held a lock for more than {LOCK_SECONDS} seconds"
+            return ExecutionError(msg, code="TRANSACTION_CONFLICT", step="finish_merge", hint=f"End that transaction. {again}")
+        if state in {"42501", "25006"}:
+            hint = "GRANT the right to the connection's user."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="PERMISSION_DENIED", hint=hint)
+        if state in {"42P01", "3F000"}:
+            code = "TABLE_NOT_FOUND" if state == "42P01" else "SCHEMA_NOT_FOUND"
+            return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint=again)
+        if state in _NO_ROOM:
+            hint = "Make room on the server's disk; the table is as it was."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+        if state.startswith(_LOST) or re.search(_CLOSED, words):
+            msg = f"{doing} in {where} failed, the connection was lost: {words}"
+            return ConnectorError(msg, code="JDBC_ERROR", hint=f"See that the server runs. {again}")
+        if state.startswith("22"):
+            return ExecutionError(f"{doing} in {where} failed: {words}", code="INVALID_CAST_ARGUMENT", step="finish_merge")
+        return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
+
+    def is_repeated_key(self, error: ExecutionError) -> bool:
+        """Tell whether an error speaks of a key, or an exclusion, that would be there twice."""
+        return getattr(error, "sqlstate", "") in {"23505", "23P01"}
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def reading(self, column: Column, *, key: bool = False) -> Reading:
+        """Say how a column is read."""
+        return types.value_reading(column)
+
+    def row_id_type(self, handle: JdbcTableHandle) -> Type:
+        """Give the key and the version of the row."""
+        return row_of([*((column.name, column.type) for column in handle.key_columns), ("$version", BIGINT)])
+
+    def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
+        """Say how key and version are read."""
+        return [*(types.value_reading(column) for column in handle.key_columns), Reading(VERSION.removeprefix("t."), pa.int64())]
+
+    def range_of(self, split: JdbcSplit) -> str:
+        """Give a range of blocks."""
+        if split.low is None:
+            return ""
+        upper = "" if split.high is None else f" AND ctid < '({split.high},0)'::tid"
+        return f"ctid >= '({split.low},0)'::tid{upper}"
+
+    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
+        """Say how a column is compared with values."""
+        return terms_of(column, unicode=unicode)
+
+    def begin_reading(self, session: Session, split: JdbcSplit) -> None:
+        """See what the driver sees."""
+        if split.predicate:
+            # An attempt must read the rows in the order of the one before, whatever the planner has learnt in between: bitmaps of an
+            # index give them in the order in which they lie, as a scan of the table does.
+            off = "SELECT set_config('enable_indexscan', 'off', false), set_config('enable_indexonlyscan', 'off', false)"
+            session.execute(off, "Beginning to read")
+        if split.snapshot:
+            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "Beginning to read")
+            session.execute(f"SET TRANSACTION SNAPSHOT {literal(split.snapshot)}", "Beginning to read")
+
+    def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
+        """Write the query."""
+        columns = (f"{reading.select} AS {name}" for reading, name in zip(readings, names, strict=True))
+        return f"SELECT {', '.join(columns)} FROM {source}"
+
+    def shown_value(self, reading: Reading) -> str:
+        """Write the expression that shows a misfit."""
+        return f"{reading.column}::text"
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    def stage_writer(self, stage: Stage) -> StageWriter:
+        """Make what copies an attempt's rows into the stage."""
+        return CopyWriter(self, stage)
+
+    def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
+        """Give the columns of a stage."""
+        keys = [types.transport_type(column.type) for column in handle.key_columns] + [(pa.int64(), "bigint")]
+        data = [types.transport_type(column.type) for column in handle.columns]
+        control = [("a", pa.int64(), "bigint"), ("o", pa.int16(), "smallint"), ("n", pa.int32(), "integer")]
+        return [
+            *control,
+            *((f"k{place}", kind, declared) for place, (kind, declared) in enumerate(keys)),
+            *((f"c{place}", kind, declared) for place, (kind, declared) in enumerate(data)),
+        ]
+
+    def transported(self, column: Column, array: pa.Array) -> pa.Array:
+        """Bring values into the form in which they are staged; a char's padding is the server's own affair."""
+        if column.type.base == "char":
+            return pc.utf8_rtrim(array.cast(pa.string()), " ")
+        return array.cast(types.transport_type(column.type)[0])
+
+    def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
+        """Bring key and version into the form in which they are staged."""
+        keys = [self.transported(column, part) for column, part in zip(handle.key_columns, parts, strict=False)]
+        return [*keys, parts[-1]]
+
+    def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
+        """Write what joins a table ``t`` to its stage ``s``: the key, and the version that was read."""
+        keys = [f"t.{quote(column.name)} = s.k{place}{column.cast}" for place, column in enumerate(handle.key_columns)]
+        return [*keys, f"{VERSION} = s.k{len(keys)}"]
+
+    def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
+        """Write the condition of a DELETE from ``t``."""
+        conditions = [*self.row_id_conditions(handle), f"s.o = {int(operation)}"]
+        return f"USING {stage} AS s WHERE {' AND '.join(conditions)}"
+
+    def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
+        """Write the statement that takes updated rows out and puts them in anew.
+
+        It is one, so that foreign keys, which are looked at when a statement ends, find the rows there.
+        """
+        gone = f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)} RETURNING 1"
+        return [f"WITH gone AS ({gone}) {insert} AND (SELECT count(*) FROM gone) = {rows}"]
+
+    def follower(self, session: Session, handle: JdbcTableHandle) -> str | None:
+        """Give a table whose rows would change or go with rows that are taken out of this one."""
+        found = session.query(
+            f"SELECT conrelid::regclass::text AS name FROM pg_constraint WHERE contype = 'f' AND confdeltype IN ('c', 'n', 'd') "
+            f"AND confrelid = {literal(self.table(handle))}::regclass"
+        )
+        return found[0]["name"] if found else None
+
+    def changed(self, session: Session, sql: str, doing: str) -> int:
+        """Run a statement; the server tells how many rows it touched."""
+        return session.execute(sql, doing)

@@ -1,0 +1,66 @@
+"""The SQLite connector: the tables of a database in a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
+from rowmerge_nb.connectors.jdbc.sqlite.spool import orphans, remove_orphans
+from rowmerge_nb.connectors.jdbc.sqlite.transaction import SqliteTransaction
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.connectors.jdbc.sqlite.store import SqliteStore
+
+__all__ = ["SqliteConnector"]
+
+
+class SqliteConnector(JdbcConnector):
+    """The tables of an SQLite database, in the schema ``main``. Needs ``pip install 'rowmerge-nb[sqlite]'``.
+
+    Args:
+        path: the database file. ``:memory:`` is not possible, since tasks open the file too.
+        create: make the file if it is not there.
+
+    Raises:
+        ConnectorError: the path names no file.
+
+    >>> SqliteConnector("shop.db")
+    SqliteConnector('shop.db')
+    """
+
+    name = "sqlite"
+    store: SqliteStore
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
+        text = os.fspath(path)
+        if not text or text.startswith((":memory:", "file:")):
+            msg = f"'{text}' is not the path of a file; SQLite tables of this connector are read by several processes"
+            raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Give a path such as 'shop.db'; memory tables need no SQLite.")
+        # Tasks may run in another directory.
+        super().__init__(SqliteStore(str(Path(text).absolute())))
+        self._text = text
+        self._create = create
+
+    def __repr__(self) -> str:
+        return f"SqliteConnector({self._text!r})"
+
+    @property
+    def shared_directory(self) -> Path:
+        """The directory that the database is in: tasks read it, and stage rows beside it."""
+        return Path(self.store.path).parent
+
+    def new_transaction(self) -> SqliteTransaction:
+        """Make a transaction."""
+        return SqliteTransaction(self.store, create=self._create)
+
+    def orphans(self) -> list[Orphan]:
+        """List directories of drivers that have died."""
+        return orphans(self.store.path)
+
+    def remove_orphans(self) -> list[Orphan]:
+        """Remove directories of drivers that have died."""
+        return remove_orphans(self.store.path)

@@ -1,0 +1,219 @@
+"""SQLite: a database in a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote as percent
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.jdbc.sqlite import types
+from rowmerge_nb.connectors.jdbc.sqlite.predicates import terms_of
+from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
+from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.spi.types import Type, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.predicates import Terms
+
+__all__ = ["SqliteStore"]
+
+SCHEMA: Final = "main"
+BATCH_ROWS: Final = 16_384
+BUSY_MILLISECONDS: Final = 10_000
+
+_MODELS: Final = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): "''", pa.binary(): "x''"}
+
+
+@dataclass(frozen=True, repr=False)
+class SqliteStore(Store):
+    """An SQLite file.
+
+    Args:
+        path: where it is.
+    """
+
+    path: str
+
+    name = "SQLite"
+    extra = "sqlite"
+    truncating = "DELETE FROM"
+    has_schemas = False
+    most_columns = 2_000
+    # Three are staged; where rows are read, a few more stand beside the table's.
+    staged_beside = 8
+    batch_option = ("adbc.sqlite.query.batch_rows", str(BATCH_ROWS))
+    # The driver finds the types of columns in the first rows: a row that shows them goes before the table's own.
+    leading_rows = 1
+
+    @property
+    def shown(self) -> str:
+        """The file's path."""
+        return repr(self.path)
+
+    def connect(self, *, writing: bool = False, create: bool = False) -> Session:
+        """Open the file."""
+        path = Path(self.path)
+        if not path.parent.is_dir():
+            msg = f"SQLite database '{path}' cannot be opened: there is no directory '{path.parent}'"
+            raise ConnectorError(msg, code="JDBC_ERROR", hint="Correct the path, or make the directory.")
+        if not create and not path.is_file():
+            msg = (
+                f"SQLite database '{path}' cannot be opened: {'it is a directory' if path.is_dir() else 'there is no such file'}"
+            )
+            raise ConnectorError(
+                msg, code="JDBC_ERROR", hint="Correct the path; SqliteConnector(path, create=True) makes a new one."
+            )
+        if writing and not os.access(path, os.W_OK):
+            raise self.read_only()
+        mode = "rwc" if create else "rw" if writing else "ro"
+        try:
+            from adbc_driver_sqlite import dbapi
+        except ImportError:
+            msg = "The SQLite connector needs the package adbc-driver-sqlite, which is not installed"
+            raise SetupError(msg, hint="Run: pip install 'rowmerge-nb[sqlite]'") from None
+        try:
+            connection = dbapi.connect(f"file:{percent(str(path.resolve()))}?mode={mode}", autocommit=True)
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises is told as ours
+            raise self.translate(error, "Opening it") from None
+        session = Session(self, connection)
+        try:
+            session.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}", "Opening it")
+            session.execute("PRAGMA foreign_keys = ON", "Opening it")
+            session.query("SELECT name FROM sqlite_schema LIMIT 1", "Opening it")
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def read_only(self) -> ConnectorError:
+        """Give the error of a file that may not be written."""
+        msg = f"SQLite database {self.shown} is read-only and cannot be written"
+        return ConnectorError(msg, code="PERMISSION_DENIED", hint="Give yourself write permission to the file and its directory.")
+
+    def translate(self, error: Exception, doing: str) -> RowMergeError:
+        """Tell an error of the driver by SQLite's words."""
+        text = str(error).split("\nquery:")[0]
+        words = text.rsplit("Failed to step query: ", 1)[-1].rsplit("Failed to prepare query: ", 1)[-1]
+        words = words.removeprefix("IO: ").removeprefix("INTEGRITY: ").strip()
+        where = f"SQLite database {self.shown}"
+        if "constraint failed" in words or "datatype mismatch" in words:
+            return ExecutionError(f"{doing} in {where} failed: {words}", code="CONSTRAINT_VIOLATION", step="finish_merge")
+        if "is locked" in words:
+            msg = f"{doing} failed: {where} is locked by another connection for more than {BUSY_MILLISECONDS // 1000} seconds"
+            return ExecutionError(msg, code="TRANSACTION_CONFLICT", hint="End the other program's transaction, and run it again.")
+        if "readonly" in words:
+            return self.read_only()
+        if "not a database" in words or "malformed" in words:
+            hint = "Check the path; a damaged file may be rescued by the sqlite3 shell's .recover."
+            return ConnectorError(f"{where} cannot be read: {words}", code="JDBC_ERROR", hint=hint)
+        if "disk is full" in words:
+            hint = "Make room on its disk, and run the statement again; the table is as it was."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+        if "disk I/O error" in words:
+            hint = "See what is wrong with its disk; the table is as it was."
+            return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR", hint=hint)
+        if "no such table" in words or "no such column" in words:
+            code = "TABLE_NOT_FOUND" if "no such table" in words else "COLUMN_NOT_FOUND"
+            return ConnectorError(f"{doing} in {where} failed: {words}", code=code, hint="Run the statement again.")
+        return ConnectorError(f"{doing} in {where} failed: {words}", code="JDBC_ERROR")
+
+    def is_repeated_key(self, error: ExecutionError) -> bool:
+        """Tell whether an error speaks of a key that would be there twice."""
+        return "UNIQUE constraint failed" in error.message
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def reading(self, column: Column, *, key: bool = False) -> Reading:
+        """Say how a column is read."""
+        return types.key_reading(column) if key else types.value_reading(column)
+
+    def row_id_type(self, handle: JdbcTableHandle) -> Type:
+        """Give the key as it is stored, of several columns as a row."""
+        kinds = [(column.name, types.key_type(column)) for column in handle.key_columns]
+        return kinds[0][1] if len(kinds) == 1 else row_of(kinds)
+
+    def row_id_readings(self, handle: JdbcTableHandle) -> list[Reading]:
+        """Say how the key's columns are read."""
+        return [types.key_reading(column) for column in handle.key_columns]
+
+    def range_of(self, split: JdbcSplit) -> str:
+        """Give a range of rowids, or of a key."""
+        bounds = ((">=", split.low), ("<", split.high))
+        return " AND ".join(f"{split.address} {sign} {bound}" for sign, bound in bounds if bound is not None)
+
+    def terms(self, column: Column, *, unicode: bool) -> Terms | None:
+        """Say how a column is compared with values."""
+        return terms_of(column, unicode=unicode)
+
+    def begin_reading(self, session: Session, split: JdbcSplit) -> None:
+        """Nothing is to be done: a change between two splits is found out before anything is applied."""
+
+    def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
+        """Write the query, headed by a row that shows the types."""
+        models = ", ".join(f"{_MODELS[reading.kind]} AS {name}" for reading, name in zip(readings, names, strict=True))
+        return f"SELECT {models} UNION ALL SELECT {', '.join(reading.select for reading in readings)} FROM {source}"
+
+    def shown_value(self, reading: Reading) -> str:
+        """Write the expression that shows a misfit."""
+        return f"quote({reading.column}) || ' (' || typeof({reading.column}) || ')'"
+
+    def converted(self, column: Column, array: pa.Array) -> pa.Array:
+        """Bring stored values into the column's Arrow type."""
+        return types.converted(column, array)
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    def stage_writer(self, stage: Stage) -> StageWriter:
+        """Make what writes an attempt's rows into a file."""
+        return FileWriter(stage.place)
+
+    def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
+        """Give the columns of a stage, declared as the table's, so that values compare alike."""
+        keys = [(f"k{i}", types.storage_type(types.key_type(c)), c.declared) for i, c in enumerate(handle.key_columns)]
+        data = [(f"c{i}", types.storage_type(c.type), c.declared) for i, c in enumerate(handle.columns)]
+        return [("a", pa.int64(), "bigint"), ("o", pa.int64(), "int"), ("n", pa.int64(), "int"), *keys, *data]
+
+    def transported(self, column: Column, array: pa.Array) -> pa.Array:
+        """Bring values into the form in which they are stored."""
+        return types.stored(column, array)
+
+    def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
+        """Keys are as they are stored already."""
+        return parts
+
+    def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
+        """Write what joins a table ``t`` to its stage ``s``."""
+        return [f"t.{quote(column.name)} = s.k{place}" for place, column in enumerate(handle.key_columns)]
+
+    def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
+        """Write the condition of a DELETE from ``t``."""
+        names = ", ".join(f"t.{quote(name)}" for name in handle.key)
+        keys = ", ".join(f"s.k{place}" for place in range(len(handle.key)))
+        return f"WHERE ({names}) IN (SELECT {keys} FROM {stage} AS s WHERE s.o = {int(operation)})"
+
+    def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
+        """Write the statements that take updated rows out and put them in anew."""
+        return [f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}", insert]
+
+    def follower(self, session: Session, handle: JdbcTableHandle) -> str | None:
+        """Give a table whose rows would change or go with rows that are taken out of this one."""
+        session.execute("PRAGMA defer_foreign_keys = ON")
+        # Foreign keys are told per table that has them.
+        found = session.query(
+            "SELECT m.name AS name FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f WHERE m.type = 'table' "
+            f"AND lower(f.\"table\") = lower({literal(handle.spelled[1])}) AND f.on_delete NOT IN ('NO ACTION', 'RESTRICT')"
+        )
+        return found[0]["name"] if found else None
+
+    def changed(self, session: Session, sql: str, doing: str) -> int:
+        """Run a statement and ask how many rows it touched."""
+        session.execute(sql, doing)
+        return int(session.value("SELECT changes() AS n"))

@@ -1,0 +1,1 @@
+"""Tables held as Arrow data by the driver: the store for trying, teaching and testing."""

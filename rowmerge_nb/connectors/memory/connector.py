@@ -1,0 +1,272 @@
+"""Tables held as Arrow data by the driver: the store for trying, teaching and testing.
+
+A table is a list of versions, each an immutable Arrow table. A statement reads the version that was current when it looked the
+table up; its changes travel from the tasks in fragments, make the next version in ``finish_merge``, and become visible in ``commit``.
+Row ids are positions within a version (of bucketed tables: bucket and position).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.memory.handles import (
+    MemoryTableHandle,
+    MemoryTransactionHandle,
+    table_handle_of,
+    transaction_number,
+)
+from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
+from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
+from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction
+from rowmerge_nb.connectors.memory.tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
+from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
+from rowmerge_nb.errors import ConnectorError, ExecutionError
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
+from rowmerge_nb.spi.page_source import ConnectorSplitManager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rowmerge_nb.spi.handles import (
+        ConnectorSession,
+        ConnectorSplit,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
+    from rowmerge_nb.spi.page_source import Constraint
+
+__all__ = ["MemoryConnector", "MemoryTableHandle"]
+
+
+class MemoryConnector(Connector):
+    """Tables in the driver's memory.
+
+    Args:
+        keep_versions: how many former versions of each table are kept for looking back.
+        schemas: the schemas that are there from the beginning.
+
+    >>> connector = MemoryConnector()
+    >>> connector.name, sorted(connector.get_table_properties())[0]
+    ('memory', 'bucket_count')
+    """
+
+    name = "memory"
+    commits_in_thread = True
+
+    def __init__(self, keep_versions: int = 5, schemas: Iterable[str] = ("default",)) -> None:
+        self.keep_versions = keep_versions
+        self._schemas = set(schemas)
+        self._views: dict[SchemaTableName, ConnectorViewDefinition] = {}
+        self._lock = threading.RLock()
+        self._tables: dict[SchemaTableName, MemoryTable] = {}
+        self._transactions: dict[int, MemoryTransaction] = {}
+        self._numbers = itertools.count(1)
+        self._versions = itertools.count(1)
+        self._splits = SplitStore()
+
+    # -- contract -------------------------------------------------------------------------------------------------
+
+    def begin_transaction(self) -> MemoryTransactionHandle:
+        """Begin a transaction."""
+        handle = MemoryTransactionHandle(next(self._numbers))
+        self._transactions[handle.number] = MemoryTransaction()
+        return handle
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorTableVersion | None:
+        """Make the transaction's tables visible, all of them or none; give the version of the one that has changed.
+
+        Raises:
+            ExecutionError: TRANSACTION_CONFLICT if another transaction changed one of them since it was read.
+        """
+        with self._lock:
+            transaction = self._transactions.pop(transaction_number(transaction_handle))
+            for name, version in transaction.read.items():
+                current = self._tables[name].current if name in self._tables else 0
+                if name in transaction.tables and current != version:
+                    msg = f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)"
+                    raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="commit", hint="Run the statement again.")
+            changed = {name: self._kept(table) for name, table in transaction.tables.items() if table is not None}
+            others = {name: table for name, table in self._tables.items() if name not in transaction.tables}
+            # All of it becomes visible by one assignment; the files of what is gone are nobody's afterwards.
+            self._tables, self._views, self._schemas = (
+                {**others, **changed},
+                self.views_of(transaction),
+                self.schemas_of(transaction),
+            )
+            with suppress(OSError):
+                for name in transaction.tables:
+                    versions = set(changed[name].versions) if name in changed else set()
+                    self._splits.forget(name, versions, set(self._transactions))
+                self._splits.sweep(set(self._transactions))
+            return ConnectorTableVersion(next(iter(changed.values())).current) if len(changed) == 1 else None
+
+    def _kept(self, table: MemoryTable) -> MemoryTable:
+        """Give a table with the versions that are kept."""
+        return replace(
+            table, versions={version: table.versions[version] for version in sorted(table.versions)[-self.keep_versions - 1 :]}
+        )
+
+    def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
+        with self._lock:
+            self._transactions.pop(transaction_number(transaction_handle), None)
+            self._splits.sweep(set(self._transactions))
+
+    def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> MemoryMetadata:
+        """Give the metadata of a transaction."""
+        return MemoryMetadata(self, self._transactions[transaction_number(transaction_handle)])
+
+    def get_split_manager(self) -> MemorySplitManager:
+        """Give the split manager."""
+        return MemorySplitManager(self)
+
+    def get_page_source_provider(self) -> MemoryPageSourceProvider:
+        """Give the provider of page sources."""
+        return MemoryPageSourceProvider()
+
+    def get_page_sink_provider(self) -> MemoryPageSinkProvider:
+        """Give the provider of sinks."""
+        return MemoryPageSinkProvider()
+
+    def get_node_partitioning_provider(self) -> MemoryPartitioningProvider:
+        """Give the provider of bucket functions."""
+        return MemoryPartitioningProvider()
+
+    def get_table_properties(self) -> Mapping[str, str]:
+        """Give the table properties that CREATE TABLE accepts."""
+        return TABLE_PROPERTIES
+
+    def close(self) -> None:
+        """Remove the files that large tables are read from."""
+        self._splits.close()
+
+    # -- beyond the contract --------------------------------------------------------------------------------------
+
+    def put(self, metadata: ConnectorTableMetadata, data: pa.Table) -> None:
+        """Make a table with content, or replace one, outside of any statement.
+
+        Args:
+            metadata: its name, columns and properties.
+            data: its rows; column types are cast to those of the metadata.
+        """
+        checked = checked_metadata(metadata)
+        data = data.cast(schema_of(checked.columns))
+        check_content(checked, data)
+        with self._lock:
+            version = self.next_version()
+            if checked.name in self._views:
+                msg = f"View already exists: '{checked.name}'"
+                raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP VIEW before.")
+            self._schemas.add(checked.name.schema)
+            self._tables[checked.name] = MemoryTable(checked, {version: data.combine_chunks()})
+            self._splits.forget(checked.name, {version}, set(self._transactions))
+            self._splits.sweep(set(self._transactions))
+
+    def read(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
+        """Give the rows of a table's version; by default of the current one.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND, or NOT_FOUND for a version that is not kept; the message lists those that are.
+        """
+        with self._lock:
+            table = self._tables.get(name)
+            if table is None:
+                msg = f"Table '{name}' does not exist"
+                raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+            wanted = table.current if version is None else version
+            if wanted not in table.versions:
+                msg = f"Version {wanted} of table '{name}' is not kept; there are {sorted(table.versions)}"
+                raise ConnectorError(msg, code="NOT_FOUND")
+            return table.versions[wanted]
+
+    def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
+        """Give the partitions of a table's version: their values, a column per transform, and how many rows each has.
+
+        Raises:
+            ConnectorError: as `read` does; NOT_FOUND for a table without partitions.
+        """
+        data = self.read(name, version)
+        with self._lock:
+            transforms = MemoryTableHandle(name, 0, self._tables[name].metadata).transforms
+        if not transforms:
+            msg = f"Table '{name}' has no partitions"
+            raise ConnectorError(msg, code="NOT_FOUND", hint="CREATE TABLE ... WITH (partitioned_by = ARRAY['...']) makes some.")
+        values = {str(t): t.apply(data.column(t.column).combine_chunks()) for t in transforms}
+        counted = pa.table(values).group_by(list(values)).aggregate([([], "count_all")])
+        return counted.rename_columns([*values, "row_count"]).sort_by([(column, "ascending") for column in values])
+
+    def versions(self, name: SchemaTableName) -> tuple[int, ...]:
+        """Give the numbers of the versions that are kept, oldest first."""
+        with self._lock:
+            return tuple(sorted(self._tables[name].versions))
+
+    def table_of(self, transaction: MemoryTransaction, name: SchemaTableName) -> MemoryTable | None:
+        """Give a table as a transaction sees it."""
+        with self._lock:
+            return transaction.tables[name] if name in transaction.tables else self._tables.get(name)
+
+    def has_table(self, name: SchemaTableName) -> bool:
+        """Tell whether there is a table of this name."""
+        with self._lock:
+            return name in self._tables
+
+    def views_of(self, transaction: MemoryTransaction) -> dict[SchemaTableName, ConnectorViewDefinition]:
+        """Give all views as a transaction sees them."""
+        with self._lock:
+            return {name: view for name, view in {**self._views, **transaction.views}.items() if view is not None}
+
+    def schemas_of(self, transaction: MemoryTransaction) -> set[str]:
+        """Give all schemas as a transaction sees them."""
+        with self._lock:
+            return {name for name, there in {**dict.fromkeys(self._schemas, True), **transaction.schemas}.items() if there}
+
+    def names(self) -> tuple[SchemaTableName, ...]:
+        """Give the names of all tables, sorted."""
+        with self._lock:
+            return tuple(sorted(self._tables, key=str))
+
+    def splits_of(self, handle: MemoryTableHandle) -> Sequence[ConnectorSplit]:
+        """Cut a table's version into splits."""
+        with self._lock:
+            return self._splits.splits(handle.name, handle.version, self._find(handle))
+
+    def next_version(self) -> int:
+        """Give a version number that no table has had: a table that is dropped and made again is another one."""
+        return next(self._versions)
+
+    def _find(self, handle: MemoryTableHandle) -> pa.Table:
+        pending = [t.tables.get(handle.name) for t in self._transactions.values()]
+        for transaction in self._transactions.values():
+            if (handle.name, handle.version) in transaction.pinned:
+                return transaction.pinned[handle.name, handle.version]
+        for table in [self._tables.get(handle.name), *pending]:
+            if table is not None and handle.version in table.versions:
+                return table.versions[handle.version]
+        msg = f"Version {handle.version} of table '{handle.name}' is gone; it was dropped or replaced meanwhile"
+        raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
+
+
+class MemorySplitManager(ConnectorSplitManager):
+    """Cuts tables into splits of some hundred thousand rows."""
+
+    def __init__(self, connector: MemoryConnector) -> None:
+        self._connector = connector
+
+    def get_splits(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        constraint: Constraint,
+    ) -> Sequence[ConnectorSplit]:
+        """Give the splits of a table's version; one at least, if only to say that there are no rows."""
+        return self._connector.splits_of(table_handle_of(table_handle))

@@ -1,0 +1,212 @@
+"""Memory tables as the engine sees them, and the beginning and end of statements that change them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.memory.changes import apply_changes
+from rowmerge_nb.connectors.memory.handles import (
+    MemoryInsertTableHandle,
+    MemoryMergeTableHandle,
+    MemoryPartitioningHandle,
+    MemoryTableHandle,
+    table_handle_of,
+)
+from rowmerge_nb.connectors.memory.reading import RowIdColumn
+from rowmerge_nb.connectors.memory.tables import check_content, checked_metadata, schema_of
+from rowmerge_nb.connectors.memory.updatable import UpdatableMemoryMetadata
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
+from rowmerge_nb.spi.layout import ConnectorTableLayout
+from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+    )
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
+from rowmerge_nb.connectors.memory.partitioning import PARTITION_PLACES
+from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction
+
+__all__ = ["MemoryMetadata"]
+
+
+class MemoryMetadata(UpdatableMemoryMetadata):
+    """Tables as one transaction sees them."""
+
+    def __init__(self, connector: MemoryConnector, transaction: MemoryTransaction) -> None:
+        self._connector = connector
+        self._transaction = transaction
+
+    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> MemoryTableHandle | None:
+        """Give a handle for the current version of a table."""
+        table = self._connector.table_of(self._transaction, name)
+        if table is None:
+            return None
+        self._transaction.read.setdefault(name, table.current)
+        self._transaction.pinned[name, table.current] = table.versions[table.current]
+        return MemoryTableHandle(name, table.current, table.metadata)
+
+    def get_versioned_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> MemoryTableHandle | None:
+        """Give a handle for a version that is kept."""
+        table, number = self._connector.table_of(self._transaction, name), version.version
+        if table is None or not isinstance(number, int) or number not in table.versions:
+            return None
+        self._transaction.pinned[name, number] = table.versions[number]
+        return MemoryTableHandle(name, number, table.metadata)
+
+    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+        """Give a table's columns and properties."""
+        return table_handle_of(table_handle).metadata
+
+    def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all tables."""
+        return self._connector.names()
+
+    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+        """Give the number of rows, which is always known."""
+        handle = table_handle_of(table_handle)
+        table = self._connector.table_of(self._transaction, handle.name)
+        return table.versions[handle.version].num_rows if table is not None and handle.version in table.versions else None
+
+    def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
+        """Make an empty table, visible with the commit."""
+        checked = checked_metadata(metadata)
+        self._transaction.read.setdefault(checked.name, 0)
+        self._transaction.tables[checked.name] = MemoryTable(
+            checked, {self._connector.next_version(): schema_of(checked.columns).empty_table()}
+        )
+
+    def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Remove a table with the commit."""
+        self._transaction.tables[table_handle_of(table_handle).name] = None
+
+    def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
+        """Make an empty version of a table."""
+        handle = table_handle_of(table_handle)
+        self._replace(handle, schema_of(handle.metadata.columns).empty_table())
+
+    def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
+        """Tell whether there is a schema of this name."""
+        return schema in self._connector.schemas_of(self._transaction)
+
+    def list_schemas(self, session: ConnectorSession) -> Sequence[str]:
+        """Give the names of all schemas."""
+        return sorted(self._connector.schemas_of(self._transaction))
+
+    def create_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Make a schema, visible with the commit."""
+        self._transaction.schemas[schema] = True
+
+    def drop_schema(self, session: ConnectorSession, schema: str) -> None:
+        """Remove a schema with the commit."""
+        self._transaction.schemas[schema] = False
+
+    stores_views = True
+    shows_own_changes = True
+
+    def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
+        """Give a view."""
+        return self._connector.views_of(self._transaction).get(name)
+
+    def list_views(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
+        """Give the names of all views."""
+        return sorted(self._connector.views_of(self._transaction), key=str)
+
+    def create_view(self, session: ConnectorSession, view: ConnectorViewDefinition) -> None:
+        """Store a view, visible with the commit."""
+        self._transaction.views[view.name] = view
+
+    def drop_view(self, session: ConnectorSession, name: SchemaTableName) -> None:
+        """Remove a view with the commit."""
+        self._transaction.views[name] = None
+
+    def begin_insert(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, columns: Sequence[ColumnHandle]
+    ) -> MemoryInsertTableHandle:
+        """Begin an INSERT."""
+        return MemoryInsertTableHandle(table_handle_of(table_handle))
+
+    def finish_insert(
+        self, session: ConnectorSession, insert_handle: ConnectorInsertTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
+        """Append the rows of the fragments."""
+        insert_handle = own(insert_handle, MemoryInsertTableHandle)
+        return self._apply(insert_handle.table_handle, fragments)
+
+    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+        """Give the paradigm of the statement if it asks for one, else the table's; this connector has both."""
+        chosen = session.properties.get("row_change_paradigm") or table_handle_of(table_handle).metadata.properties["paradigm"]
+        return RowChangeParadigm[chosen]
+
+    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ColumnHandle:
+        """Give the row id: a position, or bucket and position."""
+        bucketed = table_handle_of(table_handle).bucket_count is not None
+        return RowIdColumn("$row_id", row_of([("bucket", INTEGER), ("position", BIGINT)]) if bucketed else BIGINT)
+
+    def get_insert_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the partition and bucket columns in table order.
+
+        Bucketed tables, and those whose partitions are made by transforms, place rows by a function of their own.
+        """
+        handle = table_handle_of(table_handle)
+        bucketed_by, transforms = handle.columns_of("bucketed_by"), handle.transforms
+        placing = {*(transform.column for transform in transforms), *bucketed_by}
+        names = tuple(column.name for column in handle.metadata.columns if column.name in placing)
+        if not names:
+            return None
+        if handle.bucket_count is None and all(transform.name == "identity" for transform in transforms):
+            return ConnectorTableLayout(names)
+        if handle.bucket_count is None:
+            arguments = tuple(names.index(transform.column) for transform in transforms)
+            return ConnectorTableLayout(names, MemoryPartitioningHandle(PARTITION_PLACES, arguments, transforms))
+        arguments = tuple(names.index(name) for name in bucketed_by)
+        return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
+
+    def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
+        """Give the bucket of the row id for bucketed tables; others have none."""
+        count = table_handle_of(table_handle).bucket_count
+        return None if count is None else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> MemoryMergeTableHandle:
+        """Begin a MERGE on the version that the handle names."""
+        return MemoryMergeTableHandle(table_handle_of(table_handle))
+
+    def finish_merge(
+        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+    ) -> ConnectorOutputMetadata:
+        """Make the next version out of the fragments; it becomes visible with the commit."""
+        return self._apply(table_handle_of(merge_handle.get_table_handle()), fragments)
+
+    def _apply(self, handle: MemoryTableHandle, fragments: Collection[bytes]) -> ConnectorOutputMetadata:
+        self._replace(handle, fragments=fragments)
+        return ConnectorOutputMetadata()
+
+    def _replace(self, handle: MemoryTableHandle, data: pa.Table | None = None, fragments: Collection[bytes] = ()) -> None:
+        """Make the next version of a table: other data, or that of the handle's version with changes."""
+        table = self._connector.table_of(self._transaction, handle.name)
+        if table is None or handle.version not in table.versions:
+            msg = f"Table '{handle.name}' was dropped or replaced while the statement ran"
+            raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
+        changed = apply_changes(table.versions[handle.version], fragments) if data is None else data
+        check_content(table.metadata, changed)
+        self._transaction.tables[handle.name] = MemoryTable(
+            table.metadata, {**table.versions, self._connector.next_version(): changed}
+        )

@@ -1,0 +1,221 @@
+"""Reading and writing of memory tables in tasks: splits, page sources, sinks, bucket functions."""
+
+from __future__ import annotations
+
+import uuid
+import weakref
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.connectors.memory.partitioning import buckets_of
+from rowmerge_nb.connectors.memory.updatable import MemoryUpdatablePageSource, MemoryUpdatableTableHandle
+from rowmerge_nb.private import PrivateDirectory, needs_temporary_space
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSplit, own
+from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rowmerge_nb.spi.handles import (
+        ConnectorSession,
+        ConnectorTableHandle,
+        ConnectorTransactionHandle,
+        SchemaTableName,
+    )
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page_source import ConnectorPageSource
+
+PAGE_ROWS = 65_536
+INLINE_BYTES = 1_048_576
+SPLIT_PAGES = 8
+
+
+@dataclass(frozen=True)
+class RowIdColumn(ColumnHandle):
+    """The row id: told by its class, since a table may have a column of any name."""
+
+
+@dataclass(frozen=True)
+class MemorySplit(ConnectorSplit):
+    """Some pages of a table's version.
+
+    Args:
+        first: position of the first row.
+        data: the pages as an Arrow stream, for small tables.
+        path: the Arrow file that holds all pages of the version, for large ones.
+        pages: which pages of the file, first and behind the last.
+    """
+
+    first: int
+    data: bytes | None = None
+    path: str | None = None
+    pages: tuple[int, int] = (0, 0)
+
+    @property
+    def carries_rows(self) -> bool:
+        """A small table's rows are in its split."""
+        return self.data is not None
+
+    @property
+    def remotely_accessible(self) -> bool:
+        """A large table's rows are in a file of this machine."""
+        return self.path is None
+
+    def with_rows(self) -> MemorySplit:
+        """Give a split that carries the rows of this one."""
+        if self.path is None:
+            return self
+        pages = [page for _, page in read_split(self)]
+        return replace(make_splits(pa.Table.from_batches(pages))[0], first=self.first)
+
+
+class SplitStore:
+    """Makes splits and keeps them as long as their version is kept.
+
+    Large tables are written once per version to an Arrow file, which the tasks map into memory.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[SchemaTableName, int], list[MemorySplit]] = {}
+        self._dropped: list[tuple[str, set[int]]] = []
+        self._directory: PrivateDirectory | None = None
+
+    def splits(self, name: SchemaTableName, version: int, data: pa.Table) -> Sequence[MemorySplit]:
+        """Give the splits of a version."""
+        key = (name, version)
+        if key not in self._made:
+            self._made[key] = make_splits(data, self._file) if data.nbytes > INLINE_BYTES else make_splits(data)
+        return self._made[key]
+
+    def forget(self, name: SchemaTableName, kept: set[int], readers: set[int]) -> None:
+        """Drop the splits of versions that are kept no longer; their files go when those who may read them are done.
+
+        Args:
+            name: the table.
+            kept: numbers of the versions that are kept.
+            readers: numbers of the transactions that are open now.
+        """
+        for key in [key for key in self._made if key[0] == name and key[1] not in kept]:
+            paths = {split.path for split in self._made.pop(key) if split.path}
+            self._dropped.extend((path, set(readers)) for path in paths)
+
+    def sweep(self, readers: set[int]) -> None:
+        """Remove dropped files whose possible readers have all ended; ``readers`` are those that are open now."""
+        waiting = []
+        for path, before in self._dropped:
+            if before & readers:
+                waiting.append((path, before & readers))
+            else:
+                Path(path).unlink(missing_ok=True)
+        self._dropped = waiting
+
+    def close(self) -> None:
+        """Remove all files."""
+        self._made.clear()
+        if self._directory is not None:
+            self._directory.remove()
+            self._directory = None
+
+    def _file(self) -> Path:
+        if self._directory is None:
+            self._directory = PrivateDirectory()
+            weakref.finalize(self, self._directory.remove)
+        return self._directory.path / f"{uuid.uuid4().hex}.arrow"
+
+
+def make_splits(data: pa.Table, new_file: Any = None) -> list[MemorySplit]:
+    """Cut Arrow data into splits: one that carries the data, or several that point into a file.
+
+    Args:
+        data: the rows.
+        new_file: gives the path of a new file; None to carry the data in the split.
+
+    Raises:
+        SetupError: the file cannot be written.
+
+    >>> [split.first for split in make_splits(pa.table({"a": [1, 2, 3]}))]
+    [0]
+    """
+    batches = data.to_batches(max_chunksize=PAGE_ROWS)
+    if new_file is None:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, data.schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        return [MemorySplit(0, data=bytes(sink.getvalue()))]
+    path = str(new_file())
+    with needs_temporary_space():
+        _write(path, data.schema, batches)
+    firsts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+    starts = range(0, len(batches), SPLIT_PAGES)
+    return [MemorySplit(int(firsts[s]), path=path, pages=(s, min(s + SPLIT_PAGES, len(batches)))) for s in starts]
+
+
+def _write(path: str, schema: pa.Schema, batches: Sequence[Page]) -> None:
+    try:
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+    except OSError:
+        # On a full disk a part of the rows would only be in the way.
+        Path(path).unlink(missing_ok=True)
+        raise
+
+
+def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:
+    """Give the pages of a split, each with the position of its first row."""
+    position = split.first
+    if split.data is not None:
+        with pa.ipc.open_stream(pa.py_buffer(split.data)) as stream:
+            for page in stream:
+                yield position, page
+                position += page.num_rows
+        return
+    with pa.memory_map(split.path) as mapped, pa.ipc.open_file(mapped) as file:
+        for number in range(*split.pages):
+            page = file.get_batch(number)
+            yield position, page
+            position += page.num_rows
+
+
+class MemoryPageSourceProvider(ConnectorPageSourceProvider):
+    """Opens splits."""
+
+    def create_page_source(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        split: ConnectorSplit,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnHandle],
+    ) -> ConnectorPageSource:
+        """Give a source of the wanted columns; the row id is made from the position while reading."""
+        handle: Any = table_handle
+        split = own(split, MemorySplit)
+        names = [column.name for column in columns]
+        bucket_by = handle.columns_of("bucketed_by")
+
+        def pages() -> Iterator[Page]:
+            for position, page in read_split(split):
+                arrays = [
+                    _row_ids(page, position, handle.bucket_count, bucket_by)
+                    if isinstance(column, RowIdColumn)
+                    else page.column(column.name)
+                    for column in columns
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+        source = PagesSource(pages())
+        return MemoryUpdatablePageSource(source, handle) if isinstance(handle, MemoryUpdatableTableHandle) else source
+
+
+def _row_ids(page: Page, first: int, bucket_count: int | None, bucketed_by: Sequence[str]) -> pa.Array:
+    positions = pa.array(np.arange(first, first + page.num_rows))
+    if bucket_count is None:
+        return positions
+    buckets = buckets_of([page.column(name) for name in bucketed_by], bucket_count)
+    return pa.StructArray.from_arrays([buckets, positions], names=["bucket", "position"])

@@ -1,0 +1,109 @@
+"""What a memory table may be: its properties, NOT NULL columns and primary key, checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.connectors.shared.transforms import parse_transforms
+from rowmerge_nb.errors import AnalysisError, ExecutionError
+from rowmerge_nb.spi.operations import RowChangeParadigm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["TABLE_PROPERTIES", "by_name", "check_content", "checked_metadata", "schema_of"]
+
+TABLE_PROPERTIES: Final = {
+    "paradigm": "row change paradigm: DELETE_ROW_AND_INSERT_ROW (default) or CHANGE_ONLY_UPDATED_COLUMNS",
+    "partitioned_by": "columns or transforms of them that decide the partition, ARRAY['region', 'bucket(id, 4)', 'month(day)']",
+    "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
+    "bucket_count": "how many buckets there are",
+    "primary_key": "columns that identify a row; NULL and repeated keys are refused, ARRAY['...']",
+}
+"""The table properties that CREATE TABLE accepts."""
+
+
+def schema_of(columns: Sequence[ColumnMetadata]) -> pa.Schema:
+    """Give the Arrow schema of a table's columns."""
+    return pa.schema([pa.field(column.name, column.type.arrow) for column in columns])
+
+
+def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:
+    """Check a table's properties and complete them; INVALID_TABLE_PROPERTY says what is wrong."""
+    properties = dict(metadata.properties)
+    for name in properties:
+        if name not in TABLE_PROPERTIES:
+            msg = f"Catalog 'memory' table property '{name}' does not exist"
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+    if not metadata.columns:
+        msg = f"Table '{metadata.name}' has no columns"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+    paradigm = str(properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
+    if paradigm not in RowChangeParadigm.__members__:
+        msg = f"'{paradigm}' is not a row change paradigm"
+        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.")
+    properties["paradigm"] = paradigm
+    written = {column.name.lower(): column.name for column in metadata.columns}
+    transforms = parse_transforms(_listed(properties, "partitioned_by"), by_name(metadata.columns))
+    properties["partitioned_by"] = tuple(map(str, transforms))
+    for name in ("bucketed_by", "primary_key"):
+        listed = _listed(properties, name)
+        missing = [column for column in listed if str(column).lower() not in written]
+        if missing:
+            msg = f"Table property '{name}' names column '{missing[0]}', which the table does not have"
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"Its columns are: {', '.join(written.values())}.")
+        properties[name] = tuple(written[str(column).lower()] for column in listed)
+        nested = [c for c in metadata.columns if c.name in properties[name] and c.type.base in {"array", "map", "row"}]
+        if nested:
+            msg = f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type}, by which rows cannot be placed"
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint="Name columns of plain types.")
+    count = properties.setdefault("bucket_count", None)
+    if (count is None) != (not properties["bucketed_by"]) or (count is not None and (not isinstance(count, int) or count < 1)):
+        msg = f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together"
+        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint="Give both, with a bucket_count of at least 1, or neither.")
+    return replace(metadata, properties=properties)
+
+
+def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:
+    """Give columns by lower-case name, as reading partition transforms needs them."""
+    return {column.name.lower(): (column.name, column.type) for column in columns}
+
+
+def _listed(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Give a property that lists columns; one alone may be written without ARRAY."""
+    value = properties.get(name) or ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
+    """Refuse content that breaks a NOT NULL column or the primary key."""
+    for column in metadata.columns:
+        if not column.nullable and data.column(column.name).null_count:
+            msg = f"NULL value not allowed for NOT NULL column: {column.name}"
+            raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")
+    _check_key(metadata, data)
+
+
+def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
+    """Refuse content that breaks the primary key."""
+    key = metadata.properties.get("primary_key")
+    if not key:
+        return
+    for name in key:
+        if data.column(name).null_count:
+            msg = f"NULL value not allowed for primary key column: {name}"
+            raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")
+    counts = data.select(list(key)).group_by(list(key)).aggregate([([], "count_all")])
+    repeated = counts.filter(pc.greater(counts.column("count_all"), 1))
+    if repeated.num_rows:
+        first: dict[str, Any] = repeated.select(list(key)).slice(0, 1).to_pylist()[0]
+        shown = ", ".join(f"{name} = {value!r}" for name, value in first.items())
+        msg = f"Primary key of '{metadata.name}' would be repeated: {shown} ({repeated.num_rows} in all)"
+        raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="finish_merge")

@@ -1,0 +1,103 @@
+"""Writing of memory tables in tasks: sinks whose fragments carry the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.memory.changes import encode, positions_of
+from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import rows_with, split_page
+from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.handles import (
+        ConnectorInsertTableHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTransactionHandle,
+    )
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["MemoryMergeSink", "MemoryPageSink", "MemoryPageSinkProvider"]
+
+
+class MemoryPageSink(ConnectorPageSink):
+    """Keeps rows until the end and gives them as fragments."""
+
+    def __init__(self) -> None:
+        self._pages: list[Page] = []
+
+    def append_page(self, page: Page) -> None:
+        """Keep a page."""
+        self._pages.append(page)
+
+    def finish(self) -> list[bytes]:
+        """Give the kept rows."""
+        return list(encode("insert", self._pages))
+
+    def abort(self) -> None:
+        """Drop the kept rows."""
+        self._pages.clear()
+
+
+class MemoryMergeSink(ConnectorMergeSink):
+    """Sorts rows by operation: positions to delete, rows to replace, rows to append. Both paradigms and eras."""
+
+    def __init__(self, column_count: int) -> None:
+        self._column_count = column_count
+        self._inserts = MemoryPageSink()
+        self._deletes: list[Page] = []
+        self._updates: list[Page] = []
+
+    def store_merged_rows(self, page: Page) -> None:
+        """Keep the rows of a page."""
+        updates = rows_with(page, self._column_count, [Operation.UPDATE])
+        if updates.num_rows:
+            self._updates.append(self._with_position(updates))
+            page = rows_with(page, self._column_count, set(Operation) - {Operation.UPDATE})
+        parts = split_page(page, self._column_count)
+        if parts.deletions is not None:
+            positions = positions_of(parts.deletions.column(self._column_count))
+            self._deletes.append(pa.RecordBatch.from_arrays([positions], names=["position"]))
+        if parts.insertions is not None:
+            self._inserts.append_page(parts.insertions)
+
+    def _with_position(self, page: Page) -> Page:
+        data = page.select(list(range(self._column_count)))
+        return data.append_column("position", positions_of(page.column(page.num_columns - 1)))
+
+    def finish(self) -> list[bytes]:
+        """Give what was kept, one or more fragments per kind."""
+        return [*encode("delete", self._deletes), *encode("update", self._updates), *self._inserts.finish()]
+
+    def abort(self) -> None:
+        """Drop what was kept."""
+        self._inserts.abort()
+        self._deletes.clear()
+        self._updates.clear()
+
+
+class MemoryPageSinkProvider(ConnectorPageSinkProvider):
+    """Makes sinks."""
+
+    def create_page_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        insert_handle: ConnectorInsertTableHandle,
+    ) -> MemoryPageSink:
+        """Make a sink for an INSERT."""
+        return MemoryPageSink()
+
+    def create_merge_sink(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        merge_handle: ConnectorMergeTableHandle,
+    ) -> MemoryMergeSink:
+        """Make a sink for a MERGE."""
+        handle: Any = merge_handle.get_table_handle()
+        return MemoryMergeSink(len(handle.metadata.columns))

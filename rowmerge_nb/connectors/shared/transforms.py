@@ -1,0 +1,205 @@
+"""Partition transforms as Iceberg defines them: ``region``, ``bucket(id, 16)``, ``truncate(name, 3)``, ``month(day)``, ..."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.connectors.shared.murmur import murmur3
+from rowmerge_nb.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["Transform", "parse_transforms", "uuid_bytes"]
+
+_INTEGERS: Final = {"tinyint", "smallint", "integer", "bigint"}
+_MOMENTS: Final = {"timestamp", "timestamp with time zone"}
+_NESTED: Final = {"array", "map", "row"}
+_HASHED: Final = {*_INTEGERS, *_MOMENTS, "decimal", "date", "time", "varchar", "varbinary", "uuid"}
+_CUT: Final = {*_INTEGERS, "decimal", "varchar", "varbinary"}
+
+_TAKES: Final[Mapping[str, set[str]]] = {
+    "year": {"date", *_MOMENTS},
+    "month": {"date", *_MOMENTS},
+    "day": {"date", *_MOMENTS},
+    "hour": _MOMENTS,
+    "bucket": _HASHED,
+    "truncate": _CUT,
+}
+_FORMS: Final = "column, year(c), month(c), day(c), hour(c), bucket(c, n), truncate(c, n), void(c)"
+_CALL: Final = re.compile(r"""\s*(\w+)\s*\(\s*("(?:[^"]|"")+"|[^",()]+?)\s*(?:,\s*(\d+)\s*)?\)\s*""")
+_MOST: Final = 2**31 - 1
+_MICROSECONDS: Final = {"day": 86_400_000_000, "hour": 3_600_000_000}
+
+
+@dataclass(frozen=True)
+class Transform:
+    """What makes a row's partition value out of one column.
+
+    Args:
+        name: ``identity``, ``bucket``, ``truncate``, ``year``, ``month``, ``day``, ``hour`` or ``void``.
+        column: the column, as the table spells it.
+        width: how many buckets, or the width of truncate; None for the others.
+        base: the base name of the column's type.
+
+    >>> str(Transform("bucket", "id", 16)), str(Transform("identity", "region"))
+    ('bucket(id, 16)', 'region')
+    >>> Transform("truncate", "n", 10).apply(pa.array([1, -1, None])).to_pylist()
+    [0, -10, None]
+    """
+
+    name: str
+    column: str
+    width: int | None = None
+    base: str = ""
+
+    def __str__(self) -> str:
+        if self.name == "identity":
+            return self.column
+        column = self.column if re.fullmatch(r"\w+", self.column) else '"' + self.column.replace('"', '""') + '"'
+        return f"{self.name}({column}{'' if self.width is None else f', {self.width}'})"
+
+    def apply(self, values: pa.Array) -> pa.Array:
+        """Give the partition value of each row; that of NULL is NULL.
+
+        Args:
+            values: the column's values.
+        """
+        if self.name == "identity":
+            return values
+        if self.name == "void":
+            return pa.nulls(len(values), pa.int32())
+        if self.name == "bucket":
+            return self._bucket(values)
+        if self.name == "truncate":
+            return self._truncate(values)
+        return self._period(values)
+
+    def _bucket(self, values: pa.Array) -> pa.Array:
+        hashed = murmur3(uuid_bytes(values) if self.base == "uuid" else values)
+        numbers = (hashed & np.int32(_MOST)) % np.int32(self.width or 1)
+        return pa.array(numbers, pa.int32(), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+
+    def _truncate(self, values: pa.Array) -> pa.Array:
+        width = self.width or 1
+        kind = values.type
+        if pa.types.is_string(kind):
+            return pc.utf8_slice_codeunits(values, 0, width)
+        if pa.types.is_binary(kind):
+            return pc.binary_slice(values, 0, width)
+        if pa.types.is_decimal(kind):
+            # With all digits there are, so that the multiple below a negative number has room.
+            wide = values.cast(pa.decimal128(38, kind.scale))
+            multiple = pa.scalar(Decimal(width).scaleb(-kind.scale), pa.decimal128(38, kind.scale))
+            return pc.round_to_multiple(wide, multiple=multiple, round_mode="down")
+        numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        mask = pc.is_null(values).to_numpy(zero_copy_only=False)
+        return pa.array(numbers - numbers % width, pa.int64(), mask=mask)
+
+    def _period(self, values: pa.Array) -> pa.Array:
+        """Give how many years, months, days or hours lie between the epoch and each value; before it they are negative."""
+        if pa.types.is_timestamp(values.type):
+            values = values.cast(pa.timestamp("us"))
+        if self.name == "year":
+            return pc.subtract(pc.year(values), 1970)
+        if self.name == "month":
+            return pc.add(pc.multiply(pc.subtract(pc.year(values), 1970), 12), pc.subtract(pc.month(values), 1))
+        if pa.types.is_date(values.type):
+            return values.cast(pa.int32())
+        numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) // _MICROSECONDS[self.name]
+        return pa.array(numbers, pa.int64(), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+
+
+def parse_transforms(
+    texts: Iterable[str], columns: Mapping[str, tuple[str, Type]], table_property: str = "partitioned_by"
+) -> tuple[Transform, ...]:
+    """Read the entries of ``partitioned_by``, or of what a connector calls it.
+
+    Args:
+        texts: what was written: names of columns, and calls of transforms.
+        columns: the table's columns by lower-case name: the name as written, and the type.
+        table_property: what the property is called.
+
+    Raises:
+        AnalysisError: INVALID_TABLE_PROPERTY: unknown form or column, a type that the transform does not take, the same twice.
+
+    >>> from rowmerge_nb.spi.types import DATE, VARCHAR
+    >>> columns = {"sku": ("Sku", VARCHAR), "day": ("day", DATE)}
+    >>> [str(transform) for transform in parse_transforms(["bucket(sku, 4)", "month(day)", "SKU"], columns)]
+    ['bucket(Sku, 4)', 'month(day)', 'Sku']
+    >>> parse_transforms(["hour(day)"], columns)
+    Traceback (most recent call last):
+    rowmerge_nb.errors.AnalysisError: INVALID_TABLE_PROPERTY: Table property 'partitioned_by': hour(day) cannot be computed of a \
+column of type date. hour takes: timestamp, timestamp with time zone.
+    """
+    found: list[Transform] = []
+    try:
+        for text in texts:
+            transform = _parsed(str(text), columns)
+            if transform in found:
+                _refuse(f"{transform} is named twice", "Name each of them once.")
+            found.append(transform)
+    except AnalysisError as error:
+        message = error.message.replace("'partitioned_by'", f"'{table_property}'", 1)
+        raise AnalysisError(message, code=error.code, hint=error.hint) from None
+    return tuple(found)
+
+
+def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
+    if text.lower() in columns:
+        column, kind = columns[text.lower()]
+        if kind.base in _NESTED:
+            _refuse(f"column '{column}' is of type {kind}, by which rows cannot be placed", "Name columns of plain types.")
+        return Transform("identity", column, None, kind.base)
+    call = _CALL.fullmatch(text)
+    if call is None:
+        if re.fullmatch(r"\w+", text):
+            _unknown_column(text, columns)
+        _refuse(f"'{text}' is not a partition transform", f"There are: {_FORMS}.")
+    name, written, width = call[1].lower(), call[2], int(call[3]) if call[3] else None
+    column = written[1:-1].replace('""', '"') if written.startswith('"') else written
+    if name not in {*_TAKES, "void"}:
+        _refuse(f"'{text}' is not a partition transform", f"There are: {_FORMS}.")
+    if column.lower() not in columns:
+        _unknown_column(column, columns)
+    takes_width = name in {"bucket", "truncate"}
+    if takes_width != (width is not None):
+        _refuse(f"'{text}' {'lacks its number' if takes_width else 'takes no number'}", f"There are: {_FORMS}.")
+    if width is not None and not 1 <= width <= _MOST:
+        _refuse(f"{width} in '{text}' is out of range", f"It is from 1 to {_MOST}.")
+    spelled, kind = columns[column.lower()]
+    transform = Transform(name, spelled, width, kind.base)
+    if name in _TAKES and kind.base not in _TAKES[name]:
+        takes = ", ".join(sorted(_TAKES[name]))
+        _refuse(f"{transform} cannot be computed of a column of type {kind}", f"{name} takes: {takes}.")
+    return transform
+
+
+def uuid_bytes(values: pa.Array) -> pa.Array:
+    """Give UUIDs, which pages carry as text, as their sixteen bytes."""
+    zero = "0" * 32
+    digits = pc.fill_null(pc.replace_substring(pc.utf8_lower(values), "-", ""), zero).cast(pa.binary(32))
+    codes = np.frombuffer(digits.buffers()[1], np.uint8)[digits.offset * 32 : (digits.offset + len(digits)) * 32]
+    nibbles = np.where(codes >= ord("a"), codes - ord("a") + 10, codes - ord("0")).astype(np.uint8)
+    data = pa.py_buffer((nibbles[0::2] * 16 + nibbles[1::2]).tobytes())
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(digits), [None, data]).cast(pa.binary())
+
+
+def _unknown_column(column: str, columns: Mapping[str, tuple[str, Type]]) -> NoReturn:
+    hint = f"Its columns are: {', '.join(name for name, _ in columns.values())}."
+    msg = f"Table property 'partitioned_by' names column '{column}', which the table does not have"
+    raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=hint)
+
+
+def _refuse(what: str, hint: str) -> NoReturn:
+    msg = f"Table property 'partitioned_by': {what}"
+    raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=hint)

@@ -1,0 +1,350 @@
+"""Tables of a real Hive Metastore, reached by thrift; `ROWMERGE_METASTORE=private` has the tests start one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pymetastore.hive_metastore import ttypes
+
+from rowmerge_nb import Engine, HiveAcidConnector
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
+from rowmerge_nb.connectors.hive_acid.metastore.thrift_tables import folder_of
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from tests.connectors.hive_acid.kit import (
+    COLUMNS,
+    NAME,
+    Statement,
+    contents,
+    files,
+    inserted,
+    make_table,
+    merge,
+    row_ids,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PARTITIONED = {"partitioned_by": ("p",)}
+BOTH = {"partitioned_by": ("p",), "bucketed_by": ("id",), "bucket_count": 3}
+
+
+@pytest.fixture
+def store(metastore: str) -> Iterator[HiveAcidConnector]:
+    connector = HiveAcidConnector(metastore=metastore)
+    yield connector
+    for transaction in connector.open_transactions():
+        connector.abort_transaction(transaction.number)
+    with client(connector) as thrift:
+        for schema in connector.metastore.list_schemas():
+            for table in thrift.get_all_tables(schema):
+                thrift.drop_table(schema, table, deleteData=True)
+            if schema != "default":
+                thrift.drop_database(schema, deleteData=True, cascade=False)
+    shutil.rmtree(connector.warehouse, ignore_errors=True)
+
+
+def client(store: HiveAcidConnector) -> Any:
+    return store.metastore._clients.connected("do what a test wants")  # type: ignore[attr-defined]
+
+
+def update(statement: Statement, key: int, value: str) -> None:
+    """Have a statement give a row another value."""
+    row = next(row for row in statement.rows(ids=True) if row["id"] == key)
+    statement.stage([[(2, row["$row_id"], None, None, row["p"]), (1, None, key, value, row["p"])]])
+
+
+@pytest.mark.parametrize("properties", [{}, PARTITIONED, {"bucketed_by": ("id",), "bucket_count": 2}, BOTH])
+def test_rows_are_inserted_changed_and_read_again(store: HiveAcidConnector, properties: dict[str, Any]) -> None:
+    make_table(store, **properties)
+    merge(store, inserted((1, "a", "x"), (2, "b", None), (3, "c", "z a/b")))
+    ids = row_ids(store)
+    merge(store, [(2, ids[1], None, None, "x"), (1, None, 1, "new", "y"), (2, ids[3], None, None, "z a/b")])
+    assert contents(store) == [(1, "new", "y"), (2, "b", None)]
+    assert store.open_transactions() == []
+
+
+def test_a_table_comes_back_as_it_was_made(store: HiveAcidConnector) -> None:
+    types = [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "real",
+        "double",
+        "decimal(12,2)",
+        "varchar",
+        "varchar(7)",
+        "char(3)",
+    ]
+    types += ["varbinary", "date", "timestamp(6)", "array(map(varchar,integer))", "row(a integer, b array(decimal(5,1)))"]
+    columns = [(f"c{i}", kind) for i, kind in enumerate(types)]
+    make_table(store, columns, bucketed_by=("c4", "c8"), bucket_count=5, bucketing_version=2)
+    table = store.metastore.get_table(NAME)
+    assert table is not None
+    assert [(column.name, str(column.type)) for column in table.columns] == columns
+    assert (table.bucketed_by, table.bucket_count, table.bucketing_version) == (("c4", "c8"), 5, 2)
+    assert (table.managed, table.transactional, table.location) == (True, True, str(store.warehouse / "t"))
+
+
+def test_columns_that_must_not_be_null_stay_so(store: HiveAcidConnector) -> None:
+    transaction = store.begin_transaction()
+    columns = (ColumnMetadata("id", parse_type("bigint"), nullable=False), ColumnMetadata("v", parse_type("varchar")))
+    store.get_metadata(transaction).create_table(ConnectorSession("c"), ConnectorTableMetadata(NAME, columns))
+    store.commit(transaction)
+    table = store.metastore.get_table(NAME)
+    assert table is not None
+    assert [column.nullable for column in table.columns] == [False, True]
+
+
+def test_hive_and_trino_find_what_they_know_a_transactional_table_by(store: HiveAcidConnector) -> None:
+    make_table(store, **BOTH)
+    merge(store, inserted((1, "a", "x")))
+    with client(store) as thrift:
+        table = thrift.get_table("default", "t")
+        assert thrift.get_partition_names("default", "t", -1) == ["p=x"]
+    assert table.tableType == "MANAGED_TABLE"
+    assert (
+        table.parameters.items()
+        >= {"transactional": "true", "transactional_properties": "default", "bucketing_version": "1"}.items()
+    )
+    assert table.sd.inputFormat == "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+    assert [(column.name, column.type) for column in table.sd.cols] == [("id", "bigint"), ("v", "string")]
+    assert [(column.name, column.type) for column in table.partitionKeys] == [("p", "string")]
+
+
+@pytest.mark.parametrize("properties", [{}, PARTITIONED])
+def test_of_two_statements_that_change_a_row_the_first_to_commit_wins(
+    store: HiveAcidConnector, properties: dict[str, Any]
+) -> None:
+    make_table(store, **properties)
+    merge(store, inserted((1, "a", "x"), (2, "b", "y")))
+    first, second = Statement(store), Statement(HiveAcidConnector(metastore=store.metastore._clients.uri))  # type: ignore[attr-defined]
+    update(first, 1, "first")
+    update(second, 1, "second")
+    first.finish()
+    first.commit()
+    second.finish()
+    with pytest.raises(ConnectorError) as caught:
+        second.commit()
+    assert caught.value.code == "TRANSACTION_CONFLICT"
+    second.rollback()
+    assert contents(store) == [(1, "first", "x"), (2, "b", "y")]
+    assert not [name for name in files(store) if "0000003" in name]
+
+
+def test_changes_of_different_partitions_and_inserts_do_not_exclude_each_other(store: HiveAcidConnector) -> None:
+    make_table(store, **PARTITIONED)
+    merge(store, inserted((1, "a", "x"), (2, "b", "y")))
+    first, second, third = Statement(store), Statement(store), Statement(store)
+    update(first, 1, "first")
+    update(second, 2, "second")
+    handle = third.metadata.begin_insert(third.session, third.handle, ())
+    sink = store.get_page_sink_provider().create_page_sink(third.transaction, third.session, handle)
+    sink.append_page(third.page(inserted((3, "c", "x"))).select([0, 1, 2]))
+    for statement in (first, second):
+        statement.finish()
+        statement.commit()
+    third.metadata.finish_insert(third.session, handle, sink.finish())
+    third.commit()
+    assert contents(store) == [(1, "first", "x"), (2, "second", "y"), (3, "c", "x")]
+
+
+def test_a_statement_sees_what_was_committed_when_it_began(store: HiveAcidConnector) -> None:
+    make_table(store)
+    merge(store, inserted((1, "a", "x")))
+    reader, early = Statement(store), Statement(store)
+    early.stage([inserted((2, "b", "x"))])
+    late = Statement(store)
+    early.finish()
+    early.commit()
+    assert [row["id"] for row in reader.rows()] == [row["id"] for row in late.rows()] == [1]
+    reader.commit()
+    late.commit()
+    assert contents(store) == [(1, "a", "x"), (2, "b", "x")]
+
+
+def test_what_is_rolled_back_stays_hidden_and_leaves_no_files(store: HiveAcidConnector) -> None:
+    make_table(store, **PARTITIONED)
+    merge(store, inserted((1, "a", "x")))
+    before = files(store)
+    statement = Statement(store)
+    statement.stage([inserted((2, "b", "x"), (3, "c", "new"))])
+    statement.finish()
+    statement.rollback()
+    merge(store, inserted((4, "d", "x")))
+    assert contents(store) == [(1, "a", "x"), (4, "d", "x")]
+    assert not [name for name in files(store) - before if "0000002" in name or "_tmp" in name]
+
+
+def test_files_of_an_aborted_transaction_are_orphans(store: HiveAcidConnector) -> None:
+    make_table(store)
+    statement = Statement(store)
+    statement.stage([inserted((1, "a", "x"))])
+    statement.finish()
+    (number,) = (transaction.number for transaction in store.open_transactions())
+    store.abort_transaction(number)
+    assert contents(store) == []
+    assert {path.name.split("_")[1] for path in store.remove_orphans()} >= {"0000001"}
+    with pytest.raises(ConnectorError, match="already aborted") as caught:
+        statement.commit()
+    assert caught.value.code == "TRANSACTION_CONFLICT"
+
+
+def test_a_table_that_was_replaced_meanwhile_is_a_conflict(store: HiveAcidConnector) -> None:
+    make_table(store)
+    statement = Statement(store)
+    statement.stage([inserted((1, "a", "x"))])
+    dropping = Statement(store)
+    dropping.metadata.drop_table(dropping.session, dropping.handle)
+    dropping.commit()
+    make_table(store)
+    with pytest.raises(ConnectorError, match="dropped or replaced") as caught:
+        statement.finish()
+    assert caught.value.code == "TRANSACTION_CONFLICT"
+    statement.rollback()
+    assert contents(store) == []
+
+
+def test_compacted_rows_lie_in_directories_that_hive_3_reads(store: HiveAcidConnector) -> None:
+    make_table(store)
+    for number in range(3):
+        merge(store, inserted((number, "a", "x")))
+    merge(store, [(2, row_ids(store)[1], None, None, "x")])
+    assert [path.name for path in store.compact("default", "t", major=False)] == [
+        "delta_0000001_0000004",
+        "delete_delta_0000001_0000004",
+    ]
+    assert contents(store) == [(0, "a", "x"), (2, "a", "x")]
+    assert [path.name for path in store.compact("default", "t")] == ["base_0000004"]
+    store.remove_obsolete("default", "t")
+    assert contents(store) == [(0, "a", "x"), (2, "a", "x")]
+
+
+def test_tables_that_trino_wrote_can_be_registered(store: HiveAcidConnector, tmp_path: Path) -> None:
+    sample = Path(__file__).parents[1] / "samples" / "aborted"
+    folder = shutil.copytree(sample / "table", tmp_path / "table")
+    expected = json.loads((sample / "expected.json").read_text())
+    store.register_table("default", "t", folder, columns=expected["columns"], write_ids=expected["writeIds"])
+    merge(store, inserted((9, "ours")))
+    assert contents(store) == sorted([*map(tuple, expected["rows"]), (9, "ours")])
+    statement = Statement(store)
+    # What was open elsewhere will never be seen here.
+    assert statement.handle.snapshot.write_ids.aborted == {2, 5}
+    statement.metadata.drop_table(statement.session, statement.handle)
+    statement.commit()
+    assert (folder / "delta_0000001_0000001_0000").is_dir()
+
+
+def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector, tmp_path: Path) -> None:
+    store.metastore.commit(None, Changes(schemas={"sales": True}))
+    assert store.metastore.list_schemas() == ["default", "sales"]
+    assert store.metastore.schema_location("sales") == store.warehouse / "sales.db"
+    name = SchemaTableName("sales", "t")
+    transaction = store.begin_transaction()
+    columns = tuple(ColumnMetadata(column, parse_type(kind)) for column, kind in COLUMNS)
+    store.get_metadata(transaction).create_table(ConnectorSession("c"), ConnectorTableMetadata(name, columns))
+    store.commit(transaction)
+    with pytest.raises(ConnectorError, match="Schema not empty: sales"):
+        store.metastore.commit(None, Changes(schemas={"sales": False}))
+    statement = Statement(store, name)
+    statement.metadata.drop_table(statement.session, statement.handle)
+    statement.commit()
+    store.metastore.commit(None, Changes(schemas={"sales": False}))
+    assert store.metastore.list_schemas() == ["default"]
+    with pytest.raises(ConnectorError, match="Schema 'sales' does not exist"):
+        store.metastore.schema_location("sales")
+    elsewhere = HiveAcidConnector(tmp_path, metastore=store.metastore._clients.uri)  # type: ignore[attr-defined]
+    elsewhere.metastore.commit(None, Changes(schemas={"sales": True}))
+    assert store.metastore.schema_location("sales") == tmp_path / "sales.db"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda table: setattr(table.sd, "inputFormat", "org.apache.hadoop.mapred.TextInputFormat"), "only ORC tables are read"),
+        (lambda table: table.sd.cols.append(ttypes.FieldSchema("w", "uniontype<int,string>", None)), "'uniontype<int,string>'"),
+    ],
+)
+def test_what_cannot_be_read_says_why(store: HiveAcidConnector, change: Any, words: str) -> None:
+    make_table(store, transactional=False)
+    with client(store) as thrift:
+        table = thrift.get_table("default", "t")
+        change(table)
+        thrift.alter_table("default", "t", table)
+    with pytest.raises(ConnectorError, match=words) as caught:
+        store.metastore.get_table(NAME)
+    assert caught.value.code == "NOT_SUPPORTED"
+    assert store.orphans() == []
+    assert store.metastore.list_tables() == [NAME]
+
+
+def test_a_statement_that_only_reads_leaves_no_aborted_transaction(store: HiveAcidConnector) -> None:
+    make_table(store)
+    for end in (Statement.commit, Statement.rollback):
+        statement = Statement(store)
+        (number,) = (transaction.number for transaction in store.open_transactions())
+        end(statement)
+        with client(store) as thrift:
+            assert number not in {info.id for info in thrift.get_open_txns_info().open_txns}
+
+
+def test_a_transaction_is_kept_alive_as_long_as_it_is_open(store: HiveAcidConnector) -> None:
+    statement = None
+    beaten = threading.Event()
+    heartbeats = store.metastore._heartbeats  # type: ignore[attr-defined]
+    heartbeats._seconds, beat = 0.05, heartbeats._beat
+    heartbeats._beat = lambda number: (beat(number), beaten.set())
+    make_table(store)
+    statement = Statement(store)
+    assert beaten.wait(10)
+    statement.commit()
+    assert heartbeats._alive == set()
+
+
+def test_statements_run_on_tables_of_the_metastore(spark: Any, store: HiveAcidConnector) -> None:
+    engine = Engine(spark=spark, catalog="lake", schema="default")
+    engine.add_catalog("lake", store)
+    engine.run(
+        "CREATE TABLE accounts WITH (partitioned_by = ARRAY['town'], bucketed_by = ARRAY['name'], bucket_count = 2) AS "
+        "SELECT * FROM (VALUES ('ann', 5, 'york'), ('bob', 7, 'bath'), ('eve', 1, 'bath')) AS v (name, money, town)"
+    )
+    engine.run(
+        "MERGE INTO accounts t USING (VALUES ('ann', 10, 'bath'), ('zoe', 3, 'hull'), ('eve', 0, '')) AS s (name, money, town) "
+        "ON t.name = s.name WHEN MATCHED AND s.money = 0 THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET money = t.money + s.money, town = s.town "
+        "WHEN NOT MATCHED THEN INSERT VALUES (s.name, s.money, s.town)"
+    )
+    engine.run("UPDATE accounts SET money = money + 1 WHERE town = 'bath'")
+    assert engine.run("SELECT name, money, town FROM accounts ORDER BY name").to_pandas().values.tolist() == [
+        ["ann", 16, "bath"],
+        ["bob", 8, "bath"],
+        ["zoe", 3, "hull"],
+    ]
+    engine.run("DELETE FROM accounts")
+    engine.run("DROP TABLE accounts")
+    assert store.metastore.list_tables() == []
+    assert store.open_transactions() == []
+    assert not any(store.warehouse.iterdir())
+
+
+def test_tables_in_object_stores_are_refused_by_name() -> None:
+    with pytest.raises(ConnectorError, match=r"Table 's\.t' lies at 's3://bucket/t'"):
+        folder_of("s3://bucket/t", "Table 's.t'")
+
+
+def test_a_metastore_that_is_not_there_is_told_with_its_address() -> None:
+    with pytest.raises(ConnectorError, match=r"thrift://127\.0\.0\.1:1 does not answer") as caught:
+        HiveAcidConnector(metastore="thrift://127.0.0.1:1")
+    assert caught.value.code == "HIVE_METASTORE_ERROR"
+    with pytest.raises(ValueError, match="thrift://host:port"):
+        HiveAcidConnector(metastore="127.0.0.1:9083")
+    with pytest.raises(ValueError, match="needs a directory"):
+        HiveAcidConnector()

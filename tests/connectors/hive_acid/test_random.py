@@ -1,0 +1,192 @@
+"""Random statements on Hive tables, compared with the oracle; what they leave is read by the connector, and by ORC's own library.
+
+`ROWMERGE_RANDOM_STATEMENTS=1000` runs more of them, `ROWMERGE_RANDOM_FIRST` others.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyorc
+import pytest
+
+from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError
+from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
+from rowmerge_nb.connectors.hive_acid.values import check_partition_type
+from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName
+from rowmerge_nb.testing.backends import EngineUnderTest, InexpressibleError, Oracle, arrow_table
+from rowmerge_nb.testing.fuzz import fuzz
+from rowmerge_nb.testing.model import InsertAction, MergeStatement, Scenario
+from rowmerge_nb.testing.oracle import Outcome, multiset
+from tests.connectors.hive_acid.kit import Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+STATEMENTS = int(os.environ.get("ROWMERGE_RANDOM_STATEMENTS", "25"))
+FIRST = int(os.environ.get("ROWMERGE_RANDOM_FIRST", "0"))
+NOBODY_CAN = "HIVE_INVALID_PARTITION_VALUE"
+"""Hive takes the empty text for NULL in the name of a partition."""
+
+
+class HiveUnderTest(EngineUnderTest):
+    """The engine with the target in a Hive table, each in a schema of its own."""
+
+    name = "rowmerge_nb on Hive tables"
+
+    def __init__(self, engine: Any, store: HiveAcidConnector) -> None:
+        super().__init__(engine)
+        self._store = store
+        self._numbers = itertools.count()
+
+    def run(self, scenario: Scenario) -> Outcome:
+        target, settings = scenario.target, scenario.settings
+        name = SchemaTableName("default", target.name)
+        self._make(name, scenario)
+        sources = {table.name: arrow_table(table) for table in scenario.tables[1:]}
+        before = self._content(name, target.names)
+        try:
+            sql = self._printer.statement(scenario)
+            result = self._engine.run(
+                sql, namespace=sources, era=settings.era, duplicates=settings.duplicates, trace=settings.trace
+            )
+        except RowMergeError as error:
+            if self._content(name, target.names) != before:
+                return Outcome(None, None, frozenset({f"{error.code}, and the table was changed"}), str(error))
+            if error.code == NOBODY_CAN:
+                raise InexpressibleError(str(error)) from error
+            return Outcome(None, None, frozenset({self._class(error)}), str(error))
+        return Outcome(self._content(name, target.names), result.count)
+
+    def _make(self, name: SchemaTableName, scenario: Scenario) -> None:
+        """Make the table and put its rows in, in two statements, so that there are several deltas."""
+        store, settings, session = self._store, scenario.settings, ConnectorSession(f"make{next(self._numbers)}")
+        self._drop(name)
+        transaction = store.begin_transaction()
+        target = scenario.target
+        ordered = sorted(
+            target.columns,
+            key=lambda c: (*settings.partitioned_by, "").index(c.name) if c.name in settings.partitioned_by else -1,
+        )
+        columns = tuple(ColumnMetadata(c.name, c.type, c.nullable) for c in ordered)
+        count = 3 if settings.bucketed_by else None
+        placed = {"partitioned_by": settings.partitioned_by, "bucketed_by": settings.bucketed_by, "bucket_count": count}
+        placed["bucketing_version"] = 1 + len(columns) % 2
+        store.get_metadata(transaction).create_table(session, ConnectorTableMetadata(name, columns, placed))
+        store.commit(transaction)
+        rows = arrow_table(target).select([column.name for column in columns])
+        half = rows.num_rows // 2
+        for part in (rows.slice(0, half), rows.slice(half)):
+            if part.num_rows:
+                statement = Statement(store, name)
+                handle = statement.metadata.begin_insert(session, statement.handle, ())
+                sink = store.get_page_sink_provider().create_page_sink(statement.transaction, session, handle)
+                try:
+                    sink.append_page(part.combine_chunks().to_batches()[0])
+                except RowMergeError as error:
+                    statement.rollback()
+                    raise InexpressibleError(str(error)) from error
+                statement.metadata.finish_insert(session, handle, sink.finish())
+                statement.commit()
+
+    def _drop(self, name: SchemaTableName) -> None:
+        statement = Statement(self._store, name)
+        if statement.handle is not None:
+            statement.metadata.drop_table(statement.session, statement.handle)
+        statement.commit()
+
+    def _content(self, name: SchemaTableName, names: tuple[str, ...]) -> Any:
+        statement = Statement(self._store, name)
+        ours = multiset(tuple(row[column] for column in names) for row in statement.rows())
+        handle = statement.handle
+        statement.commit()
+        theirs = multiset(tuple(row[column] for column in names) for row in raw_rows(handle))
+        assert ours == theirs, f"the connector reads {ours}, ORC's library {theirs}"
+        return ours
+
+
+def raw_rows(handle: HiveTableHandle) -> Iterator[dict[str, Any]]:
+    """Read a table by what its directories and files say: rows of all deltas that count, less those with a delete event."""
+    table, counts = handle.table, handle.snapshot.write_ids.is_valid
+    events: dict[str, list[Any]] = {"delta": [], "delete_delta": []}
+    for path in Path(table.location).rglob("bucket_*"):
+        kind, write_id, *_ = re.split(r"_(?=\d)", path.parent.name)
+        if counts(int(write_id)):
+            place = path.parent.parent.relative_to(table.location).as_posix().removeprefix(".")
+            with path.open("rb") as file:
+                events[kind] += [(place, path.name, *event[1:4], event[5]) for event in pyorc.Reader(file)]
+    dead = {event[:5] for event in events["delete_delta"]}
+    assert len(dead) == len(events["delete_delta"]), "a row was deleted twice"
+    for place, *key, row in events["delta"]:
+        if (place, *key) not in dead:
+            pairs = zip(partition_texts(place), table.partition_columns, strict=True)
+            values = [pa.array([text]).cast(column.type.arrow)[0].as_py() for text, column in pairs]
+            plain = [value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value for value in (*row, *values)]
+            yield dict(zip((column.name for column in table.columns), plain, strict=True))
+
+
+def adapted(scenario: Scenario) -> Scenario:
+    """Place the target as Hive can, and have the statement name the columns that it inserts, since partition columns move."""
+    target, settings, statement = scenario.target, scenario.settings, scenario.statement
+    types = {column.name: column.type for column in target.columns}
+    partitions, buckets = settings.partitioned_by, settings.bucketed_by
+    if len(buckets) == 2:
+        partitions, buckets = buckets[:1], buckets[1:]
+    partitions = tuple(name for name in partitions if fits(check_partition_type, name, types[name]))[: len(types) - 1]
+    buckets = tuple(name for name in buckets if fits(check_bucket_type, name, types[name]))
+    settings = replace(settings, paradigm="DELETE_ROW_AND_INSERT_ROW", partitioned_by=partitions, bucketed_by=buckets)
+    if isinstance(statement, MergeStatement):
+        clauses = tuple(
+            replace(clause, action=replace(clause.action, columns=clause.action.columns or target.names))
+            if isinstance(clause.action, InsertAction)
+            else clause
+            for clause in statement.clauses
+        )
+        statement = replace(statement, clauses=clauses)
+    return replace(scenario, settings=settings, statement=statement)
+
+
+def fits(check: Any, name: str, kind: Any) -> bool:
+    try:
+        check(name, kind)
+    except RowMergeError:
+        return False
+    return True
+
+
+class Adapted:
+    """A backend that gets statements as `adapted` makes them."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self.name, self.rule, self.eager = backend.name, backend.rule, backend.eager
+
+    def run(self, scenario: Scenario) -> Outcome:
+        outcome: Outcome = self._backend.run(adapted(scenario))
+        return outcome
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def test_random_statements_on_hive_tables_end_as_the_oracle_says(spark: Any, tmp_path: Path) -> None:
+    def make() -> Any:
+        engine, store = Engine(spark=spark, catalog="lake"), HiveAcidConnector(tmp_path)
+        engine.add_catalog("lake", store)
+        return Adapted(HiveUnderTest(engine, store)), [Adapted(Oracle())]
+
+    summary = fuzz(make, range(FIRST, FIRST + STATEMENTS), 1848, at_once=1)
+    assert summary.failures == [], summary.failures[0].text(1848)
+    assert summary.agreed["oracle"] > 0.8 * STATEMENTS, summary.line()
