@@ -56,7 +56,8 @@ def standalone_cluster(folder: Path, workers: int = 2, cores: int = 1) -> Iterat
         )
         started = []
         for number in range(1, workers + 1):
-            worker = [spark_class, f"{deploy}.worker.Worker", "--host", LOOPBACK, "--webui-port", "0"]
+            # A host each: Spark starts no copy of a task on the host that it runs on.
+            worker = [spark_class, f"{deploy}.worker.Worker", "--host", f"127.0.0.{number}", "--webui-port", "0"]
             worker += ["--cores", str(cores), "--memory", "1g", "--work-dir", str(folder / f"work{number}"), address]
             started.append(running.enter_context(_server(worker, folder, f"worker{number}", environment)))
         for server in started:

@@ -16,7 +16,8 @@ from pyarrow import parquet as pq
 
 from rowmerge_nb import HiveAcidConnector, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore
-from tests.connectors import hive_acid_kit, iceberg_kit
+from tests.connectors.hive_acid import kit as hive_acid_kit
+from tests.connectors.iceberg import kit as iceberg_kit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,8 @@ from rowmerge_nb import ConnectorError, HiveAcidConnector, IcebergConnector, Row
 from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
 from rowmerge_nb.private import PrivateDirectory
-from tests.connectors import hive_acid_kit, iceberg_kit
+from tests.connectors.hive_acid import kit as hive_acid_kit
+from tests.connectors.iceberg import kit as iceberg_kit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
