@@ -89,7 +89,7 @@ def first_cell(runs: int) -> None:
 
 def transform_page(rows: int) -> None:
     """Time both processors alone."""
-    from rowmerge_nb.engine.processors import MergeLayout, create_processor
+    from rowmerge_nb.engine.tasks.processors import MergeLayout, create_processor
     from rowmerge_nb.spi import RowChangeParadigm
 
     layout = MergeLayout(tuple(data.SCHEMA), ("region",), pa.int64(), has_hash=True)

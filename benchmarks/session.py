@@ -7,6 +7,7 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -17,8 +18,6 @@ from benchmarks.measure import Times, children, resident
 from benchmarks.stores import SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rowmerge_nb import Engine
 
 __all__ = ["engines", "session"]

@@ -16,12 +16,13 @@ Codes are Trino's error names, kept verbatim, so that what is learnt here can be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "MERGE_FLOW",
     "AnalysisError",
     "ConnectorError",
     "DuplicateMatchError",
@@ -31,6 +32,11 @@ __all__ = [
     "SetupError",
     "StatementInterrupted",
 ]
+
+MERGE_FLOW: Final = (
+    "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow out, or give flow='merge'."
+)
+"""What to do where the older flow cannot do it."""
 
 
 class RowMergeError(Exception):

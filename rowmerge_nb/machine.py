@@ -95,7 +95,7 @@ def _pandas_fits() -> Check | None:
 
 
 def _java() -> Check:
-    from rowmerge_nb.engine.java import find_java, rejections
+    from rowmerge_nb.engine.spark.java import find_java, rejections
 
     java = find_java()
     passed_over = "".join(f"; {rejection}" for rejection in rejections())
@@ -113,7 +113,7 @@ def _graphviz() -> Check:
 def _memory() -> Check:
     import os
 
-    from rowmerge_nb.engine.spark import available_cores, driver_memory
+    from rowmerge_nb.engine.spark.session import available_cores, driver_memory
 
     machine = "unknown"
     if hasattr(os, "sysconf"):

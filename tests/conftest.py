@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Our own local session with two cores: one Java process serves the whole run."""
-    from rowmerge_nb.engine.spark import create_session, stop_session
+    from rowmerge_nb.engine.spark.session import create_session, stop_session
 
     session = create_session(cores=2)
     yield session

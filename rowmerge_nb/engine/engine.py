@@ -5,28 +5,30 @@ from __future__ import annotations
 import copy
 import threading
 import uuid
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.engine.action import cancel
-from rowmerge_nb.engine.catalog import StatementTables
-from rowmerge_nb.engine.frames import as_arrow, collected, columns_of, is_spark_frame
-from rowmerge_nb.engine.inputs import interruptible, names_of, statement_text, user_name
-from rowmerge_nb.engine.leftovers import CatalogOrphans, orphans_of
-from rowmerge_nb.engine.listing import TableInfo, list_tables
+from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected, columns_of
+from rowmerge_nb.engine.catalog.inputs import interruptible, names_of, statement_text, user_name
+from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
+from rowmerge_nb.engine.catalog.names import StatementTables
+from rowmerge_nb.engine.catalog.orphans import CatalogOrphans, orphans_of
+from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+from rowmerge_nb.engine.catalog.views import Views
+from rowmerge_nb.engine.errors.position import placed_in
 from rowmerge_nb.engine.options import Options
-from rowmerge_nb.engine.places import placed_in
-from rowmerge_nb.engine.quiet import quietly
-from rowmerge_nb.engine.rehearsal import compare
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.runs import check_flow, run_of, target_name
-from rowmerge_nb.engine.statement_run import StatementRun, error_record, interrupted_too_late
-from rowmerge_nb.engine.transaction import StatementTransaction
-from rowmerge_nb.engine.verification import begin_verification
-from rowmerge_nb.engine.views import Views
+from rowmerge_nb.engine.spark.job import cancel
+from rowmerge_nb.engine.spark.quiet import quietly
+from rowmerge_nb.engine.spark.types import is_spark_frame
+from rowmerge_nb.engine.statements.dispatch import check_flow, run_of, target_name
+from rowmerge_nb.engine.statements.rehearsal import compare
+from rowmerge_nb.engine.statements.statement import StatementRun, error_record, interrupted_too_late
+from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.errors import AnalysisError, ConnectorError, ParseError, RowMergeError
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
@@ -43,7 +45,7 @@ from rowmerge_nb.trace.nodes import explain_text
 from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from concurrent.futures import Future
 
     import pyarrow as pa
@@ -110,7 +112,7 @@ class Engine:
                 raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
             # What kept Spark from starting may have been mended since.
             if self._given is None and (self._future is None or _has_failed(self._future)):
-                from rowmerge_nb.engine.spark import start_in_background
+                from rowmerge_nb.engine.spark.session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
 
@@ -138,7 +140,7 @@ class Engine:
         for connector in self._connectors.values():
             connector.close()
         if self._future is not None:
-            from rowmerge_nb.engine.spark import stop_session
+            from rowmerge_nb.engine.spark.session import stop_session
 
             if self._future.exception() is None:
                 stop_session(self._future.result())
@@ -424,7 +426,7 @@ class Engine:
         if self._given is None:
             return nullcontext()
         if self._adopted is None:
-            from rowmerge_nb.engine.spark import adopt_session
+            from rowmerge_nb.engine.spark.session import adopt_session
 
             self._adopted = adopt_session(self._given)
         return self._adopted

@@ -25,8 +25,8 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
-from rowmerge_nb.notebook.leftovers import orphans_bundle
 from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, help_text, parse_line
+from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress
 from rowmerge_nb.notebook.template import Rendered, render
 
@@ -159,7 +159,7 @@ class MergeMagic(Magics):
 
     def _options(self, use: MagicUse) -> dict[str, Any]:
         """Give the options for the engine: those of the line, else those of ``%config``."""
-        from rowmerge_nb.engine.frames import is_frame
+        from rowmerge_nb.engine.catalog.dataframes import is_frame
 
         chosen = {name: use.values.get(name) or self._configured(name) for name in _ENGINE_OPTIONS}
         frames = {name: value for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
@@ -212,7 +212,7 @@ class MergeMagic(Magics):
     def table_names(self) -> Iterable[str]:
         """Give the names that completion offers: tables, by their last and their full name, and DataFrames."""
         from rowmerge_nb.default import default_engine
-        from rowmerge_nb.engine.frames import is_frame
+        from rowmerge_nb.engine.catalog.dataframes import is_frame
 
         engine = self.shell.user_ns.get(self.engine) if self.engine else default_engine()
         qualified = [table[0] for table in engine.tables()] if engine is not None else []
@@ -243,7 +243,7 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
     Raises:
         RowMergeError: INVALID_ARGUMENTS for an option of the magic that does not go together with it.
     """
-    from rowmerge_nb.engine.rehearsal import DECIDED
+    from rowmerge_nb.engine.statements.rehearsal import DECIDED
 
     for name in ("explain", "dry-run", "show"):
         if use.has(name):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from rowmerge_nb.errors import RowMergeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["COMMANDS", "OPTIONS", "MagicOption", "MagicUse", "help_text", "parse_line"]
 

@@ -180,7 +180,7 @@ def _quoted_text(value: Any) -> str:
 
 def _is_frame(value: Any) -> bool:
     # Loaded here: a notebook that loads the magics need not wait for Arrow.
-    from rowmerge_nb.engine.frames import is_frame
+    from rowmerge_nb.engine.catalog.dataframes import is_frame
 
     return is_frame(value)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
-from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.errors import MERGE_FLOW, AnalysisError, RowMergeError
 from rowmerge_nb.plan.nodes import Assignment, Filter, Output, PlanNode, Project, Symbol, TableFinish, TableScan
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.page import ROW_ID
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.statements import Span
 
 __all__ = [
-    "MERGE_FLOW",
     "DeleteRows",
     "QueryJoin",
     "UpdatablePageSourceScan",
@@ -37,10 +36,6 @@ __all__ = [
     "prune_updatable_scan",
     "updated_columns",
 ]
-
-MERGE_FLOW: Final = (
-    "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow out, or give flow='merge'."
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from rowmerge_nb.report.values import Cell, cell, visible
 from rowmerge_nb.trace.words import join, number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.trace.trace import DuplicateGroup, ErrorRecord, Trace

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.report.failures import Failure
 from rowmerge_nb.report.model import Report, build_report, parts_to_show
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.values import visible
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     import jinja2
 
-    from rowmerge_nb.report.failures import Failure
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.verdicts import Verdict
 

@@ -19,7 +19,7 @@ ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
 """Kinds of statements that change rows in place, and are reported in full."""
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 MOST_GROUPS: Final = 20
-"""So many duplicate groups a trace has at most, see `rowmerge_nb.engine.duplicate_report.NAMED_GROUPS`."""
+"""So many duplicate groups a trace has at most, see `rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`."""
 
 
 @dataclass(frozen=True)

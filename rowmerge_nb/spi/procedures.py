@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi.types import Type
 
 __all__ = ["Procedure", "ProcedureArgument"]
 

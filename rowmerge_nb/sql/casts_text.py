@@ -8,6 +8,7 @@ Regular expressions here stand in Spark SQL literals, so every backslash is doub
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.casts_moments import UTC_NAMES, from_micros, local, micros, precision_of, with_zone, zone_of
@@ -15,8 +16,6 @@ from rowmerge_nb.sql.expressions import fail, groups, text_literal
 from rowmerge_nb.sql.types import INTERVAL_DAY, INTERVAL_YEAR, instant, is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rowmerge_nb.spi.types import Type
 
 __all__ = ["Writer", "canonical_zone", "from_text", "shown_double", "shown_moment", "to_text"]

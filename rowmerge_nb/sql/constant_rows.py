@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ from rowmerge_nb.sql.analysis import TableBinding
 from rowmerge_nb.sql.constant_columns import UnfitConstant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.constant_columns import ConstantColumn

@@ -7,15 +7,12 @@ tree is made; a printer only has to keep that meaning.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.depth import too_deep
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rowmerge_nb.spi.types import Type
 
 __all__ = [
     "SO_FAR",

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rowmerge_nb.sql import syntax as s
+from rowmerge_nb.sql import syntax as s
 
 __all__ = ["NamedQueries"]
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from rowmerge_nb.sql.scope import Scope
 from rowmerge_nb.sql.types import can_coerce
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.sql.context import Context
 

@@ -12,24 +12,21 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.testing.backends import Backend, DuckDB, EngineUnderTest, InexpressibleError, Oracle, PostgreSQL
 from rowmerge_nb.testing.comparison import Difference, Verdict, judge
+from rowmerge_nb.testing.model import Scenario
 from rowmerge_nb.testing.postgresql import private_server
 from rowmerge_nb.testing.printing import script
 from rowmerge_nb.testing.reduction import reduced
 from rowmerge_nb.testing.scenarios import KINDS, numbered_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rowmerge_nb.testing.model import Scenario
 
 __all__ = ["Failure", "Summary", "fuzz", "main"]
 

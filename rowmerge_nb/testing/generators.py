@@ -5,17 +5,13 @@ Hypothesis is an optional dependency, of this module alone: ``pip install hypoth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+from rowmerge_nb.testing.model import Scenario
 from rowmerge_nb.testing.scenarios import KINDS, random_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rowmerge_nb.testing.model import Scenario
 
 __all__ = ["scenarios"]
 

@@ -21,19 +21,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import pyarrow as pa
 
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.testing.killed_driver import Place, digest, initial_rows, merged_rows, news
 from rowmerge_nb.testing.postgresql import private_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 __all__ = ["Report", "Trials", "main", "places"]
 
@@ -42,7 +40,7 @@ KINDS: Final = ("worker", "driver")
 PATIENCE_SECONDS: Final = 60
 _STAGED: Final = {"sqlite": "*.arrow", "hive": "_tmp_*"}
 """Files by which it is seen that a MERGE has begun to write, where a store has such."""
-_DAEMON: Final = "rowmerge_nb.engine.daemon"
+_DAEMON: Final = "rowmerge_nb.engine.spark.worker"
 
 
 @dataclass

@@ -6,10 +6,9 @@ The model is small on purpose, and knows nothing of the engine's own front end: 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi.types import Type
 
 __all__ = [
     "Aggregate",

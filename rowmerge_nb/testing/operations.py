@@ -7,14 +7,12 @@ an engine writes the same. What an engine cannot say alike is not in the table.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 __all__ = ["DIALECTS", "OPERATIONS", "Operation", "case", "conjunction", "disjunction", "negation"]
 

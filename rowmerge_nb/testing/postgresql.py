@@ -6,14 +6,12 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rowmerge_nb.errors import SetupError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["find_server", "private_server"]
 

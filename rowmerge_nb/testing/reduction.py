@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rowmerge_nb.testing.model import (
     Call,
@@ -18,9 +19,6 @@ from rowmerge_nb.testing.model import (
     UpdateAction,
     UpdateStatement,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 __all__ = ["reduced"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR
 from rowmerge_nb.testing.expressions import ASSIGNABLE, Expressions, random_type, random_value
@@ -35,9 +36,6 @@ from rowmerge_nb.testing.model import (
     ValuesSource,
 )
 from rowmerge_nb.testing.oracle import predict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["KINDS", "numbered_scenario", "random_scenario"]
 

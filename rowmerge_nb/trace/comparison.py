@@ -8,6 +8,7 @@ put in, as their traces have them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,8 +18,6 @@ from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.words import operation_letters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
     import pyarrow as pa
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.operations import Operation
 
 __all__ = ["BranchRecord", "NodeRecord", "explain_text"]
 

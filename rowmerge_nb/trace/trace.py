@@ -6,17 +6,15 @@ Arrow data; the plan is in it as `NodeRecord` entries.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import pyarrow as pa
 
-    import pyarrow as pa
-
-    from rowmerge_nb.spi.operations import Operation
-    from rowmerge_nb.spi.output import ConnectorOutputMetadata
-    from rowmerge_nb.trace.nodes import NodeRecord
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.trace.nodes import NodeRecord
 
 __all__ = [
     "Call",

@@ -10,17 +10,15 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyspark
 
-from rowmerge_nb.engine.java import find_java, make_java_home
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from rowmerge_nb.engine.spark.java import find_java, make_java_home
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]

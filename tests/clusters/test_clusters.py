@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.test_documents import AFTER
+from tests.engine.statements.test_merge import AFTER
 
 pytestmark = pytest.mark.spark
 

@@ -10,13 +10,11 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rowmerge_nb.spi.types import Type
 from rowmerge_nb.testing.postgresql import find_server
-
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.types import Type
-    from tests.connectors.jdbc.support import Database
+from tests.connectors.jdbc.support import Database
 
 NULL = "<null>"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +27,6 @@ from rowmerge_nb.spi import (
 )
 from rowmerge_nb.spi.page_source import PagesSource
 from rowmerge_nb.testing.stores import insert_page, read_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 COLUMNS = {"id": "integer", "name": "varchar", "val": "double", "place": "varchar"}
 ROWS = [(1, "a", 1.0, "n"), (2, "b", 2.0, "s"), (3, None, None, "n"), (4, "d", 4.0, "n"), (5, "e", 5.0, "s")]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.testing.contract import ConnectorContract
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class TestIceberg(ConnectorContract):

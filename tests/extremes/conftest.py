@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, SqliteConnector
 from tests.extremes.support import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 STORES = ("memory", "hive", "sqlite", "postgresql", "iceberg")
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError
+from tests.extremes.conftest import Store
 from tests.extremes.support import literal, quoted, tuples
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.extremes.conftest import Store
 
 SUBSTITUTED = [
     "${env:HOME}",

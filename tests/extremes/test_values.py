@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb import DuplicateMatchError, RowMergeError
+from tests.extremes.conftest import Store
 from tests.extremes.support import literal, quoted, tuples
-
-if TYPE_CHECKING:
-    from tests.extremes.conftest import Store
 
 WHOLE, PART = Decimal("9" * 38), Decimal("0." + "9" * 38)
 DECIMALS = [

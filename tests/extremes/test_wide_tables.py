@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rowmerge_nb import RowMergeError
+from tests.extremes.conftest import Store
 from tests.extremes.support import tuples
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.extremes.conftest import Store
 
 ROOM = {"sqlite": 1_990, "postgresql": 1_594}
 """How many columns there may be beside the key ``idx``."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.goldens_on_spark.support import recorded_cases
 from tests.plan.recorded import DIFFERENCES, STATEMENTS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FILE = Path(__file__).parent / "departures.json"
 PAGE = Path(__file__).parents[2] / "docs" / "trino-differences.md"

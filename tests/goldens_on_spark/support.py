@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rowmerge_nb import Engine
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
@@ -13,9 +14,6 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.types import Type, parse_type
 from tests.goldens_on_spark.values import row_texts, to_arrow
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 GOLDENS = Path(__file__).parent.parent / "goldens"
 SCHEMA = "gold"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.goldens_on_spark.departures import DEPARTURES
 from tests.goldens_on_spark.support import Server, expected_answer, recorded_cases
 from tests.goldens_on_spark.test_goldens_on_spark import placed_like
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CASES = [case for case in recorded_cases() if case["theme"] in {"update_statement", "delete_statement"}]
 

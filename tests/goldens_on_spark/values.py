@@ -6,13 +6,12 @@ import datetime as dt
 import json
 import math
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi.types import Type
 
 
 def decode(kind: Type, value: Any) -> Any:

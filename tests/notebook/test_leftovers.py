@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Connector, Engine, HiveAcidConnector, PostgresConnector, SqliteConnector
-from rowmerge_nb.connectors.shared.leftovers import has_died, this_process
-from rowmerge_nb.engine.leftovers import CatalogOrphans
-from rowmerge_nb.notebook.leftovers import orphans_bundle
+from rowmerge_nb.connectors.shared.orphans import has_died, this_process
+from rowmerge_nb.engine.catalog.orphans import CatalogOrphans
+from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.spi import Orphan
 
 BEGINS = """

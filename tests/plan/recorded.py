@@ -5,19 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from rowmerge_nb import Engine
 from rowmerge_nb.spi.types import parse_type
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rowmerge_nb.trace.nodes import NodeRecord
+from rowmerge_nb.trace.nodes import NodeRecord
 
 RECORDED: Mapping[str, Any] = json.loads((Path(__file__).parent.parent / "goldens" / "plans.json").read_text(encoding="utf-8"))
 STATEMENTS: Mapping[str, Any] = {statement["id"]: statement for statement in RECORDED["statements"]}

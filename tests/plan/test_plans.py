@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector
-from rowmerge_nb.engine import row_change_run
+from rowmerge_nb.engine.statements import row_change as row_change_run
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import PlanNode, Project
 from rowmerge_nb.plan.rules import RULES, RuleSettings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -12,9 +11,7 @@ from rowmerge_nb import Engine
 from rowmerge_nb.report import build_report, dot_to_svg, plan_dot
 from rowmerge_nb.report.phrases import phrase_text
 from rowmerge_nb.report.text import render_text
-
-if TYPE_CHECKING:
-    from rowmerge_nb.trace.trace import Trace
+from rowmerge_nb.trace.trace import Trace
 
 MERGE = (
     "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v > 1 THEN DELETE "

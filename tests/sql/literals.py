@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from hypothesis import strategies as some
 
 from rowmerge_nb.sql import literal_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SIGNS = some.sampled_from(["", "", "-", "+"])
 INTEGERS = some.builds(

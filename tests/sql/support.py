@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql.analysis import Analysis, TableBinding
 from rowmerge_nb.sql.analyzer import analyze
 from rowmerge_nb.sql.parser import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class FakeTables:

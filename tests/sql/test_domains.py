@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from rowmerge_nb.sql.analysis import DeleteAnalysis, MergeAnalysis, TableBinding
 from rowmerge_nb.sql.analyzer import analyze
 from rowmerge_nb.sql.domains import constraint_of
 from rowmerge_nb.sql.parser import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 COLUMNS = {
     "tiny": "tinyint",

@@ -88,7 +88,7 @@ def test_expression_has_the_type_and_the_value_that_trino_gives(answers, express
     ("expression", "expected"), [(e, x) for _, e, kind, x in CASES if kind == "!!"], ids=lambda text: text[:60]
 )
 def test_expression_fails_with_the_code_and_the_words_that_trino_has(spark, expression, expected):
-    from rowmerge_nb.engine.failures import translate
+    from rowmerge_nb.engine.errors.translate import translate
 
     with pytest.raises(RowMergeError) as caught:
         _, sql = _analyzed(spark, expression)

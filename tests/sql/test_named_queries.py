@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rowmerge_nb.sql.analysis import UpdateAnalysis
 from rowmerge_nb.sql.named_queries import NamedQueries
 from rowmerge_nb.sql.parser import parse_query
+from rowmerge_nb.sql.syntax import NamedQuery
 from tests.sql.support import FakeTables, meaning, refusal
-
-if TYPE_CHECKING:
-    from rowmerge_nb.sql.syntax import NamedQuery
 
 
 def entries(sql: str) -> dict[str, tuple[int, NamedQuery]]:

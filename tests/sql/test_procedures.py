@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rowmerge_nb.spi import Procedure, ProcedureArgument, parse_type
 from rowmerge_nb.sql.analysis import CallAnalysis
 from tests.sql.support import FakeTables, meaning, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RECORDED = json.loads((Path(__file__).parent / "call_errors.json").read_text())
 ARGUMENTS = [("schema_name", "varchar"), ("table_name", "varchar"), ("columns", "array(varchar)"), ("others", "array(varchar)")]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -12,9 +13,6 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.sql.analysis import QueryAnalysis
 from tests.sql.literals import LITERALS, at_once, rows, token_by_token
 from tests.sql.support import meaning, refusal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def _understood(statement: str) -> Any:

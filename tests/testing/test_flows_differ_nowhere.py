@@ -5,7 +5,8 @@ More of them: ``scripts/fuzz --flow updatable --store hive --statements 500``, w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from rowmerge_nb import Engine, HiveAcidConnector, SqliteConnector
 from rowmerge_nb.testing.backends import EngineUnderTest, Oracle
 from rowmerge_nb.testing.fuzz import fuzz
 from rowmerge_nb.testing.stores import StoreUnderTest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLOWS = ("updatable", "merge")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,9 +33,6 @@ from rowmerge_nb.testing.model import (
 )
 from rowmerge_nb.testing.oracle import DUPLICATE, NOT_NULL, OUT_OF_RANGE, multiset, predict
 from rowmerge_nb.testing.printing import script
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MONEY = decimal_of(9, 2)
 ACCOUNTS = (ColumnDefinition("customer", VARCHAR), ColumnDefinition("purchases", MONEY), ColumnDefinition("address", VARCHAR))

@@ -1,4 +1,4 @@
-"""Processes that write side by side to one table of every store that processes share; threads: `tests/engine/test_side_by_side.py`."""
+"""Processes that write side by side to one table of every store that processes share; threads: `tests/engine/statements/test_side_by_side.py`."""
 
 from __future__ import annotations
 

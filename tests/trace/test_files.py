@@ -19,6 +19,7 @@ from rowmerge_nb import RowMergeError, load_trace, save_trace
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.html import render_page
 from rowmerge_nb.trace import files as module
+from rowmerge_nb.trace.trace import Trace
 from tests.report.building import merge_trace
 from tests.report.cases import CASES
 from tests.report.traces import duplicate_trace, hostile_trace
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rowmerge_nb.trace.trace import Trace
 
 MUTATIONS = 400
 FORMAT = module.FORMAT

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb import DuplicateMatchError, Engine, RowMergeError, load_trace, save_trace
+from rowmerge_nb.engine.result import Result
 from rowmerge_nb.report.verdicts import Verdicts
 from rowmerge_nb.trace.verdicts import ENGINES
-
-if TYPE_CHECKING:
-    from rowmerge_nb.engine.result import Result
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "duplicates.md"
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"

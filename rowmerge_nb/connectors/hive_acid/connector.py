@@ -23,7 +23,7 @@ from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, Hive
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
 from rowmerge_nb.connectors.shared.disk import refused
-from rowmerge_nb.connectors.shared.leftovers import has_died, orphaned_path
+from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path
 from rowmerge_nb.errors import ConnectorError, SetupError
 from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import SchemaTableName

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
@@ -20,7 +21,6 @@ from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
     from rowmerge_nb.spi.page_source import ColumnDomain
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.connectors.hive_acid.names import (
@@ -18,7 +19,6 @@ from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 __all__ = ["AcidState", "ValidWriteIds", "acid_state", "data_files", "declared_version", "visible", "visible_deltas"]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rowmerge_nb.connectors.shared.transforms import Transform
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
     ConnectorInsertTableHandle,
@@ -16,13 +18,8 @@ from rowmerge_nb.spi.handles import (
     SchemaTableName,
     own,
 )
+from rowmerge_nb.spi.page_source import ColumnDomain
 from rowmerge_nb.spi.types import BIGINT, INTEGER, Type, row_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rowmerge_nb.connectors.shared.transforms import Transform
-    from rowmerge_nb.spi.page_source import ColumnDomain
 
 __all__ = [
     "BUCKETS",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyarrow import fs
 
 from rowmerge_nb.connectors.iceberg.files import create, local_path, remove
-from rowmerge_nb.connectors.shared.leftovers import has_died, this_process
+from rowmerge_nb.connectors.shared.orphans import has_died, this_process
 from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:

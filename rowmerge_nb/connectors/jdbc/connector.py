@@ -24,6 +24,7 @@ from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import own
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
         ConnectorTransactionHandle,
         SchemaTableName,
     )
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 
 __all__ = ["JdbcConnector", "JdbcMetadata", "JdbcTransaction"]

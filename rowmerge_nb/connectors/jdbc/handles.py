@@ -16,11 +16,11 @@ from rowmerge_nb.spi.handles import (
     own,
 )
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.types import Type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.spi.types import Type
 
 __all__ = [
     "Column",

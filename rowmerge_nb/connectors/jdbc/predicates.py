@@ -7,13 +7,14 @@ compares otherwise than the engine (texts by locale, numbers that are kept as ot
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.page_source import ColumnDomain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from rowmerge_nb.connectors.jdbc.handles import Column, JdbcTableHandle
 

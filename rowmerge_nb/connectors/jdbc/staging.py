@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from rowmerge_nb.spi.page import CASE_NUMBER, rows_with
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from rowmerge_nb.connectors.jdbc.store import Store
     from rowmerge_nb.spi.handles import (

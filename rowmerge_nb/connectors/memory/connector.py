@@ -30,6 +30,7 @@ from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
         ConnectorTableHandle,
         ConnectorTransactionHandle,
     )
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.page_source import Constraint
 
 __all__ = ["MemoryConnector", "MemoryTableHandle"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.memory.tables import by_name
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
@@ -16,9 +15,7 @@ from rowmerge_nb.spi.handles import (
     SchemaTableName,
     own,
 )
-
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
 __all__ = [
     "MemoryInsertTableHandle",

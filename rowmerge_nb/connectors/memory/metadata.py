@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from rowmerge_nb.connectors.memory.changes import apply_changes
 from rowmerge_nb.connectors.memory.handles import (
     MemoryInsertTableHandle,
@@ -18,14 +20,13 @@ from rowmerge_nb.connectors.memory.updatable import UpdatableMemoryMetadata
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-
-    import pyarrow as pa
 
     from rowmerge_nb.connectors.memory.connector import MemoryConnector
     from rowmerge_nb.spi.handles import (
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         ConnectorSession,
         ConnectorTableHandle,
     )
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.connectors.memory.partitioning import PARTITION_PLACES
 from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction
 

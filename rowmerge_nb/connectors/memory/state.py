@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
-    from rowmerge_nb.spi.handles import SchemaTableName
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 
 __all__ = ["MemoryTable", "MemoryTransaction"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -15,8 +16,6 @@ from rowmerge_nb.testing.contract.store import FilledTable, in_order
 from rowmerge_nb.testing.contract.values import awkward_values
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from rowmerge_nb.spi.connector import Connector
 
 

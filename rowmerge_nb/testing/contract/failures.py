@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -14,8 +15,6 @@ from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from rowmerge_nb.testing.contract.statement import Changes
 
 PLANNING = ["get_merge_row_id_column_handle", "get_row_change_paradigm", "get_insert_layout", "get_update_layout"]

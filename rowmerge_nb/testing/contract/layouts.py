@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from rowmerge_nb.testing.contract.statement import Changes, PageStatement, trave
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
 
 class LayoutChecks(ContractStore):

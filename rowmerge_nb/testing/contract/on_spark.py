@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,6 @@ from rowmerge_nb.testing.contract.failures import PLANNING, FailureChecks, engin
 from rowmerge_nb.testing.contract.statement import Changes
 from rowmerge_nb.testing.contract.store import FilledTable, Way
 from rowmerge_nb.testing.faults import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class SparkChecks(FailureChecks):
@@ -25,7 +23,7 @@ class SparkChecks(FailureChecks):
         try:
             session = request.getfixturevalue("spark")
         except pytest.FixtureLookupError:
-            from rowmerge_nb.engine.spark import create_session, stop_session
+            from rowmerge_nb.engine.spark.session import create_session, stop_session
 
             session = create_session(cores=2)
             yield session

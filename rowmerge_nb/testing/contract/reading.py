@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_or
 from rowmerge_nb.testing.contract.values import awkward_values
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.testing.contract.statement import Row

@@ -6,20 +6,21 @@ import io
 import itertools
 import pickle
 import zlib
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.passes import Place, Placing
-from rowmerge_nb.engine.processors import MergeLayout, create_processor
+from rowmerge_nb.engine.tasks.exchange import Place, Placing
+from rowmerge_nb.engine.tasks.processors import MergeLayout, create_processor
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page_source import Constraint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator
 
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorMergeTableHandle, ConnectorTableHandle

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
+from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row, expected_rows
 from rowmerge_nb.testing.contract.values import TYPES, numbered_value
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from rowmerge_nb.spi.connector import Connector
 
 __all__ = ["ContractStore", "FilledTable", "Way"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -11,8 +12,6 @@ from rowmerge_nb.testing.contract.statement import Changes, given
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from rowmerge_nb.testing.contract.statement import PageStatement
 
 

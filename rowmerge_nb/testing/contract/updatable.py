@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,8 +16,6 @@ from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.page import Page
 

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine import runs
 from rowmerge_nb.engine.engine import Engine
-from rowmerge_nb.engine.lowering import Context, _merge_pass
-from rowmerge_nb.engine.merge import MergeRun
-from rowmerge_nb.engine.passes import OUTCOME
+from rowmerge_nb.engine.spark.lowering import Context, _merge_pass
+from rowmerge_nb.engine.statements import dispatch as runs
+from rowmerge_nb.engine.statements.merge import MergeRun
+from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.plan.nodes import MergeProcessor, TableScan
 from rowmerge_nb.plan.rules import RULES, RuleSettings, chain
 from rowmerge_nb.spi.operations import Operation
@@ -28,7 +28,7 @@ from rowmerge_nb.sql.analysis import MergeAnalysis
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rowmerge_nb.engine.processors import MergeLayout
+    from rowmerge_nb.engine.tasks.processors import MergeLayout
 
 __all__ = ["MERGE", "InProcessEngine", "after_merge", "without_spark"]
 
@@ -160,7 +160,7 @@ def without_spark() -> Iterator[None]:
     """Have the engines of this process run MERGE without Spark, as long as this lasts; for processes that do nothing else."""
     with (
         patch.dict(runs._RUNS, {MergeAnalysis: _InProcessMerge}),  # noqa: SLF001
-        patch("rowmerge_nb.engine.passes.task_partition", _writer.get),
-        patch("rowmerge_nb.engine.sinks.task_partition", _writer.get),
+        patch("rowmerge_nb.engine.tasks.merge.task_partition", _writer.get),
+        patch("rowmerge_nb.engine.tasks.writer.task_partition", _writer.get),
     ):
         yield

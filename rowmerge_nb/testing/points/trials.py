@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,8 +23,6 @@ from rowmerge_nb.testing.points.watch import FAULTS, LINE, Fault, Point, Watch
 from rowmerge_nb.testing.points.wrapping import watch_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.testing.points.in_process import InProcessEngine
 

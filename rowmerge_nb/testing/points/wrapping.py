@@ -17,6 +17,7 @@ import io
 import os
 import sqlite3
 import sqlite3.dbapi2
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +27,6 @@ from pyarrow import fs
 from rowmerge_nb.testing.points.watch import Operation, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from types import ModuleType
 
 __all__ = ["NO_ROOM", "watch_process"]

@@ -5,6 +5,7 @@ Values are added up, so that every order gives the same sums: a change that is l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,8 +15,6 @@ from rowmerge_nb.testing.points.stores import ROWS, Rows, Store, table_of
 from rowmerge_nb.testing.points.trials import asked_together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
 __all__ = ["SideBySide", "expected_rows", "news_of", "run_writer", "side_by_side"]

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import orc
 
 from rowmerge_nb import HiveAcidConnector
 from rowmerge_nb.connectors.hive_acid.handles import ROW_ID_TYPE, HiveTableHandle, HiveTransactionHandle
+from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata
 from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata
 
 NAME = SchemaTableName("default", "t")
 COLUMNS = (("id", "bigint"), ("v", "varchar"), ("p", "varchar"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import orc
@@ -10,9 +11,6 @@ from pyarrow import orc
 from rowmerge_nb import HiveAcidConnector, RowMergeError
 from tests.connectors.hive_acid.kit import Statement, contents, files, inserted, make_table, merge, row_ids
 from tests.connectors.hive_acid.test_samples import read, registered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LAYOUTS: list[dict[str, Any]] = [
     {},

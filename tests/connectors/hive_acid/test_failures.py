@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError
 from tests.connectors.hive_acid.kit import contents, events, files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.spark
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +25,6 @@ from rowmerge_nb.spi import (
     parse_type,
 )
 from tests.connectors.hive_acid.kit import NAME, Statement, contents, inserted, make_table, merge, row_ids
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COLUMNS = [ColumnMetadata("id", parse_type("bigint"))]
 

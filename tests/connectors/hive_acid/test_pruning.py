@@ -6,7 +6,8 @@ import datetime as dt
 import itertools
 import random
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyorc
@@ -22,9 +23,6 @@ from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi import ColumnDomain, Constraint
 from tests.connectors.hive_acid.kit import Statement, contents, inserted, make_table, merge, row_ids
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TYPES = {
     "id": "bigint",

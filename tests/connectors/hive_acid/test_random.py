@@ -9,9 +9,10 @@ import datetime as dt
 import itertools
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyorc
@@ -19,6 +20,7 @@ import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
+from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.values import check_partition_type
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName
@@ -27,11 +29,6 @@ from rowmerge_nb.testing.fuzz import fuzz
 from rowmerge_nb.testing.model import InsertAction, MergeStatement, Scenario
 from rowmerge_nb.testing.oracle import Outcome, multiset
 from tests.connectors.hive_acid.kit import Statement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rowmerge_nb import HiveAcidConnector
 from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
 from rowmerge_nb.spi import ConnectorSession, SchemaTableName
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SAMPLES = Path(__file__).parent / "samples"
 NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet as pq
@@ -14,9 +15,6 @@ from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg.commits import Change, RowDelta
 from rowmerge_nb.connectors.iceberg.handles import ROW_ID_TYPE, IcebergSplit
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, Constraint, SchemaTableName, parse_type
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 NAME = SchemaTableName("default", "t")
 COLUMNS = (("id", "bigint"), ("v", "varchar"), ("p", "varchar"))

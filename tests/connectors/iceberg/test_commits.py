@@ -9,10 +9,11 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -46,9 +47,6 @@ from tests.connectors.iceberg.kit import (
     rows,
     table,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOTHING = (None, None, None)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,9 +17,6 @@ from tests.goldens_on_spark.departures import DEPARTURES
 from tests.goldens_on_spark.support import SCHEMA, Server, columns_of, expected_answer, recorded_cases
 from tests.goldens_on_spark.test_goldens_on_spark import placed_like
 from tests.goldens_on_spark.values import row_texts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 pytestmark = pytest.mark.spark
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,9 @@ from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from rowmerge_nb.spi import SchemaTableName
 from rowmerge_nb.testing.backends import EngineUnderTest, Oracle, arrow_table
 from rowmerge_nb.testing.fuzz import fuzz
+from rowmerge_nb.testing.model import Scenario
 from rowmerge_nb.testing.oracle import Outcome, multiset
 from tests.connectors.iceberg.kit import by_pyiceberg, contents, create, insert
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rowmerge_nb.testing.model import Scenario
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

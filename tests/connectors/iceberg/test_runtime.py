@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.spi import SchemaTableName
 from tests.connectors.iceberg.kit import Statement, contents, create, delete, insert, make_table, table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 JAR, PYTHON = os.environ.get("ROWMERGE_ICEBERG_JAR"), os.environ.get("ROWMERGE_ICEBERG_PYTHON")
 pytestmark = [

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
+from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
+from rowmerge_nb.connectors.jdbc.store import Session
 from rowmerge_nb.spi import ColumnDomain, ColumnHandle, ConnectorSession, Constraint, SchemaTableName
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
-    from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
-    from rowmerge_nb.connectors.jdbc.store import Session
 
 SESSION = ConnectorSession("q1")
 

@@ -6,21 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb import ConnectorError, PostgresConnector, RowMergeError
 from rowmerge_nb.connectors.jdbc import staging
+from rowmerge_nb.connectors.jdbc.store import Session
 from tests.connectors.jdbc.support import Database, Statement, merge
 from tests.connectors.jdbc.test_calls import content, insert
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rowmerge_nb.connectors.jdbc.store import Session
 
 SECRET = "s3same-oeffne-dich"
 

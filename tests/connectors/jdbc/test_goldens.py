@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,9 +24,6 @@ from tests.connectors.jdbc.support import Database, Statement
 from tests.connectors.jdbc.test_calls import insert
 from tests.goldens_on_spark.departures import DEPARTURES, KEPT
 from tests.goldens_on_spark.values import row_texts, to_arrow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.spark
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rowmerge_nb.connectors.jdbc.interrupts import interruptible
-
-if TYPE_CHECKING:
-    from tests.connectors.jdbc.support import Database
+from tests.connectors.jdbc.support import Database
 
 
 def interrupt_within_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:

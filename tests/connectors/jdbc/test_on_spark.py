@@ -7,10 +7,11 @@ import logging
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,14 +23,10 @@ from rowmerge_nb.connectors.jdbc.sqlite import transaction as sqlite
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider
 from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.notebook.display import error_bundle, plan_bundle, result_bundle
-from rowmerge_nb.notebook.leftovers import orphans_bundle
+from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.report.model import PARTS
 from rowmerge_nb.trace.files import save_trace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.connectors.jdbc.support import Database
+from tests.connectors.jdbc.support import Database
 
 pytestmark = pytest.mark.spark
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

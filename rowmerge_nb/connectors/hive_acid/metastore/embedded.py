@@ -22,7 +22,7 @@ from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
 )
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.shared.folders import folder_name
-from rowmerge_nb.connectors.shared.leftovers import this_process
+from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName

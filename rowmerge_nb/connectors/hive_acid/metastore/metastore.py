@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowmerge_nb.connectors.hive_acid.names import DEFAULT_PARTITION, escape, unescape
+from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.postgresql.orphans import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
 from rowmerge_nb.connectors.jdbc.postgresql.transaction import PostgresTransaction
-
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.connector import Orphan
+from rowmerge_nb.spi.connector import Orphan
 
 __all__ = ["PostgresConnector"]
 

@@ -13,16 +13,16 @@ from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
 from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql import types
 from rowmerge_nb.connectors.jdbc.postgresql.orphans import PREFIX, remove_orphans
+from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.store import Session, literal, quote, unsupported
-from rowmerge_nb.connectors.shared.leftovers import this_process
+from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.spi.page_source import ColumnDomain

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from rowmerge_nb.connectors.shared.disk import refused
-from rowmerge_nb.connectors.shared.leftovers import orphaned_path, this_process
+from rowmerge_nb.connectors.shared.orphans import orphaned_path, this_process
 from rowmerge_nb.private import opened_own_directory, opened_own_file
 
 if TYPE_CHECKING:

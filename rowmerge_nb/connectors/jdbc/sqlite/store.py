@@ -10,6 +10,7 @@ from urllib.parse import quote as percent
 
 import pyarrow as pa
 
+from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.sqlite import types
 from rowmerge_nb.connectors.jdbc.sqlite.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
@@ -20,7 +21,6 @@ from rowmerge_nb.spi.types import Type, row_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHandle, Stage
     from rowmerge_nb.connectors.jdbc.predicates import Terms
 
 __all__ = ["SqliteStore"]

@@ -8,12 +8,9 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HIVE = "3.1.3"
 MAVEN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"

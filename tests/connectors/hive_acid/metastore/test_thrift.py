@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pymetastore.hive_metastore import ttypes
@@ -27,9 +28,6 @@ from tests.connectors.hive_acid.kit import (
     merge,
     row_ids,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PARTITIONED = {"partitioned_by": ("p",)}
 BOTH = {"partitioned_by": ("p",), "bucketed_by": ("id",), "bucket_count": 3}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyorc
 import pytest
@@ -14,9 +15,6 @@ from rowmerge_nb.connectors.hive_acid.orc import writing as orc_writing
 from rowmerge_nb.connectors.hive_acid.orc.tail import read_tail
 from rowmerge_nb.errors import ExecutionError
 from tests.connectors.hive_acid.kit import Statement, contents, events, inserted, make_table, merge, row_ids
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 at = dt.datetime.fromisoformat
 EARLY = [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,9 +16,6 @@ from rowmerge_nb.connectors.jdbc.sqlite import transaction as sqlite
 from rowmerge_nb.spi import ConnectorTableMetadata, Constraint, SchemaTableName
 from tests.connectors.jdbc.support import SESSION, Database, Statement, merge
 from tests.connectors.jdbc.test_calls import create, insert
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def refused(call: Any) -> RowMergeError:

@@ -1,0 +1,1 @@
+"""What a statement knows of the world: names, connectors' transactions, DataFrames, views."""

@@ -1,0 +1,44 @@
+"""The log of the contract's calls, in their order."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.trace.trace import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.engine.catalog.transaction import T
+
+__all__ = ["CallLog"]
+
+
+@dataclass
+class CallLog:
+    """The coordinator's calls of the contract, in order."""
+
+    started: float = field(default_factory=time.perf_counter)
+    calls: list[Call] = field(default_factory=list)
+
+    def call(self, method: str, function: Callable[[], T], carries: Callable[[T], str] = lambda _: "") -> T:
+        """Make a call and note it, whether it succeeds or not."""
+        began = time.perf_counter()
+
+        def note(text: str, error: str | None) -> None:
+            seconds = time.perf_counter() - began
+            self.calls.append(Call(0, "coordinator", method, text, None, None, seconds, began - self.started, error))
+
+        try:
+            given = function()
+        except BaseException as failure:
+            note("", f"{type(failure).__name__}: {failure}")
+            if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
+                raise
+            msg = f"{method} failed: {type(failure).__name__}: {failure}"
+            raise ExecutionError(msg, step=method) from failure
+        note(carries(given), None)
+        return given

@@ -1,0 +1,132 @@
+"""DataFrames of the notebook as tables: pandas, Arrow, Spark, and whatever offers the Arrow stream interface."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.errors.translate import translate
+from rowmerge_nb.engine.spark.quiet import quietly
+from rowmerge_nb.engine.spark.types import is_spark_frame
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.spi.types import from_arrow
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["as_arrow", "collected", "columns_of", "is_frame"]
+
+
+def is_frame(value: object) -> bool:
+    """Tell whether a value can be named as a source.
+
+    >>> is_frame(pa.table({"a": [1]})), is_frame({"a": [1]})
+    (True, False)
+    """
+    if isinstance(value, pa.Table | pa.RecordBatch) or is_spark_frame(value):
+        return True
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        return True
+    return hasattr(type(value), "__arrow_c_stream__") and hasattr(type(value), "columns")
+
+
+def collected(frame: Any) -> pa.Table:
+    """Compute the rows of one of Spark's frames.
+
+    Raises:
+        ExecutionError: what Spark raised, under Trino's name.
+    """
+    try:
+        with quietly():
+            return frame.toArrow()
+    except Exception as error:
+        raise translate(error, "register") from error
+
+
+def as_arrow(name: str, frame: Any) -> pa.Table:
+    """Give a frame (not one of Spark) as an Arrow table of types that SQL knows.
+
+    Raises:
+        AnalysisError: NOT_SUPPORTED, naming the column, for values that no SQL type holds; DUPLICATE_COLUMN_NAME.
+
+    >>> import pandas as pd
+    >>> as_arrow("f", pd.DataFrame({"a": [1, 2], "b": ["x", None]})).schema.names
+    ['a', 'b']
+    """
+    table = _to_table(name, frame)
+    names = [str(column) for column in table.column_names]
+    seen: set[str] = set()
+    for column in names:
+        if column.lower() in seen:
+            msg = f"DataFrame '{name}' has column '{column}' more than once (names are compared without case)"
+            raise AnalysisError(msg, code="DUPLICATE_COLUMN_NAME", hint="Rename one of them.")
+        seen.add(column.lower())
+    if not names:
+        msg = f"DataFrame '{name}' has no columns"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
+    arrays = [_column(name, column, values) for column, values in zip(names, table.columns, strict=True)]
+    return pa.table(arrays, names=names)
+
+
+def _column(name: str, column: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bring a column into the Arrow type of its SQL type."""
+    try:
+        kind = from_arrow(values.type)
+        if _carries_unknown(values.type) or _repeats_names(values.type):
+            msg = "what is inside of it has no type, or two fields of one name"
+            raise TypeError(msg)  # noqa: TRY301 - told in the same words as the errors of Arrow
+        if pa.types.is_decimal(values.type) and values.type.scale < 0:
+            return values.cast(pa.decimal128(38, 0))
+        wanted = pa.string() if kind.base == "unknown" else kind.arrow
+        # Nanoseconds are cut to the microseconds that SQL timestamps have here; anything else that does not fit is refused.
+        nanoseconds = pa.types.is_temporal(values.type) and str(values.type).startswith(("timestamp[ns", "time64[ns"))
+        return values.cast(wanted, safe=not nanoseconds)
+    except (TypeError, ValueError, pa.ArrowNotImplementedError) as error:
+        msg = f"Column '{column}' of DataFrame '{name}' is of Arrow type {values.type}, which no SQL type holds: {error}"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Cast or drop the column.") from error
+
+
+def _carries_unknown(kind: pa.DataType) -> bool:
+    """Tell whether a nested type has values of no type inside of it."""
+    return any(pa.types.is_null(inner) or _carries_unknown(inner) for inner in _inside(kind))
+
+
+def _repeats_names(kind: pa.DataType) -> bool:
+    names = [field.name.lower() for field in kind] if pa.types.is_struct(kind) else []
+    return len(names) != len(set(names)) or any(_repeats_names(inner) for inner in _inside(kind))
+
+
+def _inside(kind: pa.DataType) -> list[pa.DataType]:
+    return [kind.field(i).type for i in range(kind.num_fields)]
+
+
+def _to_table(name: str, frame: Any) -> pa.Table:
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    pandas = sys.modules.get("pandas")
+    try:
+        if pandas is not None and isinstance(frame, pandas.DataFrame):
+            renamed = frame.set_axis([str(column) for column in frame.columns], axis=1)
+            return pa.Table.from_pandas(renamed, preserve_index=False)
+        return pa.table(frame)
+    except (pa.ArrowNotImplementedError, TypeError, ValueError) as error:
+        msg = f"DataFrame '{name}' cannot be read as a table: {' '.join(str(arg) for arg in error.args)}"
+        raise AnalysisError(
+            msg,
+            code="NOT_SUPPORTED",
+            hint="Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type each.",
+        ) from error
+
+
+def columns_of(name: str, frame: Any) -> list[tuple[str, Type]]:
+    """Give the columns of a frame with their SQL types."""
+    if is_spark_frame(frame):
+        from rowmerge_nb.engine.spark.types import from_spark_schema
+
+        return from_spark_schema(frame.schema)
+    return [(field.name, from_arrow(field.type)) for field in as_arrow(name, frame).schema]

@@ -1,0 +1,52 @@
+"""All tables and views of all catalogs, for people and for completion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import RowMergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.catalog.views import Views
+    from rowmerge_nb.spi.connector import Connector
+
+__all__ = ["TableInfo", "list_tables"]
+
+
+class TableInfo(tuple[str, str, tuple[str, ...], int | None, str]):
+    """A line of `Engine.tables`: qualified name, kind of store, columns, rows where known, paradigm."""
+
+    __slots__ = ()
+
+
+def list_tables(connectors: Mapping[str, Connector], views: Views, transaction: StatementTransaction) -> list[TableInfo]:
+    """Give the tables and views of all catalogs, as a transaction sees them."""
+    found = []
+    session = transaction.session
+    for catalog, connector in sorted(connectors.items()):
+        metadata = transaction.metadata(catalog)
+        for name in metadata.list_tables(session):
+            try:
+                handle = metadata.get_table_handle(session, name)
+            except RowMergeError:
+                # Other tables of the catalog are listed all the same; a statement on this one tells what is wrong with it.
+                found.append(TableInfo((f"{catalog}.{name}", connector.name, (), None, "")))
+                continue
+            if handle is None:
+                continue
+            known = metadata.get_table_metadata(session, handle)
+            columns = tuple(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in known.columns)
+            try:
+                paradigm = metadata.get_row_change_paradigm(session, handle).name
+            except RowMergeError:
+                paradigm = ""
+            rows = metadata.row_count(session, handle)
+            found.append(TableInfo((f"{catalog}.{name}", connector.name, columns, rows, paradigm)))
+        for name in views.names(catalog, metadata, session):
+            view = views.get(catalog, metadata, session, name)
+            columns = tuple(f"{c.name} {c.type}" for c in view.columns) if view is not None else ()
+            found.append(TableInfo((f"{catalog}.{name}", "view", columns, None, "")))
+    return found

@@ -1,0 +1,76 @@
+"""Marks: hidden files that the driver puts into stores while a statement runs, so that tasks find out whether they see the same store."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path, this_process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.spi.connector import Orphan
+
+__all__ = ["PREFIX", "Mark", "orphaned_marks", "put_mark"]
+
+PREFIX: Final = ".rowmerge_nb-mark-"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A file in a store's directory.
+
+    Args:
+        path: where it is.
+        content: the statement and the process that have put it there.
+    """
+
+    path: Path
+    content: str
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)
+
+
+def put_mark(directory: Path, query_id: str) -> Mark | None:
+    """Put a mark into a directory; None where nothing can be written there, as into a store that is only read.
+
+    >>> import tempfile
+    >>> mark = put_mark(Path(tempfile.mkdtemp()), "q1")
+    >>> mark.path.read_text() == mark.content
+    True
+    >>> mark.remove()
+    """
+    mark = Mark(directory / f"{PREFIX}{uuid4().hex}", f"{query_id}\n{this_process()}\n")
+    try:
+        mark.path.write_text(mark.content, encoding="utf-8")
+    except OSError:
+        with suppress(OSError):
+            mark.remove()
+        return None
+    return mark
+
+
+def orphaned_marks(directory: Path, *, remove: bool) -> Iterator[Orphan]:
+    """Give the marks of processes that are gone.
+
+    Args:
+        directory: where marks are put.
+        remove: remove them.
+
+    >>> list(orphaned_marks(Path("nowhere"), remove=False))
+    []
+    """
+    for path in sorted(directory.glob(f"{PREFIX}*")):
+        with suppress(OSError, ValueError):
+            statement, process = path.read_text(encoding="utf-8").splitlines()
+            if has_died(process):
+                orphan = orphaned_path(path, statement, process)
+                if remove:
+                    path.unlink(missing_ok=True)
+                yield orphan

@@ -1,0 +1,191 @@
+"""Names to tables: catalogs, the default catalog and schema, and the notebook's DataFrames."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.catalog.dataframes import columns_of, is_frame
+from rowmerge_nb.engine.spark.types import from_spark_schema, is_spark_frame
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.sql.analysis import Notice, TableBinding, ViewBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.catalog.views import Views
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["StatementTables"]
+
+_views = itertools.count(1)
+
+
+class StatementTables:
+    """Looks tables up for one statement (`rowmerge_nb.sql.analysis.Tables`).
+
+    Args:
+        transaction: the statement's transaction, in which tables are looked up.
+        connectors: the engine's catalogs.
+        default: the default catalog and schema.
+        namespace: DataFrames by name; a table of the same name wins.
+        spark: gives the Spark session.
+        registered: per table the identity of the DataFrame that it was made from: of that one no notice is needed.
+        views: the views of all catalogs.
+        copies: tables that are read and changed in place of others, full names to full names.
+    """
+
+    def __init__(
+        self,
+        transaction: StatementTransaction,
+        connectors: Mapping[str, Connector],
+        default: tuple[str, str],
+        namespace: Mapping[str, Any],
+        spark: Callable[[], Any],
+        registered: Mapping[str, int],
+        views: Views,
+        copies: Mapping[tuple[str, str, str], tuple[str, str, str]] | None = None,
+    ) -> None:
+        self._copies = copies or {}
+        self._registered = registered
+        self._views = views
+        self.notices: list[Notice] = []
+        self._transaction = transaction
+        self._connectors = connectors
+        self._default = default
+        self._namespace = namespace
+        self._spark = spark
+        self._found: dict[tuple[str, ...], TableBinding | None] = {}
+
+    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
+        """Find a table, or a DataFrame of the notebook."""
+        key = tuple(part.lower() for part in parts)
+        if key not in self._found:
+            self._found[key] = self._resolve(tuple(parts), key)
+        return self._found[key]
+
+    def _resolve(self, written: tuple[str, ...], key: tuple[str, ...]) -> TableBinding | None:
+        named = self._completed(key)
+        catalog, schema, table = self._copies.get(named, named)
+        session, metadata = self._transaction.session, self._transaction.metadata(catalog)
+        handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
+        frame_name = self._frame_name(written[0]) if len(written) == 1 else None
+        if handle is None:
+            return self._frame(frame_name) if frame_name is not None else None
+        qualified = f"{catalog}.{schema}.{table}"
+        if frame_name is not None and self._registered.get(qualified) != id(self._namespace[frame_name]):
+            self.notices.append(Notice(f"'{written[0]}' is the table {qualified}; the DataFrame of that name is not read"))
+        known = metadata.get_table_metadata(session, handle)
+        return TableBinding(
+            display=".".join(written),
+            catalog=catalog,
+            qualified=qualified,
+            columns=known.columns,
+            view=f"rowmerge_{next(_views)}_view",
+            handle=handle,
+            metadata=known,
+            row_count=metadata.row_count(session, handle),
+        )
+
+    def _frame_name(self, written: str) -> str | None:
+        """Find a DataFrame by its name, if need be without regard to case."""
+        names = [name for name, value in self._namespace.items() if isinstance(name, str) and is_frame(value)]
+        if written in names:
+            return written
+        return next((name for name in names if name.lower() == written.lower()), None)
+
+    def _frame(self, name: str) -> TableBinding:
+        frame = self._namespace[name]
+        return TableBinding(
+            display=name,
+            catalog="",
+            qualified=name,
+            columns=tuple(ColumnMetadata(column, kind) for column, kind in columns_of(name, frame)),
+            view=f"rowmerge_{next(_views)}_view",
+            dataframe=frame,
+            row_count=None if is_spark_frame(frame) else len(frame) if hasattr(frame, "__len__") else frame.num_rows,
+            deterministic=not is_spark_frame(frame),
+        )
+
+    def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        """Complete a name by the default catalog and schema, and see that there are such."""
+        catalog, schema, table = self._completed(parts)
+        if not self.has_schema(catalog, schema):
+            known = self.schemas(catalog)
+            near = difflib.get_close_matches(schema, known, 1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"CREATE SCHEMA makes one. There are: {', '.join(known)}."
+            msg = f"Schema '{schema}' does not exist"
+            raise AnalysisError(msg, code="SCHEMA_NOT_FOUND", hint=hint)
+        return catalog, schema, table
+
+    def view(self, parts: Sequence[str]) -> ViewBinding | None:
+        """Find a view."""
+        catalog, schema, name = self._completed(parts)
+        metadata = self._transaction.metadata(catalog)
+        found = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
+        return None if found is None else ViewBinding(f"{catalog}.{schema}.{name}", found)
+
+    def catalogs(self) -> Sequence[str]:
+        """Give the names of all catalogs, sorted."""
+        return sorted(self._connectors)
+
+    def default(self) -> tuple[str, str]:
+        """Give the default catalog and schema."""
+        return self._default
+
+    def schemas(self, catalog: str) -> Sequence[str]:
+        """Give the names of a catalog's schemas, sorted."""
+        return self._transaction.metadata(catalog).list_schemas(self._transaction.session)
+
+    def has_schema(self, catalog: str, schema: str) -> bool:
+        """Tell whether a catalog has a schema of this name."""
+        return self._transaction.metadata(catalog).schema_exists(self._transaction.session, schema)
+
+    def relations(self, catalog: str, schema: str) -> Sequence[str]:
+        """Give the names of a schema's tables and views, sorted."""
+        return sorted(name.table for name in self._listed(catalog) if name.schema == schema)
+
+    def procedures(self, catalog: str) -> Sequence[Procedure]:
+        """Give the procedures of a catalog."""
+        return self._connectors[catalog].get_procedures()
+
+    def _listed(self, catalog: str) -> Sequence[SchemaTableName]:
+        session, metadata = self._transaction.session, self._transaction.metadata(catalog)
+        return (*metadata.list_tables(session), *self._views.names(catalog, metadata, session))
+
+    def _completed(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        names = tuple(part.lower() for part in parts)
+        catalog, schema, table = (*self._default[: 3 - len(names)], *names)
+        if catalog not in self._connectors:
+            near = difflib.get_close_matches(catalog, self._connectors, 1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(self._connectors))}."
+            msg = f"Catalog '{catalog}' not found"
+            raise AnalysisError(msg, code="CATALOG_NOT_FOUND", hint=hint)
+        return catalog, schema, table
+
+    def names(self) -> Sequence[str]:
+        """Give all names that could have been meant: short where the default catalog and schema complete them."""
+        found = [name for name, value in self._namespace.items() if is_frame(value)]
+        for catalog in self._connectors:
+            listed: Sequence[SchemaTableName] = ()
+            # Names are for hints only: a catalog that does not answer offers none.
+            with suppress(Exception):
+                listed = self._listed(catalog)
+            for name in listed:
+                if (catalog, name.schema) == self._default:
+                    found.append(name.table)
+                else:
+                    found.append(f"{catalog}.{name}")
+        return found
+
+    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
+        """Let Spark say which columns a query has."""
+        self._transaction.make_views(bindings, spark_sql)
+        return from_spark_schema(self._spark().sql(spark_sql).schema)

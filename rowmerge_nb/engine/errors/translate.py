@@ -1,0 +1,204 @@
+"""Spark's errors under Trino's names: what Spark and Python raise never reaches the user raw."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, TypeVar
+
+from rowmerge_nb.engine.tasks.envelope import PROBLEM
+from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.sql.regexps import diagnosis, in_trinos_words
+
+__all__ = ["problem_of", "translate"]
+
+T = TypeVar("T", bound=RowMergeError)
+
+_MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+)(?:[.](\d+))?)?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+
+_TOO_DEEP: Final = re.compile(
+    r"^(?:Caused by: |: |.*\): )?java\.lang\.StackOverflowError|\[FAILED_TO_PARSE_TOO_COMPLEX\]", re.MULTILINE
+)
+_SPLIT: Final = (
+    "Split the statement, or put parts of it into a subquery or a table of their own; "
+    "a Spark session of your own takes more with spark.driver.extraJavaOptions=-Xss8m."
+)
+
+_TYPE_NAMES: Final = {"INT": "integer", "STRING": "varchar", "FLOAT": "real", "BINARY": "varbinary"}
+
+_CODES: Final = {
+    "DIVIDE_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
+    "REMAINDER_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
+    "INTERVAL_DIVIDED_BY_ZERO": ("DIVISION_BY_ZERO", "Division by zero"),
+    "ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of its type"),
+    "BINARY_ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of its type"),
+    "INTERVAL_ARITHMETIC_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "An interval is out of range"),
+    "CAST_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of the type it is cast to"),
+    "CAST_OVERFLOW_IN_TABLE_INSERT": ("NUMERIC_VALUE_OUT_OF_RANGE", "A number is out of the range of the column's type"),
+    # Casts to decimal are tried, and say themselves what does not fit: what is left are sums and quotients.
+    "NUMERIC_VALUE_OUT_OF_RANGE": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
+    "NUMERIC_OUT_OF_SUPPORTED_RANGE": ("NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
+    "CAST_INVALID_INPUT": ("INVALID_CAST_ARGUMENT", "A value cannot be cast"),
+    "CANNOT_PARSE_TIMESTAMP": ("INVALID_FUNCTION_ARGUMENT", "A text is not a timestamp of the given format"),
+    "CONVERSION_INVALID_INPUT": ("INVALID_FUNCTION_ARGUMENT", "A text is not of the format that the function reads"),
+    "DATETIME_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "Timestamp out of range"),
+    "DATETIME_FIELD_OUT_OF_BOUNDS": ("INVALID_FUNCTION_ARGUMENT", "A field of a date or a time is out of range"),
+    "INVALID_TIMEZONE": ("NOT_SUPPORTED", "Time zone not supported"),
+    "INVALID_FORMAT": (
+        "INVALID_FUNCTION_ARGUMENT",
+        "Escape character must be followed by '%', '_' or the escape character itself",
+    ),
+    "NULL_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "map key cannot be null"),
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS": ("SUBQUERY_MULTIPLE_ROWS", "Scalar sub-query has returned multiple rows"),
+    "INVALID_ARRAY_INDEX": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": ("INVALID_FUNCTION_ARGUMENT", "Array subscript is out of bounds"),
+    "CANNOT_DECODE_URL": ("INVALID_FUNCTION_ARGUMENT", "A text is not encoded as in a URL"),
+    "INVALID_PARAMETER_VALUE": ("INVALID_FUNCTION_ARGUMENT", "A text is no regular expression"),
+    "INVALID_REGEXP_REPLACE": ("INVALID_FUNCTION_ARGUMENT", "Illegal replacement sequence"),
+    "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
+}
+
+_NEXT_STEPS: Final = {
+    "DIVISION_BY_ZERO": "NULLIF(divisor, 0) makes the quotient NULL instead.",
+    "INVALID_CAST_ARGUMENT": "TRY_CAST makes such values NULL instead.",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "Compute it in a wider type, or let TRY(...) make such values NULL.",
+    "SUBQUERY_MULTIPLE_ROWS": "Let the subquery give one row: aggregate it, or narrow its WHERE; IN compares with several.",
+}
+"""What a user can do about values that an expression cannot take, by error code."""
+
+
+def with_next_step(error: RowMergeError) -> RowMergeError:
+    """Add to an error of a statement's expressions what can be done about it; others stay as they are.
+
+    >>> with_next_step(ExecutionError("Division by zero", code="DIVISION_BY_ZERO")).hint
+    'NULLIF(divisor, 0) makes the quotient NULL instead.'
+    """
+    step = _NEXT_STEPS.get(error.code) if isinstance(error, ExecutionError) else None
+    if step is not None and step not in (error.hint or ""):
+        error.hint = " ".join(filter(None, [error.hint, step]))
+    return error
+
+
+def translate(error: BaseException, step: str) -> RowMergeError:
+    r"""Give an error of ours for one that Spark raised.
+
+    Args:
+        error: what was raised.
+        step: the step of the statement during which it was raised.
+
+    >>> error = translate(RuntimeError("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"), "run")
+    >>> error.code, error.message
+    ('DIVISION_BY_ZERO', 'Division by zero')
+    >>> translate(RuntimeError("x [[CONSTRAINT_VIOLATION]] NULL value not allowed SQLSTATE: P0001"), "run").message
+    'NULL value not allowed'
+    >>> translate(RuntimeError("Caused by: java.util.regex.PatternSyntaxException: Unclosed group near index 6"), "run").message
+    'end pattern with unmatched parenthesis'
+    >>> translate(RuntimeError("java.io.IOException: No space left on device"), "run").code
+    'GENERIC_INSUFFICIENT_RESOURCES'
+    >>> translate(RuntimeError("An error occurred.\n: java.lang.StackOverflowError\n\tat x"), "run").code
+    'NOT_SUPPORTED'
+    """
+    if isinstance(error, RowMergeError):
+        return error
+    text = str(error)
+    if PROBLEM.decode() in text:
+        return _with_cause(problem_of(text), error)
+    if (unfit := _unfit_worker(text)) is not None:
+        return _with_cause(unfit, error)
+    if "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION" in text:
+        message = "A subquery cannot be an argument here: Spark has none inside of functions that work element by element"
+        hint = "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s)."
+        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error)
+    if _TOO_DEEP.search(text):
+        message = (
+            "The statement is too large for Spark: its expressions or queries are nested deeper than the stack of Spark's threads"
+        )
+        return _with_cause(ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT), error)
+    if type(error).__name__ in {"ParseException", "AnalysisException"}:
+        # What Spark refuses before it runs is a fault of the text that we print for it; nothing in it comes from the user's rows.
+        message = f"Spark refused the plan: {text.strip().splitlines()[0]}"
+        return _with_cause(ExecutionError(message, step=step, hint="This is an error of rowmerge_nb; please report it."), error)
+    # What follows shows the SQL that we printed, in which errors that did not happen are written too.
+    marked = _MARKED.search(text.partition("\n== SQL")[0])
+    if marked:
+        code, clause, assigned, message = marked.groups()
+        ours = ExecutionError(message, code=code, step=step)
+        ours.clause, ours.assigned = (None if number is None else int(number) for number in (clause, assigned))
+        return _with_cause(ours, error)
+    for condition in _CONDITION.findall(text):
+        name = condition.split(".")[0]
+        if name in _CODES:
+            code, message = _CODES[name]
+            return _with_cause(ExecutionError(_with_detail(message, name, text), code=code, step=step), error)
+    pattern = re.search(r"PatternSyntaxException: (.*?)(?: near index \d+)?(?:\n|$)", text)
+    if pattern:
+        message = in_trinos_words(pattern[1])
+        return _with_cause(ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error)
+    return _with_cause(_ended(error, text, step), error)
+
+
+def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
+    """Give the error of work that no value of the statement has ended: a disk, code of a connector, a process, or Spark itself has."""
+    if "No space left on device" in text or "Disk quota exceeded" in text:
+        message = "A disk became full while the statement ran: that of a table, or that of Spark's temporary files"
+        hint = "Make room on it, or set the variable TMPDIR to a larger one and start anew."
+        return ExecutionError(message, code="GENERIC_INSUFFICIENT_RESOURCES", step=step, hint=hint)
+    if "PythonException" in type(error).__name__ or "Traceback (most recent call last)" in text:
+        last = [line for line in text.splitlines() if re.match(r"\w[\w.]*(Error|Exception)?: ", line)]
+        message = f"Python code in a task failed: {last[-1] if last else type(error).__name__}"
+        return ExecutionError(message, code="GENERIC_USER_ERROR", step=step)
+    if "Python worker exited unexpectedly" in text:
+        message = "A Python process ended in the middle of a task: it crashed, was killed, or ran out of memory"
+        hint = "Look for native code in the connector that ends the process, or give the machine's tasks more memory."
+        return ExecutionError(message, step=step, hint=hint)
+    causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
+    first = causes[-1] if causes else text.splitlines()[0] if text else type(error).__name__
+    return ExecutionError(f"Spark could not run the statement: {first}", step=step)
+
+
+def _with_detail(message: str, condition: str, text: str) -> str:
+    """Add what Spark's message says of the value that could not be cast, or of the pattern that could not be read."""
+    if condition == "INVALID_PARAMETER_VALUE":
+        pattern = re.search(r"is invalid: '(?:\(\?Ud\))?(.*?)'\. SQLSTATE", text, re.DOTALL)
+        return diagnosis(pattern[1]) if pattern else message
+    if condition == "DUPLICATED_MAP_KEY":
+        key = re.search(r"Duplicate map key (.*?) was found", text)
+        return f"Duplicate map keys ({key[1]}) are not allowed" if key else message
+    if condition == "CAST_INVALID_INPUT":
+        found = re.search(r"The value ('.*?') of the type \"\w+\" cannot be cast to \"(\w+)", text)
+        if found:
+            return f"Cannot cast {found[1]} to {_TYPE_NAMES.get(found[2], found[2].lower())}"
+    return message
+
+
+def problem_of(text: str) -> SetupError:
+    """Give the error of a worker process that is not as it must be.
+
+    >>> problem_of('x rowmerge_nb problem: {"message": "It has Python 3.9", "hint": "Install another."} y').hint
+    'Install another.'
+    """
+    told, _ = json.JSONDecoder().raw_decode(text.partition(PROBLEM.decode())[2])
+    return SetupError(told["message"], code="CONFIGURATION_INVALID", hint=told["hint"])
+
+
+def _unfit_worker(text: str) -> SetupError | None:
+    """Give the error for a worker in which no task can begin: another Python, no Python, or no pyarrow."""
+    versions = re.search(r"different version: (\d[\d.]*) than that in driver:? (\d[\d.]*)", text)
+    if versions:
+        msg = f"The executors' Python workers have Python {versions[1]}; the driver has {versions[2]}"
+        hint = f"Have the executors run a Python {versions[2]} (spark.pyspark.python, PYSPARK_PYTHON)."
+        return SetupError(msg, code="CONFIGURATION_INVALID", hint=hint)
+    if program := re.search(r'Cannot run program "([^"]+)"', text):
+        msg = f"An executor cannot start Python: there is no program '{program[1]}'"
+        hint = "Name the executors' Python: spark.pyspark.python, or the variable PYSPARK_PYTHON where the workers start."
+        return SetupError(msg, code="CONFIGURATION_INVALID", hint=hint)
+    if library := re.search(r"(PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (.*?)(?:\n|$)", text):
+        msg = f"A Python worker lacks a library: {library[2].strip()}"
+        return SetupError(msg, code="CONFIGURATION_INVALID", hint="Install it for the Python that the executors run.")
+    return None
+
+
+def _with_cause(ours: T, theirs: BaseException) -> T:
+    ours.__cause__ = theirs
+    return ours

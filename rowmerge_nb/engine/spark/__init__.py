@@ -1,0 +1,1 @@
+"""Spark: starting it, its settings, its executors, its jobs, and a plan as DataFrames."""

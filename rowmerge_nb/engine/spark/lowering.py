@@ -1,0 +1,473 @@
+"""From plan to Spark: one small function per node, node → DataFrame. Only the DataFrame API is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.spark.types import is_spark_frame, spark_type
+from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
+from rowmerge_nb.engine.tasks.exchange import BUCKET, Place, PlacePass, Placing
+from rowmerge_nb.engine.tasks.merge import MergePass
+from rowmerge_nb.engine.tasks.outcome import RECORD
+from rowmerge_nb.engine.tasks.processors import MergeLayout
+from rowmerge_nb.engine.tasks.scan import POSITION
+from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
+from rowmerge_nb.engine.tasks.writer import InsertPass, SinkFactory, WriterPass
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
+from rowmerge_nb.plan.nodes import (
+    AssignUniqueId,
+    DeleteProject,
+    DuplicateCheck,
+    Exchange,
+    Filter,
+    Join,
+    MarkDistinct,
+    MergeProcessor,
+    MergeWriter,
+    PlanNode,
+    Project,
+    SemiJoin,
+    Source,
+    TableScan,
+    TableWriter,
+)
+from rowmerge_nb.plan.planner import UNIQUE_ID, quote
+from rowmerge_nb.plan.rules import estimated_rows
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
+    from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
+
+__all__ = ["Context", "Tables", "lower"]
+
+WITNESS = "$witness"
+SOURCE_ROW = "$source_row"
+SMALL_ROWS = 10_000
+"""Up to here one writer takes all rows of an INSERT."""
+
+
+class Tables(Protocol):
+    """Where lowering gets the rows of tables and the makers of sinks from; the statement's transaction implements it."""
+
+    def scan(self, node: TableScan) -> Any:
+        """Give the table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
+
+    def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
+        """Scan as ``scan`` does, without the rows whose keys no row of another table has; None where its keys are not at hand."""
+
+    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
+        """Give what a pass makes of rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
+
+    def outcome_of(self, rows: Any, task: Any) -> Any:
+        """Give what the statement's last pass tells the driver of rows: fragments and records."""
+
+    def sinks(self) -> SinkFactory:
+        """Give what makes the merge sinks of the statement."""
+
+    def page_sinks(self) -> Any:
+        """Give what makes the page sinks of the statement."""
+
+    def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> BucketFunction:
+        """Give the bucket function of a layout that names a partitioning."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What lowering needs beside the plan.
+
+    Args:
+        spark: the session.
+        tables: rows and sinks.
+        partitions: into how many partitions a forced exchange goes; the session's shuffle partitions are set to the same number.
+        writers: at most how many writers there are behind an exchange.
+        per_clause: how many rows per clause a task samples.
+        witness: both sides' values travel with every row.
+        target: the symbols of the target's data columns, ``source`` those of the source (a statement without one has
+            none); used by the witness alone.
+    """
+
+    spark: Any
+    tables: Tables
+    partitions: int
+    writers: int
+    per_clause: int = 0
+    witness: bool = False
+    target: tuple[tuple[str, Symbol], ...] = ()
+    source: tuple[tuple[str, Symbol], ...] = ()
+
+    @property
+    def witness_type(self) -> pa.DataType | None:
+        """The Arrow type of the witness channel."""
+        if not self.witness:
+            return None
+        sides = {
+            side: pa.struct([pa.field(name, symbol.type.arrow) for name, symbol in symbols])
+            for side, symbols in (("source", self.source), ("target", self.target))
+            if symbols
+        }
+        return pa.struct([("source_row", pa.int64()), *sides.items()])
+
+
+@singledispatch
+def lower(node: PlanNode, context: Context) -> Any:
+    """Turn a plan into a DataFrame.
+
+    Of a plan with a writer the DataFrame has the columns of ``OUTCOME``: fragments and records.
+    """
+    return lower(node.sources[0], context)
+
+
+@lower.register
+def _(node: TableScan, context: Context) -> Any:
+    return context.tables.scan(node)
+
+
+@lower.register
+def _(node: Source, context: Context) -> Any:
+    return context.spark.sql(node.spark)
+
+
+@lower.register
+def _(node: AssignUniqueId, context: Context) -> Any:
+    """Take the scan's position as unique id: it is the same each time a task is run again, and needs no order among tasks."""
+    kept = [quote(symbol.name) for symbol in node.outputs if symbol != node.symbol]
+    return lower(node.source, context).selectExpr(*kept, f"{quote(POSITION)} AS {quote(node.symbol.name)}")
+
+
+@lower.register
+def _(node: Filter, context: Context) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return lower(node.source, context).where(F.expr(node.spark))
+
+
+@lower.register
+def _(node: DeleteProject, context: Context) -> Any:
+    """Give the channels of the writer's page under the names ``c0``, ``c1``, ..., and the witness."""
+    kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
+    constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
+    data = [quote(kept[c.name].name) if c.name in kept else "NULL" for c in node.columns]
+    others = [constants.get(symbol.name, quote(ROW_ID)) for symbol in node.outputs[len(data) :]]
+    types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
+    values = [
+        text if symbol is node.row_id else case_value(text, kind)
+        for text, kind, symbol in zip([*data, *others], types, node.outputs, strict=True)
+    ]
+    columns = [f"{value} AS c{i}" for i, value in enumerate(values)]
+    if context.witness:
+        columns.append(f"{_witness_expression(context)} AS {quote(WITNESS)}")
+    return lower(node.source, context).selectExpr(*columns)
+
+
+@lower.register
+def _(node: SemiJoin, context: Context) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if node.key_columns and isinstance(node.source, TableScan) and isinstance(node.filtering_source, TableScan):
+        matching = context.tables.scan_matching(node.source, node.filtering_source, node.key_columns)
+        if matching is not None:
+            return matching
+    names = [f"$key{i}" for i in range(len(node.keys))]
+    sides = zip(node.keys, names, strict=True)
+    keys = lower(node.filtering_source, context).select(*(F.expr(source).alias(name) for (_, source), name in sides))
+    condition = None
+    for (target, _), name in zip(node.keys, names, strict=True):
+        equal = F.expr(target) == F.col(quote(name))
+        condition = equal if condition is None else condition & equal
+    return lower(node.source, context).join(F.broadcast(keys), condition, "left_semi")
+
+
+@lower.register
+def _(node: Join, context: Context) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    left, right = lower(node.left, context), lower(node.right, context)
+    if node.distribution == "SINGLE":
+        # Before rows are numbered: within one partition the numbers are those of the rows in the source.
+        right = right.coalesce(1)
+    if context.witness and not _hidden(node.right, context):
+        right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
+    if node.distribution == "PARTITIONED":
+        right = right.repartition(context.partitions, *(F.expr(source) for _, source in node.equalities))
+    if node.distribution == "REPLICATED":
+        right = F.broadcast(right)
+    left = F.broadcast(left) if node.replicate_target else left
+    return left.join(right, F.expr(node.spark), "full" if node.full else "right")
+
+
+@lower.register
+def _(node: Project, context: Context) -> Any:
+    source, computed = node.source, {a.symbol.name: a.spark for a in node.assignments}
+    if isinstance(source, AssignUniqueId):
+        # One step of Spark's for both.
+        computed[source.symbol.name] = quote(POSITION)
+        source = source.source
+    if node.case is not None:
+        computed[node.case.symbol.name] = case_expression(node.case)
+    columns = [
+        f"{computed[symbol.name]} AS {quote(symbol.name)}" if symbol.name in computed else quote(symbol.name)
+        for symbol in node.outputs
+    ]
+    if context.witness and node.case is not None:
+        full = any(symbol.name == SOURCE_PRESENT for symbol in node.source.outputs)
+        number = next(iter(_hidden(node.source, context)), SOURCE_ROW)
+        columns.append(f"{_witness_expression(context, full=full, number=number)} AS {quote(WITNESS)}")
+    elif not isinstance(node.source, AssignUniqueId):
+        columns += [quote(name) for name in _hidden(node.source, context)]
+    return lower(source, context).selectExpr(*columns)
+
+
+def _hidden(node: PlanNode, context: Context) -> tuple[str, ...]:
+    """Give the columns that travel beside a node's outputs: a row's number in its table, and further up the witness."""
+    if isinstance(node, TableScan):
+        return () if is_spark_frame(node.table.dataframe) else (POSITION,)
+    if isinstance(node, Source | AssignUniqueId):
+        return ()
+    if isinstance(node, Join):
+        return _hidden(node.right, context) or ((SOURCE_ROW,) if context.witness else ())
+    if isinstance(node, Project) and node.case is not None:
+        return (WITNESS,) if context.witness else ()
+    return _hidden(node.sources[0], context)
+
+
+def case_expression(case: SearchedCase) -> str:
+    """Print the searched CASE that makes the merge row, its fields named ``f0``, ``f1``, ... so that no names can clash.
+
+    An ELSE branch without values stands for a NULL row.
+    """
+    types = merge_row_types(case)
+    if case.unconditional:
+        return _row(case.branches[0], types)
+    parts = [
+        f"WHEN {branch.spark_condition} THEN {_row(branch, types)}"
+        if branch.matched is not None
+        else f"ELSE {_row(branch, types)}"
+        for branch in case.branches
+        if branch.spark_values
+    ]
+    return f"CASE {' '.join(parts)} END"
+
+
+def merge_row_types(case: SearchedCase) -> list[str]:
+    """Give Spark's names of the types of the merge row's fields."""
+    return [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
+
+
+def case_value(value: str, kind: str) -> str:
+    """Print a value of the merge row."""
+    return f"CAST({value} AS {kind})"
+
+
+def _row(branch: CaseBranch, types: Sequence[str]) -> str:
+    values = [*branch.spark_values, branch.present, str(int(branch.operation)), str(branch.number)]
+    fields = (f"'f{i}', {case_value(value, kind)}" for i, (value, kind) in enumerate(zip(values, types, strict=True)))
+    return f"named_struct({', '.join(fields)})"
+
+
+def _witness_expression(context: Context, *, full: bool = False, number: str = SOURCE_ROW) -> str:
+    def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
+        # Fields go by position: a struct with two fields of one name cannot leave Spark.
+        fields = (f"'f{i}', {quote(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
+        return f"named_struct({', '.join(fields)})"
+
+    if not context.source:
+        return f"named_struct('source_row', CAST(NULL AS BIGINT), 'target', {struct(context.target)})"
+    target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
+    source = f"CASE WHEN {SOURCE_PRESENT} IS NOT NULL THEN {struct(context.source)} END" if full else struct(context.source)
+    return f"named_struct('source_row', {quote(number)}, 'source', {source}, 'target', {target})"
+
+
+@lower.register
+def _(node: MarkDistinct, context: Context) -> Any:
+    """Bring all matches of a target row into one partition; the marking itself is part of the Python pass above.
+
+    Unmatched rows have no unique id. They must not all meet in one partition, so they go by the partition that they come from,
+    which is the same whenever a task is run again.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rows = lower(node.source, context)
+    if not node.exchange:
+        return rows
+    return rows.repartition(context.partitions, F.expr(f"coalesce({node.keys[0].name}, -1 - spark_partition_id())"))
+
+
+@lower.register
+def _(node: DuplicateCheck, context: Context) -> Any:
+    """Nothing for Spark to do: the check runs in the Python pass above, on the same pages."""
+    return lower(node.source, context)
+
+
+@lower.register
+def _(node: MergeWriter, context: Context) -> Any:
+    sinks = context.tables.sinks()
+    exchange = node.source if isinstance(node.source, Exchange) else None
+    processor = exchange.source if exchange is not None else node.source
+    if not isinstance(processor, MergeProcessor | DeleteProject):
+        msg = f"A MergeWriter cannot stand on {type(processor).__name__}"
+        raise TypeError(msg)
+    if node.fused:
+        merge = _merge_pass(processor, context, placing=None, sinks=sinks)
+        return context.tables.outcome_of(_input(processor, context), merge)
+    placing = _placing(exchange, processor, context) if exchange is not None else None
+    task = _merge_pass(processor, context, placing=placing, sinks=None)
+    rows = context.tables.in_tasks(_input(processor, context), task, task.exchanged, tells=True)
+    if exchange is not None:
+        rows = _exchanged(rows, exchange, processor, context)
+    return context.tables.outcome_of(rows, WriterPass(merge_layout(processor), sinks, context.per_clause))
+
+
+@lower.register
+def _(node: TableWriter, context: Context) -> Any:
+    required, make_sink = context.tables.page_sinks()
+    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
+    exchange = node.source if isinstance(node.source, Exchange) else None
+    source = exchange.source if exchange is not None else node.source
+    rows = lower(source, context)
+    if (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS:
+        rows = rows.coalesce(1)
+    # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
+    numbered = rows.toDF(*(f"c{place}" for place in range(len(node.columns))))
+    if exchange is not None and exchange.insert_layout is not None:
+        numbered = _placed(numbered, exchange.insert_layout, node, context)
+    return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink))
+
+
+def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: Context) -> Any:
+    """Send the rows of an INSERT to the writers of their partitions or buckets."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = [column.name for column in node.columns]
+    places = sorted(names.index(name) for name in layout.partition_columns)
+    if layout.partitioning is None:
+        return rows.repartitionById(
+            context.writers, F.expr(f"CAST(pmod(xxhash64({', '.join(f'c{i}' for i in places)}), {context.writers}) AS INT)")
+        )
+    arguments = tuple(names.index(name) for name in layout.partition_columns)
+    function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
+    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
+    task = PlacePass(schema, Place(function, arguments))
+    placed = context.tables.in_tasks(rows, task, task.exchanged)
+    return placed.repartitionById(context.writers, F.expr(f"CAST(pmod({quote(BUCKET)}, {context.writers}) AS INT)"))
+
+
+def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:
+    """Give the channels of a statement's pages."""
+    columns = tuple(pa.field(column.name, column.type.arrow) for column in node.columns)
+    has_hash = bool(node.redistribution_columns) and node.era is Era.DOCUMENTS
+    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, has_hash, node.era)
+
+
+def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:
+    """Put the channels into the order of the processor's page.
+
+    Behind them come ``unique_id`` (where matches are checked), what the extended dialect adds, and the witness.
+    """
+    if isinstance(node, DeleteProject):
+        return lower(node, context)
+    rows, computed = _pending(node.source, context)
+    redistribution = [symbol.name for symbol in node.source.outputs[: len(node.redistribution_columns)]]
+    names = [*redistribution, *([HASH] if node.has_hash else []), ROW_ID, MERGE_ROW, CASE_NUMBER]
+    names += [UNIQUE_ID, *_extras(node.source)] if isinstance(node.source, DuplicateCheck) else []
+    names += [WITNESS] if context.witness else []
+    return rows.selectExpr(*(f"{computed.get(name, quote(name))} AS c{i}" for i, name in enumerate(names)))
+
+
+def _pending(node: PlanNode, context: Context) -> tuple[Any, Mapping[str, str]]:
+    """Lower a node, but leave what its top projection computes to the step above: each step costs Spark an analysis."""
+    if isinstance(node, DuplicateCheck) or (isinstance(node, MarkDistinct) and not node.exchange):
+        return _pending(node.source, context)
+    if isinstance(node, Project) and node.case is None and not isinstance(node.source, AssignUniqueId):
+        return lower(node.source, context), {a.symbol.name: a.spark for a in node.assignments}
+    return lower(node, context), {}
+
+
+def _extras(check: DuplicateCheck) -> tuple[str, ...]:
+    """Give the columns of the extended dialect that go into the pass beside the page."""
+    return tuple(symbol.name for symbol in check.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
+
+
+def _merge_pass(
+    node: MergeProcessor | DeleteProject, context: Context, *, placing: Placing | None, sinks: SinkFactory | None
+) -> MergePass:
+    common: Mapping[str, Any] = {
+        "layout": merge_layout(node),
+        "witness": context.witness_type,
+        "per_clause": context.per_clause,
+        "placing": placing,
+        "sinks": sinks,
+    }
+    if isinstance(node, DeleteProject):
+        return DeletePass(paradigm=None, rule=None, **common)
+    if not isinstance(node.source, DuplicateCheck):
+        return UpdatePass(paradigm=node.paradigm, rule=None, **common)
+    check = node.source
+    rule = DuplicateRule(check.rule, node.paradigm, check.idle)
+    places = {name: len(merge_layout(node).input_schema) + i for i, name in enumerate(_extras(check))}
+    return MergePass(
+        paradigm=node.paradigm,
+        rule=rule,
+        updates=_cases(node, Operation.UPDATE),
+        deletes=_cases(node, Operation.DELETE),
+        source_present=places.get(SOURCE_PRESENT),
+        returning=places.get(RETURNING),
+        **common,
+    )
+
+
+def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
+    """Give the numbers of the clauses with this operation."""
+    while not isinstance(node, Project) or node.case is None:
+        if not node.sources:
+            return ()
+        node = node.sources[0]
+    return tuple(branch.number for branch in node.case.branches if branch.operation is operation)
+
+
+def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Placing:
+    names = [column.name for column in processor.columns]
+    row_id = len(names) + 1 + (node.era is Era.CURRENT)
+
+    def place(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Place:
+        if layout is None:
+            return Place(even=True)
+        function = context.tables.bucket_function(layout, types) if layout.partitioning is not None else None
+        return Place(function, arguments)
+
+    columns = tuple(names.index(name) for name in node.insert_layout.partition_columns) if node.insert_layout else ()
+    inserts = place(node.insert_layout, columns, tuple(processor.columns[i].type for i in columns))
+    if node.update_layout is None and node.era is Era.DOCUMENTS:
+        return Placing(inserts, inserts)
+    updates = place(node.update_layout, (row_id,), (processor.row_id.type,))
+    if inserts.function and updates.function and inserts.function.bucket_count != updates.function.bucket_count:
+        counts = f"{inserts.function.bucket_count} and {updates.function.bucket_count} buckets"
+        msg = f"Insert and update layout have mismatched BucketNodeMap: {counts}"
+        raise ConnectorError(msg)
+    return Placing(inserts, updates)
+
+
+def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Any:
+    """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    names = [column.name for column in processor.columns]
+    row_id = len(names) + 1 + (node.era is Era.CURRENT)
+    # In table order, as the channel ``hash`` has them, so that the same values give the same number.
+    columns = processor.redistribution_columns if node.insert_layout else ()
+    by_columns = f"xxhash64({', '.join(f'c{names.index(name)}' for name in columns)})" if columns else "0"
+    by_row_id = f"xxhash64(c{row_id})" if node.update_layout is not None else by_columns
+    inserts = f"c{len(names)} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
+    place = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
+    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(
+        F.expr(f"CAST(pmod({place}, {context.writers}) AS INT)")
+    )
+    return rows.repartitionById(context.writers, writer)

@@ -1,0 +1,52 @@
+"""Types and schemas on Spark's side of the edge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.arrow import for_spark
+from rowmerge_nb.spi.types import from_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.spi.types import Type
+
+
+__all__ = ["from_spark_schema", "is_spark_frame", "spark_schema", "spark_type"]
+
+
+def spark_type(kind: pa.DataType) -> Any:
+    """Give Spark's type for a channel, struct fields named ``f0``, ``f1``, ... so that no name can clash."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        from pyspark.sql.types import TimestampNTZType
+
+        return TimestampNTZType()
+    return from_arrow_type(for_spark(kind), prefer_timestamp_ntz=True)
+
+
+def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
+    """Give a Spark schema of nullable columns for named channels."""
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(name, spark_type(kind), nullable=True) for name, kind in fields])
+
+
+def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
+    """Give names and SQL types of a Spark schema's columns."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    return [(field.name, from_arrow(to_arrow_type(field.dataType))) for field in schema.fields]
+
+
+def is_spark_frame(value: object) -> bool:
+    """Tell whether a value is a DataFrame of Spark, classic or Connect; does not import Spark.
+
+    >>> is_spark_frame(3)
+    False
+    """
+    return any(base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql") for base in type(value).__mro__)

@@ -1,0 +1,1 @@
+"""Running statements: one file per kind, and what all of them share."""

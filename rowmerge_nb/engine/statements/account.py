@@ -1,0 +1,155 @@
+"""The records of all tasks as one account of the statement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
+from rowmerge_nb.trace.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.engine.tasks.recorder import TaskRecord
+    from rowmerge_nb.spi.page import Page
+
+
+__all__ = ["Account", "check_fragments", "sum_up"]
+
+
+@dataclass
+class Account:
+    """All tasks' records put together.
+
+    Args:
+        clause_rows: joined rows per case number.
+        returned: the rows of RETURNING, as Arrow streams.
+        errors: what ended tasks, in the order of their partitions.
+    """
+
+    clause_rows: dict[int, int]
+    joined: int
+    matched: int
+    pages: PageSample | None
+    stored: tuple[StoredSample, ...]
+    writers: tuple[WriterRecord, ...]
+    calls: tuple[Call, ...]
+    failing: list[int]
+    warning: list[int]
+    witnesses: list[Page]
+    patterns: tuple[MatchPattern, ...]
+    errors: list[RowMergeError]
+    counted: int
+    alone: int
+    returned: list[bytes]
+    read: int = 0
+
+
+def sum_up(records: Sequence[TaskRecord]) -> Account:
+    """Put the records of all tasks together, ordered by partition."""
+    records = sorted(records, key=lambda r: r.partition)
+    clause_rows: dict[int, int] = {}
+    for record in records:
+        for number, count in record.clause_rows.items():
+            clause_rows[number] = clause_rows.get(number, 0) + count
+    return Account(
+        clause_rows=clause_rows,
+        joined=sum(clause_rows.values()),
+        matched=sum(record.matched for record in records),
+        pages=_pages(records),
+        stored=tuple(StoredSample(r.partition, r.stored, sum(r.operations.values())) for r in records if r.stored is not None),
+        writers=tuple(
+            WriterRecord(
+                r.partition,
+                r.operations,
+                r.pages,
+                len(r.fragments),
+                sum(r.fragments),
+                r.counted,
+                "aborted" if r.aborted else "finished",
+            )
+            for r in records
+            if r.pages or any(call.method in {"create_merge_sink", "create_page_source"} for call in r.calls)
+        ),
+        calls=tuple(call for record in records for call in record.calls),
+        failing=sorted({i for record in records for i in record.failing}),
+        warning=sorted({i for record in records for i in record.warning}),
+        witnesses=[record.witnesses for record in records if record.witnesses is not None],
+        patterns=_patterns(records),
+        errors=[record.error for record in records if record.error is not None],
+        counted=sum(record.counted for record in records),
+        alone=sum(record.alone for record in records),
+        returned=[record.returned for record in records if record.returned],
+        read=sum(record.read for record in records),
+    )
+
+
+def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
+    """See that the driver has got what the tasks gave, before anything of it is made to last.
+
+    Args:
+        account: what the tasks told.
+        fragments: the fragments that came.
+
+    Raises:
+        ExecutionError: fragments are missing, or there are more of them than were made.
+    """
+    made = [writer for writer in account.writers if writer.state == "finished"]
+    count, size = sum(writer.fragments for writer in made), sum(writer.fragment_bytes for writer in made)
+    if (count, size) != (len(fragments), sum(map(len, fragments))):
+        came = f"{plural(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
+        msg = f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {came} arrived; nothing was committed"
+        raise ExecutionError(msg, step="run", hint="Run the statement again; if it happens again, please report it.")
+
+
+def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
+    """Add up what the tasks counted: all matches of a target row are in one task."""
+    total: Counter[tuple[int, int, int, int, bool]] = Counter()
+    for record in records:
+        total.update(record.patterns)
+    return tuple(MatchPattern(*pattern, rows=rows) for pattern, rows in sorted(total.items()))
+
+
+def _writers(after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
+    """Find out which writer got each sampled row, by the pages that the writers kept; -1 where those do not tell.
+
+    A row's content decides its writer, so rows that look the same went the same way, except where rows are spread evenly. In the older flow
+    the split that has read a row changes it.
+    """
+    if any(record.read for record in records):
+        return tuple(record.partition for record in records for part in record.sampled for _ in range(part.after.num_rows))
+    found: dict[str, int] = {}
+    for record in records:
+        if record.stored is not None:
+            for row in _rows_as_text(record.stored):
+                found[row] = record.partition if found.get(row, record.partition) == record.partition else -1
+    return tuple(found.get(row, -1) for row in _rows_as_text(after.select(list(range(after.num_columns - 1)))))
+
+
+def _rows_as_text(page: Page) -> list[str]:
+    return [repr(row) for row in zip(*map(python_values, page.columns), strict=True)]
+
+
+def _pages(records: Sequence[TaskRecord]) -> PageSample | None:
+    parts = [part for record in records for part in record.sampled]
+    before, after = sum(r.before for r in records), sum(r.after for r in records)
+    if not parts:
+        return None
+    witnesses: list[Any] = [part.witness for part in parts]
+    sampled = sum(part.before.num_rows for part in parts)
+    return PageSample(
+        before=pa.concat_batches([part.before for part in parts]),
+        after=pa.concat_batches([part.after for part in parts]),
+        produced=tuple(int(n) for part in parts for n in part.produced),
+        writers=_writers(pa.concat_batches([part.after for part in parts]), records),
+        witness=None if any(w is None for w in witnesses) else pa.concat_batches(witnesses),
+        total_before=before,
+        total_after=after,
+        complete=sampled == before,
+    )

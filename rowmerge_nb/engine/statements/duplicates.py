@@ -1,0 +1,154 @@
+"""Naming duplicates: which target rows, which source rows, which clauses, and what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.errors import DuplicateMatchError
+from rowmerge_nb.spi.values import python_rows
+from rowmerge_nb.sql.tokens import RESERVED
+from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.engine.statements.account import Account
+    from rowmerge_nb.sql.analysis import MergeAnalysis
+
+__all__ = ["duplicate_error", "groups_of", "proposal", "two_versions"]
+
+NAMED_GROUPS = 20
+UNORDERED: Final = frozenset({"map", "json"})
+"""Types whose values have no order."""
+NAMED_SOURCES = 20
+SINGLE_PARTITION = 1 << 33
+"""Positions from here on come of several partitions or splits, and are no row numbers for people."""
+MESSAGE = "One MERGE target table row matched more than one source row"
+
+
+def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tuple[DuplicateGroup, ...]:
+    """Give the target rows that were matched more than once, with what matched them.
+
+    Args:
+        account: what the tasks told.
+        analysis: the statement.
+        failing: those that fail the check; otherwise those that only deserve a warning.
+    """
+    wanted = set((account.failing if failing else account.warning)[:NAMED_GROUPS])
+    rows = [row for page in account.witnesses for row in python_rows(page) if row["unique_id"] in wanted]
+    by_id: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_id.setdefault(row["unique_id"], []).append(row)
+    names = [column.name for column in analysis.target.columns]
+    return tuple(_group(by_id[key], names) for key in sorted(by_id))
+
+
+def _group(rows: list[dict[str, Any]], target_names: list[str]) -> DuplicateGroup:
+    witnesses = [_positional(row.get("witness")) for row in rows]
+    sources = [
+        MatchedRow(witness[0], witness[1], -1 if row["case_number"] is None else row["case_number"])
+        for row, witness in zip(rows, witnesses, strict=True)
+    ]
+    sources.sort(key=lambda s: (s.source_row if s.source_row is not None else -1, s.case_number))
+    numbers = {source.case_number for source in sources}
+    target = dict(zip(target_names, witnesses[0][2].values(), strict=False))
+    number = numbers.pop() if len(numbers) == 1 else None
+    return DuplicateGroup(rows[0]["row_id"], target, tuple(sources[:NAMED_SOURCES]), number, len(sources))
+
+
+def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[str, Any], Mapping[str, Any]]:
+    if witness is None:
+        return None, {}, {}
+    source_row, source, target = witness.values()
+    return source_row if source_row < SINGLE_PARTITION else None, source or {}, target or {}
+
+
+def duplicate_error(account: Account, analysis: MergeAnalysis, rule: str) -> DuplicateMatchError:
+    """Make the error: Trino's sentence, and a hint that names the first target row and a way out."""
+    groups = groups_of(account, analysis, failing=True)
+    hint = _remedy(analysis)
+    if groups:
+        hint = f"{_named(groups[0], len(account.failing), rule)} {hint}"
+    return DuplicateMatchError(MESSAGE, groups=groups, hint=hint, proposal=proposal(analysis))
+
+
+def _named(group: DuplicateGroup, count: int, rule: str) -> str:
+    target = ", ".join(f"{name} = {_shown(value)}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
+    rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
+    few = 1 < len(rows) == group.total <= 5
+    where = f"source rows {', '.join(rows[:-1])} and {rows[-1]}" if few else f"{group.total} source rows"
+    if group.case_number is None:
+        clauses = f"by clauses {', '.join(str(n) for n in sorted({s.case_number for s in group.sources}))}"
+        clauses += "" if rule == "standard" else ", and the result would depend on the order of rows"
+    elif group.case_number < 0:
+        clauses = "though no clause fires for them"
+    else:
+        clauses = f"by clause {group.case_number}"
+    more = (
+        "" if count == 1 else " 1 more target row is affected." if count == 2 else f" {count - 1} more target rows are affected."
+    )
+    return f"Target row ({target}) is matched by {where} {clauses}.{more}"
+
+
+def _shown(value: Any) -> str:
+    """Write a value as SQL would, cut where it is long."""
+    text = "NULL" if value is None else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def proposal(analysis: MergeAnalysis) -> str | None:
+    """Write a source with one row per key, for USING: the first row of each key, by the other columns' order.
+
+    None where ON does not compare plain columns of the source by ``=``, or where columns have no name of their own.
+    """
+    source = analysis.source
+    names = [field.name for field in source.fields]
+    keys = [field for field in source.fields if any(text == f"`{field.symbol}`" for _, text in analysis.equalities)]
+    plain = len({text for _, text in analysis.equalities}) == len(keys)
+    if not keys or not plain or None in names or len({str(name).lower() for name in names}) < len(names):
+        return None
+    others = [field for field in source.fields if field not in keys and field.type.base not in UNORDERED]
+    number = next(
+        name for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1))) if name not in [str(n).lower() for n in names]
+    )
+    partition, order, columns = (
+        ", ".join(_quoted(str(field.name)) for field in fields) for fields in (keys, others or keys, source.fields)
+    )
+    alias = source.alias or (source.binding.display.split(".")[-1] if source.binding is not None else None)
+    numbered = f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM {source.text}"
+    chosen = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
+    return chosen if alias is None else f"{chosen} AS {_quoted(alias)}"
+
+
+def _quoted(name: str) -> str:
+    """Write a name as Trino reads it: in double quotes where it is no plain word."""
+    return (
+        name
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in RESERVED
+        else '"' + name.replace('"', '""') + '"'
+    )
+
+
+def _remedy(analysis: MergeAnalysis) -> str:
+    query = proposal(analysis)
+    if query is None:
+        return "Make the ON condition match each target row at most once."
+    return f"Give each target row one source row, for example the first of each key: USING {query}"
+
+
+def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis) -> str:
+    """Say of a statement that finished which rows two clauses changed, and what to do."""
+    rows = "1 target row was" if count == 1 else f"{count} target rows were"
+    text = (
+        f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
+        "per clause that updates it; duplicates='standard' refuses it"
+    )
+    if groups and groups[0].target:
+        sources = " and ".join(
+            f"{'a source row' if s.source_row is None else f'source row {s.source_row}'} by clause {s.case_number}"
+            for s in groups[0].sources[:3]
+        )
+        target = ", ".join(f"{name} = {_shown(value)}" for name, value in groups[0].target.items())
+        text += f". The first of them: target row ({target}), changed by {sources}"
+    return f"{text}. {_remedy(analysis)}"

@@ -1,0 +1,322 @@
+"""What all statements share on their way: running, committing or rolling back, and telling what happened.
+
+A statement has a point of no return: the connector's call that makes its change last. What is raised before it leads to a rollback. From
+there to the result interrupts are put off, and whatever is raised says that the change is there, or that nobody knows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.engine.errors.translate import translate, with_next_step
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.interrupts import WaitEndedError, interrupts_put_off
+from rowmerge_nb.engine.spark.job import collect
+from rowmerge_nb.engine.spark.long_statements import UNCOMPILED, is_long
+from rowmerge_nb.engine.spark.settings import settings_of
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
+from rowmerge_nb.plan.rules import is_small, spark_text
+from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.trace.trace import Call, ErrorRecord, NoticeRecord, Trace
+from rowmerge_nb.trace.words import plural
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.statements.account import Account
+    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.sql.analysis import Notice
+
+__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "interrupted_too_late"]
+
+ADAPTIVE = "spark.sql.adaptive.enabled"
+GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+"""Spark takes what a Python task gives for small, whatever comes out of it. So of a large statement it must not send one side of a join to
+all tasks before it has seen how large that is."""
+SEEN_SIZES: Final = {
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "32MB",
+    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "256MB",
+}
+"""What Spark has seen to be small it sends to all tasks, or looks up instead of sorting it."""
+UNKNOWN_SIZE: Final = 4
+"""So many times the usual number of partitions where nobody knows how many rows there will be."""
+CONNECTOR_STEPS = {
+    *("begin_merge", "finish_merge", "commit"),
+    *("begin_delete", "finish_delete", "begin_update", "finish_update"),
+}
+
+
+@dataclass(kw_only=True)
+class StatementRun:
+    """One statement on its way.
+
+    Args:
+        transaction: its dealings with connectors.
+        options: how it is run.
+        connector: the kind of store of the target; ``""`` for a query.
+        spark: gives the Spark session.
+        row_count: asks for the target's number of rows once the statement is committed, in the version that it has made.
+        notices: notices that are not part of the analysis.
+
+    Attributes:
+        plan: the plan, once there is one.
+        account: what the tasks told, once they have.
+        step: what is being done.
+        rehearsed: of a rehearsal the target's rows as they would be, where the connector shows them.
+        unread: why the committed version cannot be looked at; ``""`` if it can.
+        done: the result, once the change is there.
+    """
+
+    transaction: StatementTransaction
+    options: Options
+    connector: str
+    spark: Callable[[], Any]
+    row_count: Callable[[ConnectorTableVersion | None], int | None]
+    notices: tuple[Notice, ...] = ()
+    plan: Output | None = None
+    account: Account | None = None
+    step: str = "run"
+    rehearsed: pa.Table | None = None
+    unread: str = ""
+    done: Result | None = None
+    output: ConnectorOutputMetadata | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def run(self) -> Result:
+        """Run the statement.
+
+        Raises:
+            RowMergeError: it failed; ``changed`` says whether something was changed all the same, ``result`` has what is known.
+        """
+        try:
+            self._check_rehearsal()
+            finish = self.work()
+            if self.options.dry_run:
+                self.transaction.rollback()
+                return self.result(self.trace("planned"))
+            if self.options.rehearse:
+                return self._rehearsed(finish)
+            early = finish is not None and self.transaction.commits_in_finish
+            if finish is not None and not early:
+                finish()
+            self.step = "commit"
+            self.begin_step("commit")
+            with interrupts_put_off() as interrupts:
+                if finish is not None and early:
+                    finish()
+                with self.timed("commit"):
+                    self.transaction.commit()
+                result = self.done = self.result(self.trace("finished"))
+        except BaseException as failure:
+            error = self._late_error(failure) if self.transaction.changed is not False else self._error(failure)
+            error.result = self.result(self._failed(error))
+            raise error from failure
+        if interrupts.came:
+            raise interrupted_too_late(result)
+        return result
+
+    def work(self) -> Callable[[], None] | None:
+        """Do everything before the connector's finish call; give what makes that call, None where there is none to make."""
+        raise NotImplementedError
+
+    def trace(self, state: str) -> Trace:
+        """Give the trace as far as it is known."""
+        raise NotImplementedError
+
+    def result(self, trace: Trace) -> Result:
+        """Give the result that belongs to a trace."""
+        return Result(trace, rehearsed=self.rehearsed)
+
+    def place(self, error: RowMergeError, failure: BaseException) -> None:
+        """Say in an error which part of the statement it is about.
+
+        Args:
+            error: the error that is raised.
+            failure: what led to it.
+        """
+
+    def facts(self) -> list[str]:
+        """Say what had happened when the statement failed."""
+        return []
+
+    def rehearsable(self) -> bool:
+        """Whether a rollback leaves nothing of the statement."""
+        return False
+
+    def _check_rehearsal(self) -> None:
+        if self.options.rehearse and not self.options.dry_run and not self.rehearsable():
+            msg = "This statement cannot be rehearsed: it is done as soon as it is begun"
+            raise ConnectorError(msg, hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.")
+
+    def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
+        """Finish the statement, look at what it would leave, and roll it back."""
+        if self.transaction.commits_in_finish:
+            msg = f"Connector '{self.connector}' commits in its finish calls, so that a statement cannot be rehearsed there"
+            raise ConnectorError(msg, hint="dry_run=True plans the statement without beginning it.")
+        if finish is not None:
+            finish()
+        self.step = "rollback"
+        target = self.transaction.target
+        if finish is not None and target is not None:
+            self.rehearsed = self.transaction.rows_now(target)
+        self.transaction.rollback()
+        rows = None if self.rehearsed is None else self.rehearsed.num_rows
+        return self.result(replace(self.trace("finished"), committed=False, rows_after=rows))
+
+    def _error(self, failure: BaseException) -> RowMergeError:
+        """Give an error of ours for what was raised before the point of no return."""
+        error = self.error_of(failure, self.step)
+        self.place(error, failure)
+        return error
+
+    def _late_error(self, failure: BaseException) -> RowMergeError:
+        """Give an error of ours for what was raised behind the point of no return."""
+        changed = self.transaction.changed
+        if isinstance(failure, RowMergeError):
+            failure.changed = changed
+            return failure
+        look = f"Look at {self._target_name()} before you run the statement again"
+        if isinstance(failure, KeyboardInterrupt) and changed is None:
+            ended = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
+            msg = f"The outcome is unknown: the wait for the commit was ended{ended}, and the change may be there, now or soon"
+            return StatementInterrupted(
+                msg,
+                step=self.step,
+                changed=None,
+                hint=f"{look}; what it has written stays where it is until engine.orphans() lists it.",
+            )
+        if isinstance(failure, KeyboardInterrupt):
+            msg = "The statement was interrupted while its result was being told; its change is there"
+            return StatementInterrupted(msg, step=self.step, changed=True, hint="Do not run it again.")
+        known = "The outcome is unknown" if changed is None else "The change is there, and telling of it failed"
+        error = ExecutionError(f"{known}: {type(failure).__name__}: {failure}", step=self.step, changed=changed)
+        error.hint = f"{look}." if changed is None else "Do not run it again."
+        return error
+
+    def _target_name(self) -> str:
+        return f"'{self.transaction.target.display}'" if self.transaction.target is not None else "the table"
+
+    def _failed(self, error: RowMergeError) -> Trace:
+        """Roll back what can be, and give the trace of a statement that failed."""
+        facts = self.facts()
+        ended = self.roll_back()
+        if error.changed is False:
+            facts.append(ended)
+        # What is told of a change that is there must not depend on what has failed in telling it.
+        return replace(self.trace("failed"), committed=error.changed is True, error=error_record(error, tuple(facts)))
+
+    def rows_after(self) -> int | None:
+        """Look how many rows the target has, in the version that was committed."""
+        try:
+            return self.row_count(self.transaction.version)
+        except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets; it is told in the headline
+            self.unread = error.message if isinstance(error, RowMergeError) else f"{type(error).__name__}: {error}"
+            return None
+
+    def begin_step(self, name: str) -> None:
+        """Tell that a step begins; a statement that was cancelled meanwhile goes no further."""
+        self.options.step(name)
+        if self.transaction.cancelled.is_set():
+            msg = "The statement was cancelled"
+            raise StatementInterrupted(msg, step=name)
+
+    def collect(self, spark: Any, rows: Any, partitions: int) -> pa.Table:
+        """Run the statement's action.
+
+        Of a small statement Spark makes one plan and keeps to it: planning again after every stage costs more than it finds out.
+
+        Args:
+            spark: the session.
+            rows: the DataFrame.
+            partitions: into how many partitions Spark sends rows where it decides to.
+        """
+        small = self.plan is not None and is_small(self.plan)
+        # What a user's session says of sizes that Spark has seen is respected.
+        seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
+        settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
+        if self.plan is not None and is_long(spark_text(self.plan), small=small):
+            settings |= UNCOMPILED
+        with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
+            return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Note how long a step takes."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[step] = time.perf_counter() - started
+
+    def finish(self, method: str, fragments: Sequence[bytes], call: Callable[[], object]) -> None:
+        """Make the connector's call that finishes the statement, and keep what it tells of what was written."""
+
+        def told(given: object) -> str:
+            self.output = given if isinstance(given, ConnectorOutputMetadata) else None
+            text = plural(len(fragments), "fragment")
+            return f"{text}, {self.output.summary}" if self.output is not None and self.output.written else text
+
+        self.step = method
+        self.begin_step(method)
+        with self.timed(method):
+            make = self.transaction.lasting if self.transaction.commits_in_finish else self.transaction.log.call
+            make(method, call, told)
+
+    def error_of(self, failure: BaseException, step: str) -> RowMergeError:
+        """Give an error of ours for what was raised during a step."""
+        if isinstance(failure, KeyboardInterrupt):
+            return StatementInterrupted("The statement was interrupted", step=step)
+        if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
+            return ExecutionError(f"{step} failed: {type(failure).__name__}: {failure}", step=step)
+        return with_next_step(translate(failure, step))
+
+    def roll_back(self) -> str:
+        """Roll back, and say how that went; a failure here does not hide the one that led here.
+
+        Who has interrupted a statement often does so twice: the second interrupt must not end the cleaning up.
+        """
+        try:
+            with interrupts_put_off():
+                self.transaction.rollback()
+        except KeyboardInterrupt:
+            return "the rollback was ended by a further interrupt; engine.orphans() lists what is left"
+        except Exception as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
+            return f"the rollback failed: {type(failure).__name__}: {failure}"
+        return "the transaction was rolled back"
+
+    def calls(self) -> tuple[Call, ...]:
+        """Give all calls of the contract: the coordinator's up to the begin call, the tasks', the coordinator's that finish."""
+        log = self.transaction.log.calls
+        ending = [i for i, call in enumerate(log) if call.method.startswith("finish_") or call.method in {"commit", "rollback"}]
+        split = ending[0] if ending else len(log)
+        calls = (*log[:split], *(self.account.calls if self.account is not None else ()), *log[split:])
+        return tuple(replace(call, order=number) for number, call in enumerate(calls, 1))
+
+    def notice_records(self, *of: Notice) -> tuple[NoticeRecord, ...]:
+        """Give notices as plain data."""
+        return tuple(
+            NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
+            for notice in (*of, *self.notices)
+        )
+
+
+def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:
+    """Give an error as plain data."""
+    step = getattr(error, "step", "")
+    place = (error.line, error.column, error.length)
+    return ErrorRecord(error.code, error.message, *place, error.hint, step, consequences, error.changed)
+
+
+def interrupted_too_late(result: Result) -> StatementInterrupted:
+    """Give the error of an interrupt that came when the statement could not be stopped any more; its result is whole."""
+    msg = "The interrupt came when the change was being committed; the change is there"
+    error = StatementInterrupted(msg, step="commit", changed=True, hint="Do not run the statement again.")
+    error.result = result
+    return error

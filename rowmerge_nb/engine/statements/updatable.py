@@ -1,0 +1,218 @@
+"""Running UPDATE and DELETE by the older flow: per split one page source that reads, and changes what it has read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.spark.types import spark_type
+from rowmerge_nb.engine.statements.update_delete import WhereRun
+from rowmerge_nb.engine.tasks.page_program import (
+    AssignedColumn,
+    PageEvaluator,
+    PageExpression,
+    PageProgram,
+    PageQuery,
+    require_duckdb,
+)
+from rowmerge_nb.engine.tasks.updatable import SplitPass
+from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, RowMergeError
+from rowmerge_nb.plan.nodes import Filter, Project, TableScan
+from rowmerge_nb.plan.planner import TargetFacts, quote
+from rowmerge_nb.plan.rules import chain, estimated_rows, spark_text
+from rowmerge_nb.plan.updatable import QueryJoin, UpdateRows, plan_updatable, updated_columns
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableHandle
+from rowmerge_nb.spi.operations import RowChangeParadigm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rowmerge_nb.engine.spark.lowering import Context
+    from rowmerge_nb.engine.statements.account import Account
+    from rowmerge_nb.plan.nodes import Output, PlanNode
+    from rowmerge_nb.sql.analysis import DeleteAnalysis, UpdateAnalysis
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["UpdatableDeleteRun", "UpdatableUpdateRun"]
+
+
+@dataclass(kw_only=True)
+class _UpdatableRun(WhereRun):
+    worker: ClassVar[str] = "page source"
+    handle: ConnectorTableHandle | None = None
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> TargetFacts:
+        """Ask the connector for the row id; there is nothing else that the planner of this flow must know."""
+        if self.options.paradigm is not None:
+            msg = "The flow 'updatable' has no row change paradigms: page sources change what they have read"
+            raise ConnectorError(msg, hint="Leave one of the options flow and paradigm out.")
+        if not self.options.dry_run:
+            require_duckdb()
+        method = f"get_{self.verb}_row_id_column_handle"
+        arguments = (self.transaction.session, self._target_handle(), *self._updated())
+        row_id: ColumnHandle = self._asked(
+            method,
+            lambda: self._given(method, getattr(self._metadata(), method)(*arguments), ColumnHandle),
+            lambda column: f"{column.name} {column.type}",
+        )
+        # The paradigm is not asked for, and nothing looks at it.
+        return TargetFacts(row_id, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS, None, None, self.analysis.target.row_count)
+
+    def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
+        """Give the last argument of an UPDATE's calls, in the connector's own handles; a DELETE has none."""
+        raise NotImplementedError
+
+    def _asked(self, method: str, call: Callable[[], Any], carries: Callable[[Any], str]) -> Any:
+        """Make a call; a connector that has it not is told with the way that may remain."""
+        try:
+            return self.transaction.log.call(method, call, carries)
+        except RowMergeError as error:
+            if error.code == "NOT_SUPPORTED" and error.hint is None:
+                error.hint = MERGE_FLOW
+            raise
+
+    def _planned(self, facts: TargetFacts) -> Output:
+        return plan_updatable(self.analysis, facts.row_id)
+
+    def _check_program(self) -> None:
+        """Have DuckDB read all expressions before anything begins."""
+        program, scan = self._program(), self._driving()
+        empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.outputs[:-1]]).empty_table()
+        answers = [pa.nulls(1, query.type) for query in program.queries]
+        evaluator = PageEvaluator(program, answers)
+        try:
+            evaluator.check(
+                pa.RecordBatch.from_arrays([column.combine_chunks() for column in empty.columns], schema=empty.schema)
+            )
+        finally:
+            evaluator.close()
+
+    def _begin(self, facts: TargetFacts) -> None:
+        """Begin; from here on splits and page sources get the handle that the connector gives."""
+        method = f"begin_{self.verb}"
+        self._check_program()
+        self.begin_step(method)
+        arguments = (self.transaction.session, self._target_handle(), *self._updated())
+        told = ", ".join(column.name for columns in self._updated() for column in columns)
+        with self.timed(method):
+            given = self._asked(method, lambda: getattr(self._metadata(), method)(*arguments), lambda _: told)
+        self.handle = self._given(method, given, ConnectorTableHandle)
+
+    def _lowered(self, context: Context) -> Any:
+        """One row per split, beside its number the answers of subqueries; the task works on the splits that it gets."""
+        self.begin_step("run")
+        plan, scan = self._plan(), self._driving()
+        if self.handle is None or not isinstance(scan, TableScan):
+            msg = "The statement has not begun"
+            raise ValueError(msg)
+        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
+        provider, transaction, splits, columns = self.transaction.opened_splits(scan, self.handle)
+        rows, carried = self.transaction.split_rows(splits)
+        task = SplitPass(
+            provider=provider,
+            transaction=transaction,
+            session=self.transaction.session,
+            table=self.handle,
+            splits=() if carried else splits,
+            carried=carried,
+            columns=tuple(columns),
+            symbols=tuple(symbol.name for symbol in scan.outputs[:-1]),
+            program=self._program(),
+            channels=next((node.channels for node in chain(plan) if isinstance(node, UpdateRows)), ()),
+            table_columns=tuple(pa.field(column.name, column.type.arrow) for column in self.analysis.target.columns),
+            per_clause=context.per_clause,
+            witness=context.witness,
+        )
+        answers = [_answer(node) for node in self._queries()]
+        return self.transaction.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)
+
+    def _queries(self) -> list[QueryJoin]:
+        """Give the subqueries in the order of their symbols."""
+        return [node for node in chain(self._plan()) if isinstance(node, QueryJoin)][::-1]
+
+    def _program(self) -> PageProgram:
+        nodes = chain(self._plan())
+        condition = next((node.page for node in nodes if isinstance(node, Filter)), None)
+        where = self.analysis.where
+        project = next((node for node in nodes if isinstance(node, Project)), None)
+        texts = {} if project is None else {a.symbol.name.removesuffix("_new"): a.page for a in project.assignments}
+        values = dict(zip((c.name for c in self.analysis.target.columns), self.analysis.clauses[0].values, strict=True))
+        columns = {column.name: column for column in self.analysis.target.columns}
+        assigned = []
+        for name, text in texts.items():
+            value = values[name]
+            if value is not None:
+                expression = PageExpression(text, value.span, f"in the value for column '{name}'")
+                assigned.append(AssignedColumn(name, columns[name].type.arrow, expression, not columns[name].nullable))
+        return PageProgram(
+            None if where is None or condition is None else PageExpression(condition, where.span, "in the WHERE condition"),
+            tuple(assigned),
+            tuple(PageQuery(node.symbol.name, node.kind, node.symbol.type.arrow) for node in self._queries()),
+        )
+
+    def _check_stored(self, account: Account, paradigm: RowChangeParadigm) -> None:
+        """There are no sinks: what a page source has read it changes itself."""
+
+    def _finish(self, fragments: list[bytes]) -> None:
+        method = f"finish_{self.verb}"
+        session, metadata, handle = self.transaction.session, self._metadata(), self.handle
+        self.finish(method, fragments, lambda: getattr(metadata, method)(session, handle, fragments))
+
+    # -- account --------------------------------------------------------------------------------------------------
+
+    def trace(self, state: str) -> Trace:
+        """Give the trace as far as it is known; the pages of this flow are the same in every era."""
+        return replace(super().trace(state), flow="updatable", era="documents")
+
+    def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
+        for node in chain(self._plan()):
+            if isinstance(node, Project):
+                yield node, (account.joined,), account.joined
+            elif isinstance(node, Filter):
+                yield node, (account.read,), account.joined
+            elif isinstance(node, QueryJoin):
+                yield node, (account.read,), account.read
+            elif isinstance(node, TableScan):
+                yield node, (), account.read
+
+    def _flowing(self) -> int | None:
+        return estimated_rows(self._driving())
+
+
+def _answer(node: QueryJoin) -> str:
+    """Write the column that carries a subquery's answer; its name cannot clash, since the row has nothing else but the split's number."""
+    if node.kind == "in":
+        column = quote(node.column)
+        return f"(SELECT collect_set(named_struct('v', {column})) FROM ({node.spark})) AS {quote(node.symbol.name)}"
+    if node.kind == "exists":
+        return f"(SELECT count(*) > 0 FROM (SELECT 1 FROM ({node.spark}) LIMIT 1)) AS {quote(node.symbol.name)}"
+    kind = spark_type(node.symbol.type.arrow).simpleString()
+    return f"CAST(({node.spark}) AS {kind}) AS {quote(node.symbol.name)}"
+
+
+@dataclass(kw_only=True)
+class UpdatableUpdateRun(_UpdatableRun):
+    """One UPDATE on its way."""
+
+    kind: ClassVar[str] = "UPDATE"
+    verb: ClassVar[str] = "update"
+    analysis: UpdateAnalysis
+
+    def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
+        return (tuple(self.transaction.own_columns(self.analysis.target, updated_columns(self.analysis))),)
+
+
+@dataclass(kw_only=True)
+class UpdatableDeleteRun(_UpdatableRun):
+    """One DELETE on its way."""
+
+    kind: ClassVar[str] = "DELETE"
+    verb: ClassVar[str] = "delete"
+    analysis: DeleteAnalysis
+
+    def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
+        return ()

@@ -1,0 +1,91 @@
+"""Running UPDATE and DELETE: the way of MERGE with another plan, and without matches to check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from rowmerge_nb.engine.statements.blame import blame
+from rowmerge_nb.engine.statements.row_change import RowChangeRun
+from rowmerge_nb.plan.nodes import Filter, Project, TableScan
+from rowmerge_nb.plan.planner import told_apart
+from rowmerge_nb.plan.row_changes import WHERE, plan_delete, plan_update
+from rowmerge_nb.plan.rules import chain, estimated_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.engine.statements.account import Account
+    from rowmerge_nb.plan.nodes import Output, PlanNode, Symbol
+    from rowmerge_nb.plan.planner import TargetFacts
+    from rowmerge_nb.sql.analysis import DeleteAnalysis, TypedExpression, UpdateAnalysis
+    from rowmerge_nb.sql.statements import Span
+
+__all__ = ["DeleteRun", "UpdateRun", "WhereRun"]
+
+
+class WhereRun(RowChangeRun):
+    """One statement that changes the rows that a condition chooses."""
+
+    analysis: UpdateAnalysis | DeleteAnalysis
+
+    def _driving(self) -> PlanNode:
+        return next(node for node in chain(self._plan()) if isinstance(node, TableScan))
+
+    def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
+        read = {symbol.name: symbol for symbol in self._driving().outputs}
+        pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
+        return tuple((column.name, read[field.symbol]) for column, field in pairs if field.symbol in read), ()
+
+    def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
+        scan = self._driving()
+        rows = estimated_rows(scan)
+        for node in chain(self._plan()):
+            if isinstance(node, Project):
+                yield node, (account.joined,), account.joined
+            elif isinstance(node, Filter):
+                yield node, (rows,), account.joined
+        yield scan, (), rows
+
+    def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
+        case = next((node.case for node in chain(self._plan()) if isinstance(node, Project)), None)
+        where = self.analysis.where
+        if where is None:
+            return blame(failure, self.analysis, case, None)
+        # As the plan has it: its errors carry a mark of their own.
+        marked = replace(where, spark=told_apart(where.spark, WHERE))
+        return blame(failure, self.analysis, case, (marked, "in the WHERE condition"))
+
+    def _written(self) -> list[TypedExpression]:
+        where = self.analysis.where
+        return [*([where] if where is not None else []), *super()._written()]
+
+    def _marked(self, number: int, assigned: int | None) -> tuple[TypedExpression, str] | None:
+        where = self.analysis.where
+        return (where, "in the WHERE condition") if number == WHERE and where is not None else super()._marked(number, assigned)
+
+    def _span(self, number: int) -> Span:
+        where = self.analysis.where
+        return where.span if number == WHERE and where is not None else super()._span(0)
+
+
+@dataclass(kw_only=True)
+class UpdateRun(WhereRun):
+    """One UPDATE on its way."""
+
+    kind: ClassVar[str] = "UPDATE"
+    analysis: UpdateAnalysis
+
+    def _planned(self, facts: TargetFacts) -> Output:
+        return plan_update(self.analysis, facts, era=self.options.era)
+
+
+@dataclass(kw_only=True)
+class DeleteRun(WhereRun):
+    """One DELETE on its way."""
+
+    kind: ClassVar[str] = "DELETE"
+    analysis: DeleteAnalysis
+
+    def _planned(self, facts: TargetFacts) -> Output:
+        return plan_delete(self.analysis, facts, era=self.options.era)

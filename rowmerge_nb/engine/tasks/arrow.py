@@ -1,0 +1,105 @@
+"""The edge between Spark and pages: types on both sides, and arrays brought into the exact type that the other side wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowmerge_nb.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.types import Type
+
+
+__all__ = ["Batches", "conform", "for_spark", "page_of", "shown_zones"]
+
+
+def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Bring an array into a type, structs field by field in order, whatever their fields are called, at any depth.
+
+    Raises:
+        pyarrow.ArrowInvalid: a value does not fit.
+
+    >>> conform(pa.array([{"f0": 1}, None]), pa.struct([("id", pa.int64())])).to_pylist()
+    [{'id': 1}, None]
+    """
+    if array.type.equals(wanted):
+        return array
+    if pa.types.is_null(wanted):
+        return pa.nulls(len(array))
+    if pa.types.is_list(wanted) and pa.types.is_list(array.type):
+        values = conform(array.values, wanted.value_type)
+        return pa.ListArray.from_arrays(_offsets(array), values, type=wanted, mask=array.is_null())
+    if pa.types.is_map(wanted) and pa.types.is_map(array.type):
+        keys, items = conform(array.keys, wanted.key_type), conform(array.items, wanted.item_type)
+        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=array.is_null())
+    if pa.types.is_struct(wanted) and pa.types.is_struct(array.type):
+        children = [conform(array.field(i), wanted.field(i).type) for i in range(wanted.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
+    if pa.types.is_dictionary(array.type):
+        return conform(array.dictionary_decode(), wanted)
+    return array.cast(wanted)
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Give the offsets of a list or map array, copied: those of a slice cannot be combined with a null mask."""
+    return pa.array(array.offsets.to_numpy().copy(), pa.int32())
+
+
+def shown_zones(array: pa.Array, kind: Type) -> pa.Array:
+    """Give a column of a result whose timestamps carry zones as Arrow's timestamps: in their zone if all have one, in UTC otherwise.
+
+    >>> from rowmerge_nb.spi.types import Type
+    >>> kind = Type("timestamp with time zone", (3,), ("zone",))
+    >>> shown_zones(pa.array([{"instant": None, "zone": "Asia/Kolkata"}], kind.arrow), kind).type
+    TimestampType(timestamp[us, tz=Asia/Kolkata])
+    """
+    if kind.base != "timestamp with time zone" or not kind.fields:
+        return array
+    instants, names = array.flatten()
+    zones = names.drop_null().unique().to_pylist()
+    return instants.cast(pa.timestamp("us", tz=zones[0] if len(zones) == 1 else "UTC"))
+
+
+def for_spark(kind: pa.DataType) -> pa.DataType:
+    """Give the Arrow type that Spark accepts out of a task for a channel of this type.
+
+    >>> for_spark(pa.time64("us")), for_spark(pa.int64())
+    (Time64Type(time64[ns]), DataType(int64))
+    """
+    if pa.types.is_time(kind):
+        return pa.time64("ns")
+    if pa.types.is_null(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f"f{i}", for_spark(field.type)) for i, field in enumerate(kind)])
+    if pa.types.is_map(kind):
+        return pa.map_(for_spark(kind.key_type), for_spark(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(for_spark(kind.value_type))
+    return kind
+
+
+def page_of(given: Any, columns: int, source: str) -> Page:
+    """Check what a page source gave.
+
+    Raises:
+        ConnectorError: GENERIC_INTERNAL_ERROR, if it is no page, or has another number of channels than columns were asked for.
+
+    >>> page_of([1], 1, "MySource")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.ConnectorError: GENERIC_INTERNAL_ERROR: MySource.get_next_page gave list; it gives a pyarrow.RecordBatch, and None at its end
+    """
+    if not isinstance(given, pa.RecordBatch):
+        msg = f"{source}.get_next_page gave {type(given).__name__}; it gives a pyarrow.RecordBatch, and None at its end"
+        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    if given.num_columns != columns:
+        msg = f"{source}.get_next_page gave a page of {given.num_columns} channels; {columns} columns were asked for"
+        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    return given
+
+
+Batches = Iterable[pa.RecordBatch]

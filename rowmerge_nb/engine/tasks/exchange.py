@@ -1,0 +1,107 @@
+"""Where a row goes: the place of every row of a page, by the layouts of the statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark
+from rowmerge_nb.spi.operations import Operation
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rowmerge_nb.spi.layout import BucketFunction
+    from rowmerge_nb.spi.page import Page
+
+
+__all__ = ["BUCKET", "EVEN_ROWS", "Place", "PlacePass", "Placing"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """How one kind of rows finds its writer.
+
+    Args:
+        function: the connector's bucket function; None for the engine's hash, which Spark computes.
+        arguments: positions of the function's arguments among the channels of a transformed page.
+        even: the rows are spread evenly, run by run, so that few of them have one writer.
+    """
+
+    function: BucketFunction | None = None
+    arguments: tuple[int, ...] = ()
+    even: bool = False
+
+    def buckets(self, page: Page, rows: npt.NDArray[np.int64], start: int) -> pa.Array:
+        """Give the bucket of some rows of a page (int32); NULL where the engine's hash decides.
+
+        Args:
+            page: a transformed page.
+            rows: which rows.
+            start: where even spreading goes on counting.
+        """
+        if self.even:
+            return pa.array(((rows + start) // EVEN_ROWS).astype(np.int32))
+        if self.function is None or not rows.size:
+            return pa.nulls(rows.size, pa.int32())
+        return self.function.get_buckets(page.select(list(self.arguments)).take(pa.array(rows))).cast(pa.int32())
+
+
+@dataclass(frozen=True)
+class Placing:
+    """How the rows of an exchange find their writer: inserts (1, 4) by one place, deletes and updates (2, 3, 5) by the other."""
+
+    inserts: Place
+    updates: Place
+
+    def buckets(self, page: Page, column_count: int, start: int) -> pa.Array:
+        """Give the bucket of every row of a transformed page (int32); NULL where the engine's hash decides."""
+        inserted = pc.is_in(page.column(column_count), value_set=_INSERTS).to_numpy(zero_copy_only=False)
+        first, second = np.flatnonzero(inserted), np.flatnonzero(~inserted)
+        parts = [self.inserts.buckets(page, first, start), self.updates.buckets(page, second, start)]
+        order = np.argsort(np.concatenate([first, second]), kind="stable")
+        return pa.concat_arrays(parts).take(pa.array(order))
+
+
+@dataclass(frozen=True)
+class PlacePass:
+    """Adds to the rows of an INSERT the bucket of each, by which they find their writer.
+
+    Args:
+        schema: the table's columns.
+        place: how the insert layout places rows.
+    """
+
+    schema: pa.Schema
+    place: Place
+
+    @property
+    def exchanged(self) -> pa.Schema:
+        """The channels that go into the exchange, in Spark's types: the columns and the bucket."""
+        data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.schema)]
+        return pa.schema([*data, pa.field(BUCKET, pa.int32())])
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on one partition."""
+        for batch in batches:
+            arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
+            page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            bucket = self.place.buckets(page, np.arange(page.num_rows), 0)
+            yield pa.RecordBatch.from_arrays([*batch.columns[: len(self.schema)], bucket], schema=self.exchanged)
+
+
+BUCKET: Final = "$bucket"
+
+
+EVEN_ROWS: Final = 4096
+
+
+"""So many rows of a task go to one writer before the next one gets some, where rows are spread evenly. All tasks begin with the same."""
+
+
+_INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())

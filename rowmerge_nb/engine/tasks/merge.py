@@ -1,0 +1,185 @@
+"""What runs in the tasks above a scan: checking and transforming merge rows, feeding sinks.
+
+Each pass is a picklable callable from Arrow batches to Arrow batches, as Spark's ``mapInArrow`` wants it. A pass may be run more than
+once for one partition, and its input may simply end when something fails on Spark's side; so nothing it does is visible before
+the driver's ``finish_merge``. A Python error is not raised in the task: it is sent to the driver as a record, so that the failed
+statement's trace survives.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark
+from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, NOTHING_FOUND, DuplicateRule, mark_distinct, match_patterns
+from rowmerge_nb.engine.tasks.exchange import BUCKET, Placing
+from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
+from rowmerge_nb.engine.tasks.processors import MergeLayout, create_processor
+from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord
+from rowmerge_nb.engine.tasks.writer import MergeSinkWriter, SinkFactory, task_partition
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from rowmerge_nb.spi.operations import RowChangeParadigm
+    from rowmerge_nb.spi.page import Page
+
+
+__all__ = ["MergePass"]
+
+
+WITNESSED_ROWS = 100
+
+
+@dataclass(frozen=True)
+class MergePass:
+    """From joined rows to rows to store: MarkDistinct, DuplicateCheck and MergeProcessor; fused, the writer too.
+
+    Args:
+        layout: the channels of the merge.
+        paradigm: the connector's paradigm; None where there is no processor.
+        rule: which repeated matches end the statement; None where no row can be matched twice.
+        updates: the case numbers of UPDATE clauses, and ``deletes`` those of DELETE clauses.
+        source_present: the position of the channel that marks rows with a source row; None unless the join is a FULL one.
+        returning: the position of the channel with the row of RETURNING; None without one.
+        witness: the type of the hidden witness channel, None if rows do not carry it.
+        per_clause: how many rows per clause are sampled.
+        placing: how rows find their writer; None without an exchange.
+        sinks: makes sinks when the writer is in this pass; None behind an exchange.
+
+    Its input channels are those of the page without ``is_distinct``, then ``unique_id``, those two, and the witness if there is one.
+    """
+
+    layout: MergeLayout
+    paradigm: RowChangeParadigm | None
+    rule: DuplicateRule | None
+    witness: pa.DataType | None
+    per_clause: int
+    placing: Placing | None
+    sinks: SinkFactory | None
+    source_present: int | None = None
+    returning: int | None = None
+    updates: tuple[int, ...] = ()
+    deletes: tuple[int, ...] = ()
+
+    @property
+    def exchanged(self) -> pa.Schema:
+        """The channels that go into the exchange, in Spark's types: the transformed page, the bucket, and the record."""
+        data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.layout.output_schema)]
+        return pa.schema([*data, pa.field(BUCKET, pa.int32()), pa.field(RECORD, pa.binary())])
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on one partition."""
+        recorder = Recorder(task_partition(), self.per_clause)
+        try:
+            pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
+        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+            recorder.failed(error, "MarkDistinct")
+            pages = iter(())
+        if self.sinks is not None:
+            yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(self._transformed(pages, recorder))
+            for record in recorder.returned:
+                yield outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
+            return
+        spread = 0
+        try:
+            for page in self._transformed(pages, recorder):
+                yield self._exchange_batch(page, spread)
+                spread += page.num_rows
+        except Exception as error:  # noqa: BLE001
+            recorder.failed(error, "transform_page")
+        if recorder.record.before or recorder.record.error or recorder.record.failing:
+            yield self._record_batch(recorder.record)
+        for record in recorder.returned:
+            yield self._record_batch(record)
+
+    def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
+        """Mark and check all rows of the partition; give the input pages with their witnesses."""
+        batches = list(arriving)
+        if not batches or self.rule is None:
+            return iter(())
+        channels = len(self.layout.input_schema) - 1
+        unique_id = pa.chunked_array([batch.column(channels) for batch in batches]).combine_chunks()
+        cases = pa.chunked_array([batch.column(channels - 1) for batch in batches]).combine_chunks()
+        recorder.record.matched += len(unique_id) - unique_id.null_count
+        if self.source_present is not None:
+            recorder.record.alone = sum(batch.column(self.source_present).null_count for batch in batches)
+            recorder.record.matched -= recorder.record.alone
+        numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
+        recorder.record.clause_rows = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+        recorder.record.patterns = match_patterns(unique_id, cases, self.updates, self.deletes)
+        found = self.rule.check(unique_id, cases) if recorder.record.patterns else NOTHING_FOUND
+        recorder.record.failing, recorder.record.warning = found.failing.tolist(), found.warning.tolist()[:WITNESSED_ROWS]
+        if found.failing.size or found.warning.size:
+            wanted = found.failing if found.failing.size else found.warning
+            recorder.record.witnesses = self._witnesses(batches, wanted[:WITNESSED_ROWS])
+        if found.failing.size:
+            return iter(())
+        return self._input_pages(batches, mark_distinct(unique_id, cases, self.layout.era), recorder)
+
+    def _input_pages(
+        self, batches: list[pa.RecordBatch], distinct: pa.Array, recorder: Recorder
+    ) -> Iterator[tuple[Page, Page | None]]:
+        schema = self.layout.input_schema
+        start = 0
+        while batches:
+            batch = batches.pop(0)
+            if self.returning is not None:
+                recorder.give_back(batch.column(self.returning))
+            marks = distinct.slice(start, batch.num_rows)
+            start += batch.num_rows
+            arrays = [conform(batch.column(i), field.type) for i, field in enumerate(list(schema)[:-1])]
+            yield pa.RecordBatch.from_arrays([*arrays, marks], schema=schema), self._witness(batch)
+
+    def _witness(self, batch: pa.RecordBatch) -> Page | None:
+        if self.witness is None:
+            return None
+        return pa.RecordBatch.from_struct_array(conform(batch.column(batch.num_columns - 1), self.witness))
+
+    def _witnesses(self, batches: list[pa.RecordBatch], ids: npt.NDArray[np.int64]) -> Page:
+        """Take the rows of some target rows: unique_id, case_number, row_id, witness."""
+        channels = len(self.layout.input_schema) - 1
+        wanted, taken = pa.array(ids), []
+        for batch in batches:
+            rows = batch.filter(pc.is_in(batch.column(channels), value_set=wanted))
+            row_id = conform(rows.column(channels - 3), self.layout.row_id)
+            arrays = {"unique_id": rows.column(channels), "case_number": rows.column(channels - 1), "row_id": row_id}
+            if self.witness is not None:
+                arrays["witness"] = conform(rows.column(rows.num_columns - 1), self.witness)
+            taken.append(pa.RecordBatch.from_pydict(arrays))
+        return pa.concat_batches(taken)
+
+    def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
+        if self.paradigm is None:
+            msg = "Merge rows need a processor"
+            raise ValueError(msg)
+        processor = create_processor(self.paradigm, self.layout)
+        number = len(self.layout.input_schema) - 2
+        for before, witness in pages:
+            after = processor.transform_page(before)
+            cases = pc.fill_null(before.column(number), NO_CLAUSE).to_numpy(zero_copy_only=False)
+            recorder.transformed(before, after, processor.rows_produced(before), cases, witness)
+            if after.num_rows:
+                yield after
+
+    def _exchange_batch(self, page: Page, spread: int) -> pa.RecordBatch:
+        if self.placing is None:
+            buckets = pa.nulls(page.num_rows, pa.int32())
+        else:
+            buckets = self.placing.buckets(page, len(self.layout.columns), spread)
+        schema = self.exchanged
+        data = [conform(page.column(i), schema.field(i).type) for i in range(page.num_columns)]
+        return pa.RecordBatch.from_arrays([*data, buckets, pa.nulls(page.num_rows, pa.binary())], schema=schema)
+
+    def _record_batch(self, record: TaskRecord) -> pa.RecordBatch:
+        schema = self.exchanged
+        arrays = [*(pa.nulls(1, field.type) for field in schema)]
+        arrays[-2:] = [pa.array([0], pa.int32()), pa.array([pickle.dumps(record)], pa.binary())]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,23 @@
+"""What a task gives back: fragments and records, as rows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+__all__ = ["FRAGMENT_ROW", "OUTCOME", "RECORD", "RECORD_ROW", "outcome"]
+
+OUTCOME: Final = pa.schema([("kind", pa.int8()), ("writer", pa.int32()), ("payload", pa.binary())])
+"""What the last pass of a statement gives the driver: records and fragments."""
+RECORD_ROW, FRAGMENT_ROW = 0, 1
+"""The kinds of its rows."""
+RECORD: Final = "$record"
+"""The column by which a record passes an exchange."""
+
+
+def outcome(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    """Give records and fragments in the form of ``OUTCOME``: kind, writer, payload."""
+    kinds, writers, payloads = zip(*rows, strict=True)
+    arrays = [pa.array(kinds, pa.int8()), pa.array(writers, pa.int32()), pa.array(payloads, pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, schema=OUTCOME)

@@ -1,0 +1,279 @@
+"""Filtering and projecting a page within a task: DuckDB over Arrow, errors under Trino's names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, ExecutionError, SetupError
+from rowmerge_nb.names import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.sql.statements import Span
+
+__all__ = ["AssignedColumn", "PageEvaluator", "PageExpression", "PageProgram", "PageQuery", "require_duckdb"]
+
+INSTALL: Final = 'Run: pip install "rowmerge-nb[updatable]"'
+_ROW: Final = "$row"
+"""What the number of a row is called, unless a channel has that name."""
+_SETTINGS: Final = (
+    # Rewriting may drop what fails: x + 1 = 5 becomes x = 4. Terms would be looked at in another order.
+    "PRAGMA disable_optimizer",
+    "SET threads = 1",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+)
+
+
+def require_duckdb() -> Any:
+    """Import DuckDB.
+
+    Raises:
+        SetupError: it is not installed, or too old; the hint names the command.
+    """
+    try:
+        import duckdb
+    except ModuleNotFoundError as error:
+        msg = "DuckDB is not installed, which filters and projects pages in the flow 'updatable'"
+        raise SetupError(msg, hint=INSTALL) from error
+    if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
+        msg = f"DuckDB {duckdb.__version__} is too old for the flow 'updatable'"
+        raise SetupError(msg, hint="Run: pip install 'duckdb>=1.4'")
+    return duckdb
+
+
+@dataclass(frozen=True)
+class PageExpression:
+    """An expression over a page.
+
+    Args:
+        text: DuckDB SQL over the page's channels; the plain name of a channel, and ``NULL``, need no DuckDB.
+        span: where it was written.
+        words: where that is, for people: ``in the WHERE condition``.
+    """
+
+    text: str
+    span: Span
+    words: str
+
+
+@dataclass(frozen=True)
+class AssignedColumn:
+    """A column that is assigned: its name, its type, the value, and whether it refuses NULL."""
+
+    name: str
+    type: pa.DataType
+    expression: PageExpression
+    required: bool
+
+
+@dataclass(frozen=True)
+class PageQuery:
+    """The answer of a subquery that expressions speak of: a list to look values up in (``in``), or one value."""
+
+    symbol: str
+    kind: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class PageProgram:
+    """What is done to a page between ``get_next_page`` and ``delete_rows`` or ``update_rows``.
+
+    Args:
+        where: which rows are kept; None for all.
+        assigned: the values that are computed, in the order of the projected page.
+        queries: answers that travel to the tasks.
+    """
+
+    where: PageExpression | None = None
+    assigned: tuple[AssignedColumn, ...] = ()
+    queries: tuple[PageQuery, ...] = ()
+
+
+@dataclass
+class PageEvaluator:
+    """Runs a program on pages, one after the other.
+
+    Args:
+        program: the program.
+        answers: per query of the program its answer: an array of one value, or of the values of a list.
+    """
+
+    program: PageProgram
+    answers: Sequence[pa.Array] = ()
+    _connection: Any = field(default=None, repr=False)
+
+    def filter(self, page: Page) -> Page:
+        """Keep the rows for which the condition is true, in their order.
+
+        Raises:
+            ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's place.
+        """
+        where = self.program.where
+        if where is None or not page.num_rows:
+            return page
+        if where.text == "NULL":
+            return page.slice(0, 0)
+        found = self._run("", page, where, where.text)
+        kept = np.sort(found.column(0).to_numpy())
+        return page if len(kept) == page.num_rows else page.take(pa.array(kept))
+
+    def project(self, page: Page) -> list[pa.Array]:
+        """Compute the assigned columns for all rows of a page.
+
+        Raises:
+            ExecutionError: a value cannot be computed, or is NULL where the column refuses it; with the value's place.
+        """
+        assigned = self.program.assigned
+        plain = self._plain(page)
+        values = iter(self._computed([column for column, known in zip(assigned, plain, strict=True) if known is None], page))
+        arrays = [known if known is not None else next(values) for known in plain]
+        for column, array in zip(assigned, arrays, strict=True):
+            if column.required and array.null_count:
+                msg = f"NULL value not allowed for NOT NULL column: {column.name}"
+                raise _placed(ExecutionError(msg, code="INVALID_ARGUMENTS", step="Project"), column.expression)
+        return arrays
+
+    def check(self, page: Page) -> None:
+        """Have DuckDB read all expressions, on a page without rows.
+
+        Raises:
+            ConnectorError: NOT_SUPPORTED where it does not take one; then nothing has begun yet.
+        """
+        where = self.program.where
+        try:
+            if where is not None and where.text != "NULL":
+                self._run("", page, where, where.text)
+            self._computed(
+                [column for column, known in zip(self.program.assigned, self._plain(page), strict=True) if known is None], page
+            )
+        except ExecutionError as error:
+            msg = f"The flow 'updatable' cannot compute this: {error.message}"
+            refused = ConnectorError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW)
+            refused.line, refused.column, refused.length = error.line, error.column, error.length
+            raise refused from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _plain(self, page: Page) -> list[pa.Array | None]:
+        """Give, per assigned column, the values that need no computing: NULL, or another column's as they are."""
+        places = {quoted(known): place for place, known in enumerate(page.schema.names)}
+        return [_as_it_is(column, page, places) for column in self.program.assigned]
+
+    def _computed(self, columns: Sequence[AssignedColumn], page: Page) -> list[pa.Array]:
+        if not columns:
+            return []
+        texts = "".join(f", {column.expression.text} AS v{place}" for place, column in enumerate(columns))
+        try:
+            found = self._run(texts, page, columns[0].expression)
+        except ExecutionError:
+            if len(columns) > 1:
+                # One by one, to say which of them it is.
+                for column in columns:
+                    self._computed([column], page)
+            raise
+        order = found.column(0).to_numpy()
+        if (np.diff(order) < 0).any():
+            found = found.take(pa.array(np.argsort(order)))
+        arrays = [found.column(place).combine_chunks() for place in range(1, found.num_columns)]
+        return [conform(_whole(array), column.type) for array, column in zip(arrays, columns, strict=True)]
+
+    def _run(self, texts: str, page: Page, expression: PageExpression, condition: str = "true") -> pa.Table:
+        """Compute texts for the rows of a page that satisfy a condition; the rows' numbers come first."""
+        connection = self._connected()
+        number = _ROW
+        while number in page.schema.names:
+            number += "$"
+        sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {condition}"
+        read = [place for place, known in enumerate(page.schema.names) if quoted(known) in sql]
+        arrays = [page.column(place) for place in read] + [pa.array(np.arange(page.num_rows))]
+        names = [page.schema.names[place] for place in read] + [number]
+        for query, answer in zip(self.program.queries, self.answers, strict=True):
+            if query.kind != "in":
+                arrays.append(pa.repeat(answer[0], page.num_rows))
+                names.append(query.symbol)
+        connection.register("page", pa.table(arrays, names=names))
+        duckdb = require_duckdb()
+        try:
+            return connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise _placed(translated(str(error)), expression) from error
+        finally:
+            connection.unregister("page")
+
+    def _connected(self) -> Any:
+        if self._connection is None:
+            self._connection = require_duckdb().connect()
+            for setting in _SETTINGS:
+                self._connection.execute(setting)
+            for query, answer in zip(self.program.queries, self.answers, strict=True):
+                if query.kind == "in":
+                    self._connection.register(query.symbol, pa.table([answer], names=["v"]))
+        return self._connection
+
+
+def _as_it_is(column: AssignedColumn, page: Page, places: Mapping[str, int]) -> pa.Array | None:
+    text = column.expression.text
+    if text == "NULL":
+        return pa.nulls(page.num_rows, column.type)
+    return conform(page.column(places[text]), column.type) if text in places else None
+
+
+def _whole(array: Any) -> pa.Array:
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def _placed(error: ExecutionError, expression: PageExpression) -> ExecutionError:
+    span = expression.span
+    error.line, error.column, error.length = span.line, span.column, span.end - span.start
+    error.hint = f"It happened {expression.words}.{f' {error.hint}' if error.hint else ''}"
+    return error
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+_MARKED: Final = re.compile(r"\[\[([A-Z_]+)\]\] (.*)", re.DOTALL)
+_OVERFLOW: Final = re.compile(r"Overflow in (addition|subtraction|multiplication) of INT(8|16|32|64) \((.*?)\)[!;]")
+_QUOTIENT: Final = re.compile(r"Overflow in division of (-\d+) / -1")
+_BITS: Final = {"8": "tinyint", "16": "smallint", "32": "integer", "64": "bigint"}
+_RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
+
+
+def translated(message: str) -> ExecutionError:
+    """Give the error in Trino's words for one of DuckDB's.
+
+    >>> error = translated("Out of Range Error: Overflow in addition of INT32 (20 + 2147483647)!")
+    >>> error.code, error.message
+    ('NUMERIC_VALUE_OUT_OF_RANGE', 'integer addition overflow: 20 + 2147483647')
+    >>> translated("Invalid Input Error: [[DIVISION_BY_ZERO]] Division by zero").code
+    'DIVISION_BY_ZERO'
+    """
+    text = message.split("\n\nLINE ", 1)[0].rstrip()
+    if marked := _MARKED.search(text):
+        return ExecutionError(marked[2], code=marked[1], step="Project")
+    if overflow := _OVERFLOW.search(text):
+        word, bits, operands = overflow.groups()
+        return ExecutionError(f"{_BITS[bits]} {word} overflow: {operands}", code=_RANGE, step="Project")
+    if quotient := _QUOTIENT.search(text):
+        kind = next(kind for bits, kind in _BITS.items() if int(quotient[1]) >= -(2 ** (int(bits) - 1)))
+        return ExecutionError(f"{kind} division overflow: {quotient[1]} / -1", code=_RANGE, step="Project")
+    if "DECIMAL" in text and ("Overflow" in text or "out of range" in text or "Could not cast" in text):
+        return ExecutionError("Decimal overflow", code=_RANGE, step="Project")
+    if re.search(r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)", text):
+        return ExecutionError("Timestamp out of range", code=_RANGE, step="Project")
+    if "out of range" in text.lower() or "Overflow in" in text:
+        return ExecutionError("A number is out of the range of its type", code=_RANGE, step="Project")
+    said = text.partition("\n")[0]
+    return ExecutionError(f"The page could not be computed: {said}", step="Project", hint=MERGE_FLOW)

@@ -1,0 +1,206 @@
+"""What a task records, and how the records of all tasks become one account of the statement.
+
+A record travels to the driver as a row of the statement's one Spark action, so only successful attempts are counted.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.engine.tasks.duplicates import Patterns
+from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.trace.trace import Call
+from rowmerge_nb.trace.words import operation_letters, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.spi.page import Page
+
+
+__all__ = ["Recorder", "TaskRecord", "operation_text"]
+
+
+@dataclass
+class Sampled:
+    """Sampled rows of one page before and after ``transform_page``."""
+
+    before: Page
+    after: Page
+    produced: npt.NDArray[np.int64]
+    witness: Page | None
+
+
+@dataclass
+class TaskRecord:
+    """What one task has to tell.
+
+    Args:
+        partition: the partition it worked on; of a writer behind an exchange its number.
+        clause_rows: joined rows per case number.
+        matched: joined rows with both sides, and ``alone`` those with the target's alone.
+        before: rows into ``transform_page``; ``after`` rows out of it.
+        sampled: the sampled rows.
+        stored: the first rows that the sink got, or that the page source got back.
+        operations: rows stored per operation.
+        pages: pages the sink got.
+        counted: rows changed.
+        fragments: size of every fragment.
+        calls: contract calls made in the task.
+        failing: unique ids of target rows that fail the check, and ``warning`` those that only deserve a warning.
+        witnesses: the rows of those target rows: unique_id, case_number, row_id and, where rows carry it, the witness.
+        patterns: how target rows with more than one match were matched.
+        error: what ended the task.
+        returned: rows of RETURNING as an Arrow stream; such a record tells nothing else.
+        read: rows that an updatable page source gave.
+    """
+
+    partition: int
+    clause_rows: dict[int, int] = field(default_factory=dict)
+    matched: int = 0
+    before: int = 0
+    after: int = 0
+    sampled: list[Sampled] = field(default_factory=list)
+    stored: Page | None = None
+    operations: dict[int, int] = field(default_factory=dict)
+    pages: int = 0
+    counted: int = 0
+    fragments: list[int] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    failing: list[int] = field(default_factory=list)
+    warning: list[int] = field(default_factory=list)
+    witnesses: Page | None = None
+    patterns: Patterns = field(default_factory=dict)
+    error: RowMergeError | None = None
+    aborted: bool = False
+    alone: int = 0
+    returned: bytes = b""
+    read: int = 0
+
+
+class CallNote(list[bytes]):
+    """What is noted of a call while it is made: the fragments that it gave, or what it was about where that shows only afterwards."""
+
+    carries = ""
+    page: Page | None = None
+
+    def tell(self, carries: str, page: Page | None) -> None:
+        """Say what the call was about, and which page it gave."""
+        self.carries, self.page = carries, page
+
+
+class Recorder:
+    """Keeps a task's record while it works.
+
+    Args:
+        partition: the task's partition.
+        per_clause: how many rows per clause are sampled, 0 for none.
+        place: what the partition is called in the log of calls.
+
+    Attributes:
+        returned: the records that carry the rows of RETURNING, a page of them each.
+    """
+
+    def __init__(self, partition: int, per_clause: int, place: str = "writer") -> None:
+        self.record = TaskRecord(partition)
+        self._place = place
+        self.returned: list[TaskRecord] = []
+        self._per_clause = per_clause
+        self._left: dict[int, int] = {}
+        self._started = time.perf_counter()
+
+    @contextmanager
+    def call(self, method: str, carries: str = "", page: Page | None = None) -> Iterator[CallNote]:
+        """Record one contract call; what the caller puts into the yielded list is counted as its fragments."""
+        started = time.perf_counter()
+        given = CallNote()
+        error: str | None = None
+        try:
+            yield given
+        except BaseException as failure:
+            error = f"{type(failure).__name__}: {failure}"
+            raise
+        finally:
+            carries, page = carries or given.carries, given.page if page is None else page
+            if given:
+                carries = plural(len(given), "fragment")
+            size = page.nbytes if page is not None else sum(map(len, given)) or None
+            seconds = time.perf_counter() - started
+            rows = page.num_rows if page is not None else None
+            where = f"{self._place} {self.record.partition}"
+            self.record.calls.append(Call(0, where, method, carries, rows, size, seconds, started - self._started, error))
+
+    def transformed(
+        self, before: Page, after: Page, produced: npt.NDArray[np.int64], cases: npt.NDArray[np.int32], witness: Page | None
+    ) -> None:
+        """Count a transformed page, and sample it."""
+        record = self.record
+        record.before += before.num_rows
+        record.after += after.num_rows
+        chosen = self._choose(cases, np.unique(cases))
+        if chosen.size:
+            ends = np.cumsum(produced)
+            rows = [np.arange(end - size, end) for end, size in zip(ends[chosen], produced[chosen], strict=True)]
+            positions = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+            taken = witness.take(pa.array(chosen)) if witness is not None else None
+            part = Sampled(before.take(pa.array(chosen)), after.take(pa.array(positions)), produced[chosen], taken)
+            record.sampled.append(part)
+
+    def give_back(self, rows: pa.StructArray) -> None:
+        """Keep a page's rows of RETURNING; those are NULL for which no clause changes anything."""
+        changed = rows.drop_null()
+        if len(changed):
+            names = [f"f{place}" for place in range(changed.type.num_fields)]
+            page = pa.RecordBatch.from_arrays(changed.flatten(), names=names)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, page.schema) as writer:
+                writer.write_batch(page)
+            self.returned.append(TaskRecord(self.record.partition, returned=sink.getvalue().to_pybytes()))
+
+    def _choose(self, cases: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        chosen = [np.zeros(0, np.int64)]
+        for number in numbers.tolist():
+            left = self._left.setdefault(number, self._per_clause)
+            if left > 0:
+                first = np.flatnonzero(cases == number)[:left]
+                self._left[number] = left - len(first)
+                chosen.append(first)
+        return np.sort(np.concatenate(chosen))
+
+    def stored(self, page: Page, operations: pa.Array, counted: int) -> None:
+        """Count a page that a sink took, or that an updatable page source took back, and keep the first rows."""
+        record = self.record
+        record.pages += 1
+        record.counted += counted
+        for entry in pc.value_counts(operations).to_pylist():
+            record.operations[entry["values"]] = record.operations.get(entry["values"], 0) + entry["counts"]
+        kept = record.stored.num_rows if record.stored is not None else 0
+        more = page.slice(0, max(0, self._per_clause - kept))
+        if more.num_rows:
+            record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])
+
+    def failed(self, error: Exception | SystemExit, step: str) -> None:
+        """Note what ended the task; errors that are not ours are told with their type."""
+        if not isinstance(error, RowMergeError):
+            error = ExecutionError(f"{step} failed: {type(error).__name__}: {error}", step=step)
+        elif isinstance(error, ExecutionError) and not error.step:
+            error.step = step
+        self.record.error = error
+
+
+def operation_text(operations: pa.Array) -> str:
+    """Say how many rows of which operation a page holds.
+
+    >>> operation_text(pa.array([2, 2, 1], pa.int8()))
+    'D 2, I 1'
+    """
+    return operation_letters({entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()})

@@ -1,0 +1,127 @@
+"""Reading splits in the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.arrow import conform, page_of
+from rowmerge_nb.errors import RowMergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter
+    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, ConnectorTableHandle, ConnectorTransactionHandle
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
+
+__all__ = ["POSITION", "CellPass", "ScanPass", "cell_of"]
+
+POSITION: Final = "$position"
+
+
+@dataclass(frozen=True)
+class ScanPass:
+    """Reads the splits whose numbers arrive.
+
+    Args:
+        splits: all splits of the table.
+        columns: the columns to read.
+        schema: the channels to give, in Spark's types; the last one is the position, unique over all splits.
+        keys: leaves out rows, if given; those that stay have the position that they have in the whole split.
+    """
+
+    provider: ConnectorPageSourceProvider
+    transaction: ConnectorTransactionHandle
+    session: ConnectorSession
+    table: ConnectorTableHandle
+    splits: Sequence[Any]
+    columns: Sequence[ColumnHandle]
+    schema: pa.Schema
+    keys: KeyFilter | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Give the rows of the splits."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self._read(number)
+
+    def pages(self) -> list[pa.RecordBatch]:
+        """Give the pages of all splits, read where this is called."""
+        return [page for number in range(len(self.splits)) for page in self._read(number)]
+
+    def rows(self) -> pa.Table:
+        """Give the rows of all splits, read where this is called."""
+        pages = self.pages()
+        # One page at least: Spark cannot take a nested column, as a row id may be, that consists of no pieces at all.
+        return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
+
+    def _read(self, number: int) -> Iterator[pa.RecordBatch]:
+        step = "create_page_source"
+        source = None
+        position = number << 40
+        try:
+            source = self.provider.create_page_source(
+                self.transaction, self.session, self.splits[number], self.table, list(self.columns)
+            )
+            step = "get_next_page"
+            pages = self._pages(source)
+            matching = self.keys.pages(pages) if self.keys is not None else _numbered(pages)
+            for page, places in matching:
+                arrays = [conform(page.column(i), field.type) for i, field in enumerate(list(self.schema)[:-1])]
+                arrays.append(pa.array(places + position))
+                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        except Exception as error:
+            # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
+            code, text = "GENERIC_INTERNAL_ERROR", f"{type(error).__name__}: {error}"
+            if isinstance(error, RowMergeError):
+                code, text = error.code, error.message
+            msg = f"[[{code}]] {step} failed: {' '.join(text.split())}"
+            raise RuntimeError(msg) from error
+        finally:
+            if source is not None:
+                source.close()
+
+    def _pages(self, source: ConnectorPageSource) -> Iterator[Page]:
+        while (page := source.get_next_page()) is not None:
+            yield page_of(page, len(self.columns), type(source).__name__)
+
+
+@dataclass(frozen=True)
+class CellPass:
+    """Gives pages that have been read elsewhere, and arrive as Arrow streams beside their numbers."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Give the pages."""
+        for batch in batches:
+            for cell in batch.column(1):
+                with pa.ipc.open_stream(cell.as_buffer()) as stream:
+                    yield from stream
+
+
+def cell_of(page: pa.RecordBatch) -> bytes:
+    """Give a page as an Arrow stream.
+
+    >>> [cell] = pa.array([cell_of(pa.record_batch({"a": [1, 2]}))])
+    >>> batch = pa.record_batch({"id": [0], "cell": pa.array([cell.as_py()])})
+    >>> [page.to_pydict() for page in CellPass()([batch])]
+    [{'a': [1, 2]}]
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, page.schema) as writer:
+        writer.write_batch(page)
+    return bytes(sink.getvalue())
+
+
+def _numbered(pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
+    """Give pages with the places of their rows, counted over all pages."""
+    start = 0
+    for page in pages:
+        yield page, np.arange(start, start + page.num_rows)
+        start += page.num_rows

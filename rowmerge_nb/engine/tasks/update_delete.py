@@ -1,0 +1,63 @@
+"""The passes of UPDATE and DELETE statements: those of MERGE without what only a join makes necessary.
+
+No row can be matched twice, so nothing is marked or checked, and pages go through one by one as they come.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.engine.tasks.merge import MergePass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rowmerge_nb.engine.tasks.recorder import Recorder
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["DeletePass", "UpdatePass"]
+
+ONLY_CASE = 0
+
+
+class _StreamingPass(MergePass):
+    """Its input channels are those of a page, then the witness if there is one."""
+
+    def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
+        record = recorder.record
+        for batch in arriving:
+            record.matched += batch.num_rows
+            record.clause_rows[ONLY_CASE] = record.clause_rows.get(ONLY_CASE, 0) + batch.num_rows
+            yield self._page(batch), self._witness(batch)
+
+    def _page(self, batch: pa.RecordBatch) -> Page:
+        raise NotImplementedError
+
+
+class UpdatePass(_StreamingPass):
+    """From merge rows to rows to store: the processor with a constant ``is_distinct``; fused, the writer too."""
+
+    def _page(self, batch: pa.RecordBatch) -> Page:
+        schema = self.layout.input_schema
+        arrays = [conform(batch.column(i), field.type) for i, field in enumerate(list(schema)[:-1])]
+        distinct = pa.array(np.ones(batch.num_rows, np.int8))
+        return pa.RecordBatch.from_arrays([*arrays, distinct], schema=schema)
+
+
+class DeletePass(_StreamingPass):
+    """Rows to delete go to the writer as they are: there is no processor."""
+
+    def _page(self, batch: pa.RecordBatch) -> Page:
+        schema = self.layout.output_schema
+        arrays = [conform(batch.column(i), field.type) for i, field in enumerate(schema)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
+        for page, witness in pages:
+            each, cases = np.ones(page.num_rows, np.int64), np.full(page.num_rows, ONLY_CASE, np.int32)
+            recorder.transformed(page, page, each, cases, witness)
+            yield page

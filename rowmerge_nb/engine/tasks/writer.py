@@ -1,0 +1,234 @@
+"""How tasks come by their sinks: each is told which of the statement's writers it is."""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.engine.tasks.arrow import Batches, conform
+from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD_ROW, outcome
+from rowmerge_nb.engine.tasks.processors import MergeLayout
+from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord, operation_text
+from rowmerge_nb.errors import ConnectorError, ExecutionError
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle
+    from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page_sink import ConnectorPageSink
+    from rowmerge_nb.spi.updatable import UpdatablePageSource
+
+
+__all__ = ["InsertPass", "PageSinkFactory", "SinkFactory", "WriterPass", "abort", "fragments_of", "task_partition"]
+
+
+@dataclass(frozen=True)
+class SinkFactory:
+    """Makes the merge sink of a task."""
+
+    provider: Any
+    transaction: ConnectorTransactionHandle
+    session: ConnectorSession
+    handle: Any
+
+    def __call__(self) -> ConnectorMergeSink:
+        """Make a sink."""
+        session = replace(self.session, writer=task_partition())
+        sink: ConnectorMergeSink = self.provider.create_merge_sink(self.transaction, session, self.handle)
+        return sink
+
+
+@dataclass(frozen=True)
+class PageSinkFactory:
+    """Makes the page sink of a task."""
+
+    provider: Any
+    transaction: ConnectorTransactionHandle
+    session: ConnectorSession
+    handle: Any
+
+    def __call__(self) -> ConnectorPageSink:
+        """Make a sink."""
+        session = replace(self.session, writer=task_partition())
+        sink: ConnectorPageSink = self.provider.create_page_sink(self.transaction, session, self.handle)
+        return sink
+
+
+def task_partition() -> int:
+    """Give the number of the partition that this task works on; 0 outside of a task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.partitionId() if context is not None else 0
+
+
+@dataclass(frozen=True)
+class WriterPass:
+    """The writer behind an exchange: hands pages to a sink, and passes on the records that travelled through the exchange."""
+
+    layout: MergeLayout
+    sinks: SinkFactory
+    per_clause: int
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on the rows of one writer."""
+        recorder = Recorder(task_partition(), self.per_clause)
+        passed: list[bytes] = []
+        pages = self._pages(batches, passed)
+        yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(pages)
+        # A writer that failed has stopped taking pages; the records among the rest must still reach the driver.
+        deque(pages, maxlen=0)
+        for record in passed:
+            yield outcome([(RECORD_ROW, -1, record)])
+
+    def _pages(self, batches: Batches, passed: list[bytes]) -> Iterator[Page]:
+        schema = self.layout.output_schema
+        for batch in batches:
+            records = batch.column(batch.num_columns - 1)
+            passed.extend(records.drop_null().to_pylist())
+            rows = batch.filter(records.is_null()) if records.null_count < len(records) else batch
+            if rows.num_rows:
+                arrays = [conform(rows.column(i), field.type) for i, field in enumerate(schema)]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class MergeSinkWriter:
+    """Feeds one sink, from the first page to its fragments."""
+
+    def __init__(self, layout: MergeLayout, sinks: SinkFactory, recorder: Recorder) -> None:
+        self.layout = layout
+        self.sinks = sinks
+        self.recorder = recorder
+        self.sink: ConnectorMergeSink | None = None
+
+    def run(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
+        """Store all pages; give the fragments and the record, or after a failure the record alone."""
+        fragments: list[bytes] = []
+        try:
+            self._step = "transform_page"
+            for page in pages:
+                self._store(page)
+            if self.sink is not None and self.recorder.record.error is None:
+                fragments = self._finish(self.sink)
+        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+            self.recorder.failed(error, self._step)
+            fragments = []
+            if self.sink is not None:
+                abort(self.sink, self.recorder)
+        writer = self.recorder.record.partition
+        for fragment in fragments:
+            yield outcome([(FRAGMENT_ROW, writer, fragment)])
+        if self.recorder.record != TaskRecord(writer):
+            yield outcome([(RECORD_ROW, writer, pickle.dumps(self.recorder.record))])
+
+    def _store(self, page: Page) -> None:
+        recorder = self.recorder
+        if self.sink is None:
+            self._step = "create_merge_sink"
+            with recorder.call("create_merge_sink"):
+                self.sink = self.sinks()
+        columns = len(self.layout.columns)
+        operations = page.column(columns)
+        from_updates = pc.sum(page.column(page.num_columns - 1)).as_py() or 0
+        stored = page.select(list(range(page.num_columns - 1)))
+        self._step = "store_merged_rows"
+        with recorder.call("store_merged_rows", operation_text(operations), stored):
+            self.sink.store_merged_rows(stored)
+        recorder.stored(stored, operations, page.num_rows - from_updates)
+        self._step = "transform_page"
+
+    def _finish(self, sink: ConnectorMergeSink) -> list[bytes]:
+        self._step = "finish"
+        with self.recorder.call("finish") as given:
+            fragments = fragments_of(sink.finish(), type(sink).__name__)
+            given.extend(fragments)
+        self.recorder.record.fragments = [len(fragment) for fragment in fragments]
+        return fragments
+
+
+@dataclass(frozen=True)
+class InsertPass:
+    """The writer of INSERT and CREATE TABLE AS: hands pages to a page sink.
+
+    Args:
+        schema: the table's columns, as the sink gets them.
+        required: positions of the NOT NULL columns.
+        make_sink: makes the sink.
+    """
+
+    schema: pa.Schema
+    required: tuple[int, ...]
+    make_sink: Callable[[], ConnectorPageSink]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on one partition."""
+        recorder = Recorder(task_partition(), 0)
+        sink: ConnectorPageSink | None = None
+        fragments: list[bytes] = []
+        step = "create_page_sink"
+        try:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                page = self._page(batch)
+                if sink is None:
+                    with recorder.call("create_page_sink"):
+                        sink = self.make_sink()
+                step = "append_page"
+                with recorder.call("append_page", f"I {page.num_rows}", page):
+                    sink.append_page(page)
+                recorder.record.pages += 1
+                recorder.record.counted += page.num_rows
+                recorder.record.operations = {1: recorder.record.counted}
+            step = "finish"
+            if sink is not None:
+                with recorder.call("finish") as given:
+                    fragments = fragments_of(sink.finish(), type(sink).__name__)
+                    given.extend(fragments)
+                recorder.record.fragments = [len(fragment) for fragment in fragments]
+        except Exception as error:  # noqa: BLE001
+            recorder.failed(error, step)
+            fragments = []
+            if sink is not None:
+                abort(sink, recorder)
+        writer = recorder.record.partition
+        rows = [(FRAGMENT_ROW, writer, fragment) for fragment in fragments]
+        for row in [*rows, (RECORD_ROW, writer, pickle.dumps(recorder.record))]:
+            yield outcome([row])
+
+    def _page(self, batch: pa.RecordBatch) -> Page:
+        arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
+        for index in self.required:
+            if arrays[index].null_count:
+                msg = f"NULL value not allowed for NOT NULL column: {self.schema.field(index).name}"
+                raise ExecutionError(msg, code="CONSTRAINT_VIOLATION", step="append_page")
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def fragments_of(given: Collection[bytes] | Future[Collection[bytes]], sink: str) -> list[bytes]:
+    """Wait for a sink's fragments and check that they are bytes."""
+    collection: Any = given.result() if isinstance(given, Future) else given
+    if not isinstance(collection, Collection):
+        msg = f"{sink}.finish() gave {type(collection).__name__}; it gives a collection of bytes, or a future of one"
+        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    fragments = list(collection)
+    for fragment in fragments:
+        if type(fragment) is not bytes:
+            msg = f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are bytes"
+            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    return fragments
+
+
+def abort(writing: ConnectorMergeSink | ConnectorPageSink | UpdatablePageSource, recorder: Recorder) -> None:
+    """Have dropped what was stored; the error that led here is the one to tell, and a call that fails is in the log."""
+    recorder.record.aborted = True
+    with suppress(Exception), recorder.call("abort"):
+        writing.abort()

@@ -1,0 +1,190 @@
+"""DuckDB and PostgreSQL as second opinions: tables are loaded, a statement is run, tables are compared, nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from rowmerge_nb.engine.verify.translation import column_type, quoted
+from rowmerge_nb.errors import SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+
+__all__ = ["DuckDBVerifier", "DuplicateRefusedError", "PostgreSQLVerifier", "RefusedError", "Verifier", "open_verifier"]
+
+POSTGRES_VARIABLE: Final = "ROWMERGE_POSTGRES"
+_INSTALL: Final = 'Run: pip install "rowmerge-nb[verify]"'
+
+
+class RefusedError(Exception):
+    """The other engine ended the statement with an error; the message is its own."""
+
+
+class DuplicateRefusedError(RefusedError):
+    """The error is that of standard SQL for a row that is changed more than once."""
+
+
+class Verifier(Protocol):
+    """Another engine, for the time of one statement.
+
+    Attributes:
+        name: its name for people.
+        dialect: ``duckdb`` or ``postgresql``.
+    """
+
+    name: str
+    dialect: str
+
+    def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
+        """Make a table with rows."""
+
+    def change(self, statement: str) -> int:
+        """Run a statement; gives the number of rows that it changed.
+
+        Raises:
+            RefusedError: it ended with an error.
+        """
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Run a query."""
+
+    def close(self) -> None:
+        """Forget everything."""
+
+
+def create_table(name: str, columns: Sequence[ColumnMetadata], dialect: str) -> str:
+    """Write the CREATE TABLE of a copy.
+
+    >>> from rowmerge_nb.spi import ColumnMetadata, parse_type
+    >>> create_table("t", [ColumnMetadata("Id", parse_type("bigint"), False)], "duckdb")
+    'CREATE TEMPORARY TABLE "t" ("id" bigint NOT NULL)'
+    """
+    written = (
+        f"{quoted(column.name.lower())} {column_type(column.type, dialect)}{'' if column.nullable else ' NOT NULL'}"
+        for column in columns
+    )
+    return f"CREATE TEMPORARY TABLE {quoted(name)} ({', '.join(written)})"
+
+
+class DuckDBVerifier:
+    """DuckDB within this process; MERGE came with its version 1.4."""
+
+    name = "DuckDB"
+    dialect = "duckdb"
+
+    def __init__(self) -> None:
+        try:
+            import duckdb
+        except ModuleNotFoundError as error:
+            msg = "DuckDB is not installed"
+            raise SetupError(msg, hint=_INSTALL) from error
+        if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
+            msg = f"DuckDB {duckdb.__version__} has no MERGE"
+            raise SetupError(msg, hint="Run: pip install 'duckdb>=1.4'")
+        self._errors: Any = duckdb.Error
+        self._connection = duckdb.connect()
+
+    def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
+        """Make a table with rows."""
+        self._connection.execute(create_table(name, columns, self.dialect))
+        self._connection.register("rowmerge_rows", rows)
+        self._connection.execute(f"INSERT INTO {quoted(name)} SELECT * FROM rowmerge_rows")
+        self._connection.unregister("rowmerge_rows")
+
+    def change(self, statement: str) -> int:
+        """Run a statement."""
+        try:
+            answer = self._connection.execute(statement).fetchone()
+        except self._errors as error:
+            text = str(error).strip().splitlines()[0]
+            if "affect the same target row more than once" in text:
+                raise DuplicateRefusedError(text) from error
+            raise RefusedError(text) from error
+        return int(answer[0]) if answer else 0
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Run a query."""
+        return self._connection.execute(query).fetchall()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+class PostgreSQLVerifier:
+    """A PostgreSQL server; what it is given are temporary tables.
+
+    Args:
+        uri: where it is; ``""`` for what the variable ROWMERGE_POSTGRES says.
+    """
+
+    name = "PostgreSQL"
+    dialect = "postgresql"
+
+    def __init__(self, uri: str = "") -> None:
+        uri = uri or os.environ.get(POSTGRES_VARIABLE, "")
+        if not uri:
+            msg = "No PostgreSQL server is named"
+            raise SetupError(
+                msg, hint=f"Set {POSTGRES_VARIABLE}=postgresql://user:password@host/database, or give that as the option."
+            )
+        try:
+            from adbc_driver_manager import Error
+            from adbc_driver_postgresql import dbapi
+        except ModuleNotFoundError as error:
+            msg = "The driver for PostgreSQL is not installed"
+            raise SetupError(msg, hint=_INSTALL) from error
+        self._errors = Error
+        try:
+            self._connection = dbapi.connect(uri)
+        except Error as error:
+            # The driver's message may hold the password.
+            msg = f"The PostgreSQL server does not answer (SQLSTATE {error.sqlstate or 'unknown'})"
+            raise SetupError(msg, hint=f"Look at {POSTGRES_VARIABLE}.") from error
+
+    def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None:
+        """Make a table with rows."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(create_table(name, columns, self.dialect))
+            if rows.num_rows:
+                cursor.adbc_ingest(name, rows, mode="append", temporary=True)
+
+    def change(self, statement: str) -> int:
+        """Run a statement."""
+        with self._connection.cursor() as cursor:
+            try:
+                cursor.execute(statement)
+            except self._errors as error:
+                text = next((line for line in str(error).splitlines() if "ERROR:" in line), str(error)).partition("ERROR:")[2]
+                kind = DuplicateRefusedError if error.sqlstate == "21000" else RefusedError
+                raise kind(text.strip() or str(error)) from error
+            return int(cursor.rowcount)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Run a query."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(query)
+            return [tuple(row) for row in cursor.fetchall()]
+
+    def close(self) -> None:
+        """Close the connection; its transaction and its tables go with it."""
+        self._connection.close()
+
+
+def open_verifier(engine: str) -> Verifier:
+    """Open the engine that an option names.
+
+    Args:
+        engine: ``duckdb``, ``postgresql``, or the address of a server: ``postgresql://...``.
+
+    Raises:
+        SetupError: it is not there; the hint says how to get it.
+    """
+    if engine == "duckdb":
+        return DuckDBVerifier()
+    return PostgreSQLVerifier("" if engine == "postgresql" else engine)

@@ -1,0 +1,125 @@
+"""A statement's text and a table's types in the words of another engine, for `rowmerge_nb.engine.verify.verification`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.errors import SetupError
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["UntranslatableError", "column_type", "copy_name", "quoted", "translate"]
+
+_DIALECTS: Final = {"duckdb": "duckdb", "postgresql": "postgres"}
+_PLAIN: Final = {"boolean", "smallint", "integer", "bigint", "real", "decimal", "date"}
+_OWN: Final = {
+    "duckdb": {"tinyint": "tinyint", "varchar": "varchar", "double": "double", "varbinary": "blob", "timestamp": "timestamp"},
+    "postgresql": {
+        "tinyint": "smallint",
+        # Texts are ordered by their code points, whatever the database's own order is.
+        "varchar": 'varchar COLLATE "C"',
+        "double": "double precision",
+        "varbinary": "bytea",
+        "timestamp": "timestamp",
+    },
+}
+
+
+class UntranslatableError(Exception):
+    """The other engine has no way to say it, or says it with another meaning; the message is a sentence."""
+
+
+def column_type(kind: Type, engine: str) -> str:
+    """Give the other engine's name of a type.
+
+    Raises:
+        UntranslatableError: it has none that holds the same values and compares them alike.
+
+    >>> from rowmerge_nb.spi.types import DOUBLE
+    >>> column_type(DOUBLE, "postgresql")
+    'double precision'
+    """
+    if kind.base in _PLAIN:
+        return str(kind)
+    if kind.base not in _OWN[engine]:
+        msg = f"columns of type {kind} are not compared"
+        raise UntranslatableError(msg)
+    return _OWN[engine][kind.base]
+
+
+def quoted(name: str) -> str:
+    """Write a name so that every engine takes it as it is.
+
+    >>> quoted("my table")
+    '"my table"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def copy_name(display: str) -> str:
+    """Give the name of a table's copy in the other engine: the last part of the name as it stands in the statement.
+
+    >>> copy_name("memory.default.Accounts")
+    'accounts'
+    """
+    return display.rpartition(".")[2].lower()
+
+
+def translate(text: str, engine: str) -> str:
+    """Translate a statement from Trino's SQL; tables lose their catalog and schema, and all names are in lower case.
+
+    Raises:
+        UntranslatableError: it cannot be said there, or would mean something else.
+        SetupError: sqlglot is not installed.
+
+    >>> translate("UPDATE memory.default.T SET a = strpos(B, C)", "duckdb")
+    'UPDATE "t" SET "a" = STRPOS("b", "c")'
+    """
+    try:
+        from sqlglot import ErrorLevel, exp, parse_one
+        from sqlglot.errors import SqlglotError
+    except ModuleNotFoundError as error:
+        msg = "sqlglot is not installed, which translates statements"
+        raise SetupError(msg, hint='Run: pip install "rowmerge-nb[verify]"') from error
+    try:
+        tree = parse_one(text, read="trino")
+        # Tables are compared, and how many rows changed: what RETURNING gives is not, and is said in other words there.
+        tree.set("returning", None)
+        _refuse(tree, engine)
+        for table in tree.find_all(exp.Table):
+            table.set("catalog", None)
+            table.set("db", None)
+        for identifier in tree.find_all(exp.Identifier):
+            identifier.replace(exp.to_identifier(identifier.name.lower(), quoted=True))
+        adapted = tree.transform(_adapted, engine)
+        return str(adapted.sql(dialect=_DIALECTS[engine], unsupported_level=ErrorLevel.RAISE))
+    except SqlglotError as error:
+        msg = f"the statement cannot be translated: {str(error).splitlines()[0]}"
+        raise UntranslatableError(msg) from error
+
+
+def _refuse(tree: Any, engine: str) -> None:
+    """Refuse what is written alike and means something else."""
+    from sqlglot import exp
+
+    # Trino rounds decimals to the larger scale and cuts integers; DuckDB gives a double, PostgreSQL more digits.
+    if tree.find(exp.Div):
+        msg = "a division has other digits there"
+        raise UntranslatableError(msg)
+    if engine == "postgresql" and tree.find(exp.Greatest, exp.Least):
+        msg = "greatest and least pass over NULL there"
+        raise UntranslatableError(msg)
+
+
+def _adapted(node: Any, engine: str) -> Any:
+    """Say what the translator leaves as it is though it means something else."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Literal) and node.is_number and "e" in node.name.lower() and not isinstance(node.parent, exp.Cast):
+        # 2.5E0 is a double in Trino, and a decimal in PostgreSQL.
+        return exp.cast(node.copy(), "double")
+    # Trino's LIKE has no escape character unless it is given one; PostgreSQL's has.
+    if engine == "postgresql" and isinstance(node, exp.Like) and not isinstance(node.parent, exp.Escape):
+        return exp.Escape(this=node.copy(), expression=exp.Literal.string(""))
+    return node

@@ -1,0 +1,179 @@
+"""``verify=``: the statement is run once more by DuckDB or PostgreSQL, over the same input, and the tables are compared.
+
+What the other engine gets is the text of the statement, translated by sqlglot, and the rows that the target and the sources had
+before. It works on copies of its own; whatever it says, the statement here is committed already. So a disagreement is told as a
+notice, and never an error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.engine.catalog.dataframes import as_arrow
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.types import is_spark_frame
+from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedError, open_verifier
+from rowmerge_nb.engine.verify.translation import UntranslatableError, copy_name, quoted, translate
+from rowmerge_nb.errors import SetupError
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.sql.analysis import InsertAnalysis, RowChangeAnalysis
+from rowmerge_nb.trace.trace import VerificationRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.verify.engines import Verifier
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+    from rowmerge_nb.sql.analysis import Analysis, TableBinding
+
+__all__ = ["Verification", "begin_verification"]
+
+SHOWN: Final = 3
+"""So many rows of a difference are shown on each side."""
+AFTERWARDS: Final = "rowmerge_afterwards"
+"""The name that the rows of our target have in the other engine."""
+
+
+def begin_verification(
+    options: Options, analysis: Analysis, memory: MemoryConnector, run: Callable[[str], Result]
+) -> Verification | None:
+    """Read the input of a statement; None if nothing is to be verified, as of a query.
+
+    Args:
+        options: the statement's options.
+        analysis: the statement.
+        memory: holds the tables in memory, which are read as they are.
+        run: runs a query, to read tables of other stores.
+    """
+    if options.verify is None or options.dry_run or not isinstance(analysis, RowChangeAnalysis | InsertAnalysis):
+        return None
+
+    def read(binding: TableBinding) -> pa.Table:
+        return _rows_of(binding, memory, run)
+
+    begun = Verification(options, analysis, read, ())
+    # The rows of VALUES stand in the statement, which the other engine reads as well.
+    bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings) if binding.rows is None}
+    try:
+        return replace(begun, tables=tuple((binding, read(binding)) for binding in bindings.values()))
+    except Exception as error:  # noqa: BLE001 - the statement runs all the same, and says itself what is wrong with its tables
+        return replace(begun, problem=f"its input could not be read: {type(error).__name__}: {error}")
+
+
+def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]) -> pa.Table:
+    """Give a table's rows as they are now, or those of a DataFrame."""
+    if binding.handle is None:
+        frame = binding.dataframe
+        return as_arrow(binding.display, frame.toArrow() if is_spark_frame(frame) else frame)
+    catalog, _, rest = binding.qualified.partition(".")
+    schema, _, table = rest.partition(".")
+    if catalog == "memory":
+        return memory.read(SchemaTableName(schema, table))
+    return run(f"SELECT * FROM {'.'.join(map(quoted, (catalog, schema, table)))}").table
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One statement's second run.
+
+    Args:
+        options: the statement's options.
+        analysis: the statement.
+        read: gives a table's rows as they are now.
+        tables: the table that it changes, then those that it reads, each with its rows before the statement.
+        problem: why there are none; ``""`` if all is well.
+    """
+
+    options: Options
+    analysis: RowChangeAnalysis | InsertAnalysis
+    read: Callable[[TableBinding], pa.Table]
+    tables: Sequence[tuple[TableBinding, pa.Table]]
+    problem: str = ""
+
+    def told(self, result: Result) -> Result:
+        """Run the statement on the other engine, and add to its result whether that agrees."""
+        self.options.step("verify")
+        return Result(replace(result.trace, verification=self._opinion(result.count)), result.table)
+
+    @property
+    def _name(self) -> str:
+        return "DuckDB" if self.options.verify == "duckdb" else "PostgreSQL"
+
+    def _opinion(self, count: int | None) -> VerificationRecord:
+        name = self._name
+        if self.problem:
+            return self._record("not compared", f"{name} was not asked: {self.problem}")
+        try:
+            return self._compared(self.read(self.analysis.target), count)
+        except DuplicateRefusedError:
+            if self.options.duplicates == "standard":
+                return self._record("differs", f"{name} differs: it refuses to change a target row more than once")
+            return self._record(
+                "other rule",
+                f"{name} has another rule and compares nothing: as standard SQL, it refuses to change a target row more than once. "
+                "duplicates='trino' lets different clauses do that, duplicates='standard' refuses it here as well",
+            )
+        except RefusedError as error:
+            return self._record("not compared", f"{name} could not run the statement: {error}")
+        except UntranslatableError as error:
+            return self._record("not compared", f"{name} was not asked: {error}")
+        except SetupError as error:
+            return self._record("not compared", f"{name} was not asked: {error.message}. {error.hint or ''}".rstrip(". "))
+        except Exception as error:  # noqa: BLE001 - the statement is committed; what goes wrong here is no failure of it
+            return self._record("not compared", f"{name} could not compare: {type(error).__name__}: {error}")
+
+    def _record(self, state: str, message: str) -> VerificationRecord:
+        return VerificationRecord(self._name, state, message)
+
+    def _compared(self, after: pa.Table, count: int | None) -> VerificationRecord:
+        with closing(open_verifier(self.options.verify or "")) as verifier:
+            statement = translate(self.analysis.text, verifier.dialect)
+            names = [copy_name(binding.display) for binding, _ in self.tables]
+            if repeated := [name for name, times in Counter(names).items() if times > 1]:
+                msg = f"two tables of the statement are called '{repeated[0]}'"
+                raise UntranslatableError(msg)
+            for name, (binding, rows) in zip(names, self.tables, strict=True):
+                verifier.load(name, binding.columns, _lower(rows))
+            changed = verifier.change(statement)
+            target = self.analysis.target
+            verifier.load(AFTERWARDS, [replace(column, nullable=True) for column in target.columns], _lower(after))
+            here, there = quoted(AFTERWARDS), quoted(names[0])
+            told = [
+                *_only(verifier, here, there, "here", target.columns),
+                *_only(verifier, there, here, f"in {self._name}", target.columns),
+            ]
+        if count is not None and changed != count:
+            told.append(f"{changed} rows changed there, {count} here")
+        if told:
+            return self._record("differs", f"{self._name} differs: {'; '.join(told)}")
+        return self._record(
+            "agrees", f"{self._name} agrees: {_rows(changed)} changed, {_rows(after.num_rows)} in {target.display}"
+        )
+
+
+def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]) -> list[str]:
+    """Say which rows one table has more often than the other."""
+    rows = f"(SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other}) AS rest"
+    total = verifier.rows(f"SELECT count(*) FROM {rows}")[0][0]
+    if not total:
+        return []
+    # As texts: a driver need not have a Python value for every type.
+    texts = ", ".join(f"CAST({quoted(column.name.lower())} AS varchar)" for column in columns)
+    first = verifier.rows(f"SELECT {texts} FROM {rows} LIMIT {SHOWN}")
+    shown = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first)
+    return [f"{_rows(total)} only {where}: {shown}{', ...' if total > SHOWN else ''}"]
+
+
+def _lower(rows: pa.Table) -> pa.Table:
+    return rows.rename_columns([name.lower() for name in rows.column_names])
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'' if count == 1 else 's'}"

@@ -1,0 +1,96 @@
+"""What Spark refuses is told by our error, and nothing of it is printed; outside of our statements Spark prints as it does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
+
+ROOT = Path(__file__).resolve().parents[3]
+
+PROGRAM = """
+import os, sys
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.engine.spark.session import create_session
+from pyspark.sql import functions as F
+
+def refused(run):
+    try:
+        run()
+    except RowMergeError as error:
+        print(error.code)
+
+own = create_session(cores=1)
+for engine in (Engine(cores=1), Engine(spark=own.newSession())):
+    spark = engine.spark
+    quotients = spark.range(2).select((F.lit(1) / F.col("id")).alias("a"))
+    spark.range(2).createOrReplaceTempView("gone")
+    lost = spark.sql("SELECT id AS a, 1 / id AS q FROM gone")
+    spark.catalog.dropTempView("gone")
+    engine.run("CREATE TABLE t (a double, b varchar)")
+    engine.run("INSERT INTO t VALUES (0, 'x')")
+    for sql in ("INSERT INTO t SELECT a, 'x' FROM quotients", "INSERT INTO t SELECT q, 'x' FROM lost",
+                "UPDATE t SET a = 1 / CAST(a AS integer)", "UPDATE t SET a = CAST(b AS integer)"):
+        refused(lambda: engine.run(sql, namespace={"quotients": quotients, "lost": lost}))
+    refused(lambda: engine.register("r", quotients))
+    os.environ["REFUSE"] = "1"
+    refused(lambda: engine.run("MERGE INTO t USING (SELECT 1 AS a) s ON t.a = s.a WHEN MATCHED THEN DELETE"))
+    del os.environ["REFUSE"]
+"""
+
+REFUSING = """
+import os
+from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+true = StatementTransaction._read
+def read(self, task):
+    return self._spark().sql("SELECT nothing FROM nowhere") if "REFUSE" in os.environ else true(self, task)
+StatementTransaction._read = read
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_statements_that_spark_refuses_print_nothing() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSING + PROGRAM], capture_output=True, text=True, check=False, env=environment, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    codes = [*["DIVISION_BY_ZERO"] * 3, "INVALID_CAST_ARGUMENT", "DIVISION_BY_ZERO", "GENERIC_INTERNAL_ERROR"]
+    assert done.stdout.split() == codes * 2
+    assert done.stderr == ""
+
+
+def test_what_a_thread_logs_outside_of_statements_is_logged() -> None:
+    from pyspark.logger import PySparkLogger
+
+    keep_quiet()
+    keep_quiet()
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logger = PySparkLogger.getLogger(name)
+        record = logger.makeRecord(name, 40, __file__, 1, "refused", (), None)
+        seen: list[Any] = []
+        with quietly():
+            with quietly():
+                pass
+            assert not logger.filter(record)
+            other = threading.Thread(target=lambda record=record, logger=logger, seen=seen: seen.append(logger.filter(record)))
+            other.start()
+            other.join()
+        assert seen != [False]
+        assert logger.filter(record)
+
+
+def test_a_frame_whose_rows_spark_cannot_compute_is_refused_by_our_error(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    with pytest.raises(RowMergeError, match="Division by zero") as caught:
+        engine.register("quotients", spark.range(2).selectExpr("1 / id AS a"))
+    assert caught.value.code == "DIVISION_BY_ZERO"

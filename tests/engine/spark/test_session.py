@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rowmerge_nb.engine.spark.session import SESSION_SETTINGS, adopt_session, create_session, start_in_background, stop_session
+from rowmerge_nb.errors import SetupError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def in_new_process(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environ}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+
+
+def test_a_session_has_the_settings_that_statements_need(spark):
+    assert {key: spark.conf.get(key) for key in SESSION_SETTINGS} == dict(SESSION_SETTINGS)
+
+
+def test_tasks_are_tried_again_in_our_own_session(spark):
+    assert spark.sparkContext.master == "local[2,4]"
+
+
+def test_workers_run_the_python_of_the_driver_and_find_the_package(spark):
+    def look(pages):
+        import pyarrow as pa
+
+        import rowmerge_nb
+
+        list(pages)
+        yield pa.RecordBatch.from_pydict({"executable": [sys.executable], "package": [rowmerge_nb.__file__]})
+
+    rows = spark.range(1).repartition(1).mapInArrow(look, "executable string, package string").collect()
+    assert {row.executable for row in rows} == {sys.executable}
+    assert {Path(row.package).parent for row in rows} == {ROOT / "rowmerge_nb"}
+
+
+def test_starting_leaves_the_environment_as_it_was(spark):
+    assert "SPARK_CONF_DIR" not in os.environ
+    assert "rowmerge_nb-" not in os.environ.get("JAVA_HOME", "")
+
+
+def test_a_second_session_shares_the_context_and_has_its_own_settings_and_views(spark):
+    second = create_session(cores=3)
+    try:
+        assert second is not spark
+        assert second.sparkContext is spark.sparkContext
+        assert second.conf.get("spark.sql.shuffle.partitions") == "3"
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+        second.range(1).createOrReplaceTempView("only_here")
+        assert not spark.catalog.tableExists("only_here")
+    finally:
+        stop_session(second)
+    assert spark.range(2).count() == 2
+
+
+def test_a_session_started_in_the_background_arrives_in_the_future(spark):
+    session = start_in_background().result(timeout=60)
+    assert session.range(3).count() == 3
+    stop_session(session)
+
+
+def test_an_adopted_session_gets_its_settings_back(spark):
+    user = spark.newSession()
+    user.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    user.conf.set("spark.sql.ansi.enabled", "false")
+    adopted = adopt_session(user)
+    with adopted as session, adopted:
+        assert session is user
+        assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+        assert session.conf.get("spark.sql.ansi.enabled") == "true"
+    assert user.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    assert user.conf.get("spark.sql.ansi.enabled") == "false"
+
+
+def test_an_adopted_session_gets_its_settings_back_after_an_error(spark):
+    user = spark.newSession()
+    user.conf.set("spark.sql.adaptive.enabled", "false")
+    with pytest.raises(ValueError, match="in the statement"), adopt_session(user):
+        raise ValueError("in the statement")
+    assert user.conf.get("spark.sql.adaptive.enabled") == "false"
+
+
+def test_spark_connect_in_the_environment_is_refused_with_advice(monkeypatch):
+    from rowmerge_nb.engine.spark import session as module
+
+    monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
+    with pytest.raises(SetupError, match="Spark Connect") as caught:
+        module._start(1, "test", {})
+    assert "Engine(spark=" in caught.value.hint
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_without_java_a_session_starts_silently_and_leaves_nothing_behind(tmp_path):
+    code = (
+        "from rowmerge_nb.engine.spark.session import create_session, warm_up\n"
+        "session = create_session(cores=1)\n"
+        "warm_up(session)\n"
+        "print(session.sparkContext.getConf().get('spark.sql.warehouse.dir'))"
+    )
+    # Tools that Spark's start script needs, and no Java.
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("bash", "dirname", "ps", "sh"):
+        program = next((Path(folder) / name for folder in os.defpath.split(os.pathsep) if (Path(folder) / name).is_file()), None)
+        if program is not None:
+            (tools / name).symlink_to(program)
+    (tmp_path / "temporary").mkdir()
+    done = in_new_process(code, PATH=str(tools), JAVA_HOME="", TMPDIR=str(tmp_path / "temporary"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert not Path(done.stdout.strip()).parent.exists()
+    assert [entry.name for entry in (tmp_path / "temporary").iterdir() if entry.name.startswith("rowmerge")] == []
+
+
+def test_two_adopted_sessions_that_end_in_any_order_leave_the_users_settings(spark):
+    user = spark.newSession()
+    user.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    first, second = adopt_session(user), adopt_session(user)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert user.conf.get("spark.sql.session.timeZone") == "UTC"
+    second.__exit__()
+    assert user.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"

@@ -1,0 +1,217 @@
+"""Expressions on pages: they mean what they mean in the flow of MERGE, fail as they fail there, or are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.engine.tasks.page_program import (
+    AssignedColumn,
+    PageEvaluator,
+    PageExpression,
+    PageProgram,
+    PageQuery,
+    require_duckdb,
+    translated,
+)
+from rowmerge_nb.errors import SetupError
+from rowmerge_nb.sql.duckdb import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb_text import once
+from rowmerge_nb.sql.function_tables.duckdb import FUNCTIONS
+from rowmerge_nb.sql.functions import overloads
+from rowmerge_nb.sql.statements import Span
+from tests.engine.tasks.page_expressions import computed, same, table, tree_of
+
+EXPRESSIONS = Path(__file__).with_name("page_expressions.txt").read_text("utf-8").splitlines()
+
+
+def test_expressions_on_pages_give_what_spark_gives_for_values_that_trip_implementations_up(spark: Any) -> None:
+    with Engine(spark=spark) as engine:
+        engine.register("v", table())
+        texts = ", ".join(f"{text} AS c{place}" for place, text in enumerate(EXPRESSIONS))
+        wanted = engine.run(f"SELECT {texts} FROM v").table
+    found = {text: computed(text)[0].to_pylist() for text in EXPRESSIONS}
+    columns = dict(zip(EXPRESSIONS, (column.to_pylist() for column in wanted.columns), strict=True))
+    different = {text: (values, columns[text]) for text, values in found.items() if not same(values, columns[text])}
+    assert not different
+
+
+def test_every_function_of_the_table_is_one_of_trinos_signatures() -> None:
+    for signature in FUNCTIONS:
+        name = signature.partition("(")[0]
+        assert signature in {str(overload) for overload in overloads(name)}
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("10 / (j - j)", "DIVISION_BY_ZERO", "Division by zero"),
+        ("i % (j - j)", "DIVISION_BY_ZERO", "Division by zero"),
+        ("n / (m - m)", "DIVISION_BY_ZERO", "Division by zero"),
+        ("mod(j, j - j)", "DIVISION_BY_ZERO", "Division by zero"),
+        ("j + 2147483647", "NUMERIC_VALUE_OUT_OF_RANGE", "integer addition overflow: 2 + 2147483647"),
+        ("CAST(-9 AS bigint) - 9223372036854775807", "NUMERIC_VALUE_OUT_OF_RANGE", "bigint subtraction overflow: -9 - 9223372036854775807"),
+        ("l * 9007199254740993", "NUMERIC_VALUE_OUT_OF_RANGE", "bigint multiplication overflow: 9007199254740993 * 9007199254740993"),
+        ("-i", "NUMERIC_VALUE_OUT_OF_RANGE", "integer negation overflow: -2147483648"),
+        ("abs(i)", "NUMERIC_VALUE_OUT_OF_RANGE", "Value -2147483648 is out of range for abs(integer)"),
+        ("i / -1", "NUMERIC_VALUE_OUT_OF_RANGE", "integer division overflow: -2147483648 / -1"),
+        ("CAST(l AS integer)", "NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for integer: 9007199254740993"),
+        ("CAST(n AS tinyint)", "INVALID_CAST_ARGUMENT", "Cannot cast '1234568' to TINYINT"),
+        ("CAST(n AS decimal(3,1))", "INVALID_CAST_ARGUMENT", "Cannot cast DECIMAL(9, 2) '1234567.89' to DECIMAL(3, 1)"),
+        ("CAST(j AS decimal(1,1))", "INVALID_CAST_ARGUMENT", "Cannot cast INTEGER '2' to DECIMAL(1, 1)"),
+        ("CAST(d AS integer)", "INVALID_CAST_ARGUMENT", "Cannot cast double NaN to integer"),
+        ("CAST(1e10 AS integer)", "NUMERIC_VALUE_OUT_OF_RANGE", "Out of range for integer: 1.0E10"),
+        ("CAST(-1.25e300 AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast DOUBLE '-1.25E300' to DECIMAL(5, 2)"),
+        ("CAST(REAL '3.4028235e38' AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast REAL '3.4028235E38' to DECIMAL(5, 2)"),
+        ("CAST(d AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast DOUBLE 'NaN' to DECIMAL(5, 2)"),
+        ("CAST(123456.5e0 AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast DOUBLE '123456.5' to DECIMAL(5, 2)"),
+        ("CAST(c AS integer)", "INVALID_CAST_ARGUMENT", "Cannot cast 'abc' to INT"),
+        ("lpad(s, j, '-')", "INVALID_FUNCTION_ARGUMENT", "Target length must be in the range [0..2147483647]"),
+        ("rpad(s, 5, '')", "INVALID_FUNCTION_ARGUMENT", "Padding string must not be empty"),
+        ("s LIKE 'a#b' ESCAPE '#'", "INVALID_FUNCTION_ARGUMENT", "Escape character must be followed by '%', '_' or the escape character itself"),
+        ("s LIKE 'a#b' ESCAPE '##'", "INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character"),
+        ("a + INTERVAL '1' HOUR", "INVALID_FUNCTION_ARGUMENT", "Cannot add hour, minutes or seconds to a date"),
+        ("CAST(n AS decimal(38,2)) * DECIMAL '1000000000000000000000000000000000'", "NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
+        ("CAST(j AS varchar(1))", "INVALID_CAST_ARGUMENT", "Value -2 cannot be represented as varchar(1)"),
+    ],
+)  # fmt: skip
+def test_what_fails_on_a_page_fails_with_trinos_code_and_words(text: str, code: str, message: str) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        computed(text)
+    assert caught.value.code == code
+    assert caught.value.message.startswith(message)
+    assert (caught.value.line, caught.value.column, caught.value.length) == (1, 1, len(text))
+    assert caught.value.hint == "It happened in a test."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b AND 10 / (j - j) > 1 AND b IS NULL AND false",
+        "CASE WHEN j = 0 THEN 0 WHEN 10 / j > 0 THEN 1 END",
+        "coalesce(j, 10 / (j - j), 1)",
+        "if(j <> 0, 10 % j)",
+        "j = 0 OR j IS NULL OR 10 / j > 100",
+    ],
+)
+def test_what_is_guarded_is_not_computed(text: str) -> None:
+    rows = table().filter(pa.compute.is_in(table().column("b"), pa.array([False]))) if text.startswith("b") else table()
+    assert len(computed(text, rows)[0]) == rows.num_rows
+
+
+def test_terms_of_and_are_looked_at_in_their_order_while_all_before_are_true() -> None:
+    tree, symbols = tree_of("j <> 0 AND (i = 3 OR b) AND 10 / j > 2")
+    page = table().combine_chunks().to_batches()[0].rename_columns(symbols)
+    where = PageExpression(PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test")
+    evaluator = PageEvaluator(PageProgram(where))
+    assert evaluator.filter(page).column(0).to_pylist() == [1, 2147483647, 3]
+    evaluator.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("regexp_like(s, 'a')", "the function regexp_like(varchar, varchar(1))"),
+        ("split(s, ',')", "the function split(varchar, varchar(1))"),
+        ("replace(s, t, 'x')", "replace with an argument 2 that is empty or no constant"),
+        ("CAST(d AS varchar)", "a cast from double to varchar"),
+        ("CAST(s AS date)", "a cast from varchar to date"),
+        ("CAST('31.1.2024' AS date)", "a cast from varchar(9) to date"),
+        ("random()", "the function random()"),
+        ("current_date", "the function current_date()"),
+        ("ARRAY[i, j]", "the operation 'array' that gives array(integer)"),
+        ("w AT TIME ZONE 'Asia/Kolkata' > TIMESTAMP '2024-01-01 00:00:00 UTC'", "timestamp"),
+        ("CAST(s AS char(3)) = 'a'", "= of char(3)"),
+        ("power(d, 2)", "the function power(double, double)"),
+        ("CAST(n AS decimal(38,2)) / 3", "the quotient of decimal(38,2) and decimal(10,0)"),
+    ],
+)
+def test_what_is_not_known_to_mean_the_same_is_refused(text: str, what: str) -> None:
+    tree, _ = tree_of(text)
+    with pytest.raises(UnprintableError) as caught:
+        PagePrinter().value(tree)
+    assert what in str(caught.value)
+
+
+def test_the_column_that_failed_is_told_when_several_are_computed() -> None:
+    first, symbols = tree_of("i + 1")
+    second, _ = tree_of("10 / j")
+    page = table().slice(1, 3).combine_chunks().to_batches()[0].rename_columns(symbols)
+    spans = (Span(0, 5, 1, 1), Span(9, 15, 1, 10))
+    columns = tuple(
+        AssignedColumn(name, pa.int32(), PageExpression(PagePrinter().value(tree), span, f"in '{name}'"), required=False)
+        for name, tree, span in zip("xy", (second, first), reversed(spans), strict=True)
+    )
+    evaluator = PageEvaluator(PageProgram(assigned=columns))
+    with pytest.raises(RowMergeError) as caught:
+        evaluator.project(page.slice(2, 1))
+    assert caught.value.message == "integer addition overflow: 2147483647 + 1"
+    assert (caught.value.column, caught.value.hint) == (1, "It happened in 'y'.")
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [([1, 3], [1, 3]), ([1, None], [1]), ([], []), ([None], [])],
+)
+def test_a_list_of_values_is_looked_up_with_three_truths(values: list[int | None], kept: list[int]) -> None:
+    page = pa.RecordBatch.from_pydict({"i": pa.array([1, 2, 3, None], pa.int32())})
+    answers = [pa.array(values, pa.int32())]
+    queries = (PageQuery("$q0", "in", pa.int32()),)
+
+    def filtered(text: str) -> list[Any]:
+        evaluator = PageEvaluator(PageProgram(PageExpression(text, Span(0, 1, 1, 1), ""), (), queries), answers)
+        found: list[Any] = evaluator.filter(page).column(0).to_pylist()
+        evaluator.close()
+        return found
+
+    assert filtered('("i" IN (SELECT v FROM "$q0"))') == kept
+    outside = [] if None in values else [i for i in (1, 2, 3) if i not in values] + ([] if values else [None])
+    assert filtered('(NOT ("i" IN (SELECT v FROM "$q0")))') == outside
+
+
+def test_a_page_without_rows_is_neither_filtered_nor_projected() -> None:
+    page = pa.RecordBatch.from_pydict({"i": pa.array([], pa.int32())})
+    evaluator = PageEvaluator(PageProgram(PageExpression("no SQL", Span(0, 1, 1, 1), "")))
+    assert evaluator.filter(page) is page
+
+
+def test_an_error_that_nobody_knows_names_the_other_flow() -> None:
+    error = translated("INTERNAL Error: something else")
+    assert error.code == "GENERIC_INTERNAL_ERROR"
+    assert "flow='merge'" in (error.hint or "")
+
+
+def test_without_duckdb_a_sentence_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    with pytest.raises(SetupError, match="DuckDB is not installed, which filters and projects pages") as caught:
+        require_duckdb()
+    assert caught.value.hint == 'Run: pip install "rowmerge-nb[updatable]"'
+
+
+def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duckdb.__version__", "1.3.2")
+    with pytest.raises(SetupError, match=r"DuckDB 1.3.2 is too old"):
+        require_duckdb()
+
+
+def test_columns_may_have_the_names_that_pages_use_themselves() -> None:
+    page = pa.RecordBatch.from_pydict({"$row": [1, 0, 2], "page": [7, 8, 9], "v0": [4, 5, 6]})
+    columns = [
+        AssignedColumn(name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), ""), False)
+        for name, text in (("a", '("$row" + 10)'), ("b", '("v0" + "page")'))
+    ]
+    evaluator = PageEvaluator(PageProgram(PageExpression('("$row" >= 1)', Span(0, 1, 1, 1), ""), tuple(columns)))
+    kept = evaluator.filter(page)
+    assert kept.column(0).to_pylist() == [1, 2]
+    assert [array.to_pylist() for array in evaluator.project(kept)] == [[11, 12], [11, 15]]
+
+
+def test_a_parameter_that_stands_for_a_long_text_does_not_catch_a_column() -> None:
+    import duckdb
+
+    text = once(lambda x: f'CASE WHEN {x} = 60 THEN "v1_0" ELSE {x} END', "+".join(['"v1_0"'] * 60))
+    assert duckdb.sql(f'SELECT {text} FROM (SELECT 1 AS "v1_0")').fetchall() == [(1,)]
