@@ -47,8 +47,8 @@ def small_cell(runs: int) -> None:
 def analysis(runs: int) -> None:
     """Time reading and understanding the documents' statement: parse and analyze, nothing planned and nothing run."""
     from benchmarks.parsing import Tables
-    from rowmerge_nb.sql.analyzer import analyze
-    from rowmerge_nb.sql.parser import parse
+    from rowmerge_nb.sql.analyzer.statements import analyze
+    from rowmerge_nb.sql.parser.statements import parse
 
     tables = Tables([("customer", "varchar"), ("purchases", "decimal(10,2)"), ("address", "varchar")])
     analyze(parse(STATEMENT), tables)

@@ -10,9 +10,9 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.notebook.template import render
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.sql.analysis import TableBinding
-from rowmerge_nb.sql.analyzer import analyze
-from rowmerge_nb.sql.parser import parse, split_statements
+from rowmerge_nb.sql.analyzer.analysis import TableBinding
+from rowmerge_nb.sql.analyzer.statements import analyze
+from rowmerge_nb.sql.parser.statements import parse, split_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

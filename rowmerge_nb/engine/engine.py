@@ -33,14 +33,14 @@ from rowmerge_nb.errors import AnalysisError, ConnectorError, ParseError, RowMer
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-from rowmerge_nb.sql.analysis import (
+from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     CallAnalysis,
     DefinitionAnalysis,
     ExplainAnalysis,
     ListingAnalysis,
 )
-from rowmerge_nb.sql.statements import Explain, Span
+from rowmerge_nb.sql.tree.statements import Explain, Span
 from rowmerge_nb.trace.nodes import explain_text
 from rowmerge_nb.trace.trace import Trace
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.sql.statements import Statement
+    from rowmerge_nb.sql.tree.statements import Statement
     from rowmerge_nb.trace.comparison import Comparison
 
 __all__ = ["Engine", "TableInfo"]
@@ -279,7 +279,7 @@ class Engine:
         Raises:
             RowMergeError: the statement is wrong or failed; the tables are as they were. ``error.result`` has what is known.
         """
-        from rowmerge_nb.sql.parser import split_statements
+        from rowmerge_nb.sql.parser.statements import split_statements
 
         statements = split_statements(statement_text(sql))
         if len(statements) != 1:
@@ -300,7 +300,7 @@ class Engine:
         Raises:
             RowMergeError: one of them failed; those before it stay done, and the error's hint says which.
         """
-        from rowmerge_nb.sql.parser import split_statements
+        from rowmerge_nb.sql.parser.statements import split_statements
 
         chosen = self.options.changed(**options)
         statements = split_statements(statement_text(sql))
@@ -364,7 +364,7 @@ class Engine:
         return StatementTransaction(self._connectors, session, lambda: self.spark)
 
     def _run(self, text: str, options: Options) -> Result:
-        from rowmerge_nb.sql.parser import parse
+        from rowmerge_nb.sql.parser.statements import parse
 
         try:
             options.step("parse")
@@ -382,7 +382,7 @@ class Engine:
             raise
 
     def _run_statement(self, text: str, statement: Statement, options: Options) -> Result:
-        from rowmerge_nb.sql.analyzer import analyze
+        from rowmerge_nb.sql.analyzer.statements import analyze
 
         transaction = self._transaction(options)
         tables = StatementTables(

@@ -99,7 +99,7 @@ class MergeMagic(Magics):
 
     def _run(self, source: str, use: MagicUse, first_line: int, shown: list[Bundle]) -> None:
         """Run the statements of a cell, each shown as it ends."""
-        from rowmerge_nb.sql.parser import split_statements
+        from rowmerge_nb.sql.parser.statements import split_statements
 
         if first_line > 1 and use.rest:
             msg = f"'{use.rest}' stands behind the options; statements begin on the cell's second line"

@@ -31,7 +31,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
-from rowmerge_nb.sql.domains import described
+from rowmerge_nb.sql.typed.domains import described
 from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
 
 __all__ = ["describe"]

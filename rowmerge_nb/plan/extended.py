@@ -8,15 +8,15 @@ from rowmerge_nb.plan.nodes import Assignment, Project, Symbol
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT
 from rowmerge_nb.spi.types import BOOLEAN, row_of
-from rowmerge_nb.sql.expressions import Subquery, quote, walk
-from rowmerge_nb.sql.types import parts_of, spark_type
+from rowmerge_nb.sql.typed.expressions import Subquery, quote, walk
+from rowmerge_nb.sql.typed.types import parts_of, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.plan.nodes import PlanNode
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analysis import ClauseAnalysis, Field, Returning, TypedExpression
+    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, Field, Returning, TypedExpression
 
 __all__ = [
     "RETURNING",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analysis import TableBinding
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 __all__ = [
     "AssignUniqueId",

@@ -43,9 +43,9 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
-from rowmerge_nb.sql.domains import constraint_of
-from rowmerge_nb.sql.expressions import fail, text_literal
-from rowmerge_nb.sql.statements import excerpt
+from rowmerge_nb.sql.tree.statements import excerpt
+from rowmerge_nb.sql.typed.domains import constraint_of
+from rowmerge_nb.sql.typed.expressions import fail, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import DeleteProject, PlanNode
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import RowChangeParadigm
-    from rowmerge_nb.sql.analysis import (
+    from rowmerge_nb.sql.analyzer.analysis import (
         ClauseAnalysis,
         MergeAnalysis,
         QueryAnalysis,

@@ -15,17 +15,17 @@ from rowmerge_nb.plan.nodes import Assignment, Filter, Output, PlanNode, Project
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BIGINT, VARBINARY
-from rowmerge_nb.sql import expressions as e
-from rowmerge_nb.sql.domains import constraint_of
-from rowmerge_nb.sql.duckdb import PagePrinter, UnprintableError
-from rowmerge_nb.sql.duckdb_text import name
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb.text import name
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.domains import constraint_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rowmerge_nb.plan.rules import RuleSettings
-    from rowmerge_nb.sql.analysis import DeleteAnalysis, TableBinding, TypedExpression, UpdateAnalysis
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, TableBinding, TypedExpression, UpdateAnalysis
+    from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = [
     "DeleteRows",

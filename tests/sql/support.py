@@ -11,9 +11,9 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import Type, parse_type
-from rowmerge_nb.sql.analysis import Analysis, TableBinding
-from rowmerge_nb.sql.analyzer import analyze
-from rowmerge_nb.sql.parser import parse
+from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
+from rowmerge_nb.sql.analyzer.statements import analyze
+from rowmerge_nb.sql.parser.statements import parse
 
 
 class FakeTables:

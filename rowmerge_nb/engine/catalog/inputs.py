@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError, StatementInterrupted
-from rowmerge_nb.sql.statements import Span
+from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

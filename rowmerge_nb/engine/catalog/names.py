@@ -12,7 +12,7 @@ from rowmerge_nb.engine.spark.types import from_spark_schema, is_spark_frame
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.sql.analysis import Notice, TableBinding, ViewBinding
+from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ _views = itertools.count(1)
 
 
 class StatementTables:
-    """Looks tables up for one statement (`rowmerge_nb.sql.analysis.Tables`).
+    """Looks tables up for one statement (`rowmerge_nb.sql.analyzer.analysis.Tables`).
 
     Args:
         transaction: the statement's transaction, in which tables are looked up.

@@ -32,9 +32,9 @@ from rowmerge_nb.plan.planner import quote
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
-from rowmerge_nb.sql.analysis import Notice
-from rowmerge_nb.sql.domains import intersect
-from rowmerge_nb.sql.types import parts_of, spark_type
+from rowmerge_nb.sql.analyzer.analysis import Notice
+from rowmerge_nb.sql.typed.domains import intersect
+from rowmerge_nb.sql.typed.types import parts_of, spark_type
 from rowmerge_nb.trace.words import plural
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analysis import TableBinding
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 __all__ = ["StatementTransaction", "layout_text"]
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.sql.statements import Span
+from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError
-from rowmerge_nb.sql.regexps import diagnosis, in_trinos_words
+from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
 
 __all__ = ["problem_of", "translate"]
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.plan.nodes import SearchedCase
-    from rowmerge_nb.sql.analysis import Returning, RowChangeAnalysis, TypedExpression
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.analyzer.analysis import Returning, RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["blame", "place_of", "place_of_message"]
 

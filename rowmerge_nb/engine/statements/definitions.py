@@ -14,8 +14,8 @@ from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.sql.analysis import CallAnalysis, DefinitionAnalysis, ListingAnalysis, TableBinding, TypedExpression
-from rowmerge_nb.sql.expressions import Apply, Constant, Typed
+from rowmerge_nb.sql.analyzer.analysis import CallAnalysis, DefinitionAnalysis, ListingAnalysis, TableBinding, TypedExpression
+from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
 from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rowmerge_nb.engine.statements.queries import TableRun
 from rowmerge_nb.engine.statements.updatable import UpdatableDeleteRun, UpdatableUpdateRun
 from rowmerge_nb.engine.statements.update_delete import DeleteRun, UpdateRun
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.sql.analysis import (
+from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     CallAnalysis,
     CreateTableAnalysis,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.spi.values import python_rows
-from rowmerge_nb.sql.tokens import RESERVED
+from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.engine.statements.account import Account
-    from rowmerge_nb.sql.analysis import MergeAnalysis
+    from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 
 __all__ = ["duplicate_error", "groups_of", "proposal", "two_versions"]
 

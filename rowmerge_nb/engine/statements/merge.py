@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.plan.nodes import Output
-    from rowmerge_nb.sql.analysis import MergeAnalysis, TypedExpression
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, TypedExpression
+    from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.trace.trace import DuplicateGroup
 
 __all__ = ["MergeRun"]

@@ -19,7 +19,7 @@ from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.planner import plan_insert, plan_query
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules, is_small, spark_text
 from rowmerge_nb.spi.handles import ColumnHandle
-from rowmerge_nb.sql.analysis import (
+from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
     CreateTableAnalysis,
     DropTableAnalysis,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.plan.nodes import Output
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["TableRun"]
 

@@ -11,7 +11,7 @@ from rowmerge_nb.engine.tasks.arrow import conform
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.sql.analysis import Returning
+    from rowmerge_nb.sql.analyzer.analysis import Returning
 
 __all__ = ["returned_table"]
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analysis import RowChangeAnalysis, TypedExpression
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.trace.trace import DuplicateGroup
 
 __all__ = ["RowChangeRun"]

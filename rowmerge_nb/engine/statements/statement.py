@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.sql.analysis import Notice
+    from rowmerge_nb.sql.analyzer.analysis import Notice
 
 __all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "interrupted_too_late"]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lowering import Context
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.plan.nodes import Output, PlanNode
-    from rowmerge_nb.sql.analysis import DeleteAnalysis, UpdateAnalysis
+    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["UpdatableDeleteRun", "UpdatableUpdateRun"]

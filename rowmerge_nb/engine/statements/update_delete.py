@@ -9,8 +9,8 @@ from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.row_change import RowChangeRun
 from rowmerge_nb.plan.nodes import Filter, Project, TableScan
 from rowmerge_nb.plan.planner import told_apart
-from rowmerge_nb.plan.row_changes import WHERE, plan_delete, plan_update
 from rowmerge_nb.plan.rules import chain, estimated_rows
+from rowmerge_nb.plan.update_delete import WHERE, plan_delete, plan_update
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.plan.nodes import Output, PlanNode, Symbol
     from rowmerge_nb.plan.planner import TargetFacts
-    from rowmerge_nb.sql.analysis import DeleteAnalysis, TypedExpression, UpdateAnalysis
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, TypedExpression, UpdateAnalysis
+    from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["DeleteRun", "UpdateRun", "WhereRun"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.page import Page
-    from rowmerge_nb.sql.statements import Span
+    from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["AssignedColumn", "PageEvaluator", "PageExpression", "PageProgram", "PageQuery", "require_duckdb"]
 

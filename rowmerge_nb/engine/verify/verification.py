@@ -19,7 +19,7 @@ from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedErro
 from rowmerge_nb.engine.verify.translation import UntranslatableError, copy_name, quoted, translate
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.sql.analysis import InsertAnalysis, RowChangeAnalysis
+from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
 from rowmerge_nb.trace.trace import VerificationRecord
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.verify.engines import Verifier
     from rowmerge_nb.spi.metadata import ColumnMetadata
-    from rowmerge_nb.sql.analysis import Analysis, TableBinding
+    from rowmerge_nb.sql.analyzer.analysis import Analysis, TableBinding
 
 __all__ = ["Verification", "begin_verification"]
 

@@ -23,7 +23,7 @@ from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.plan.nodes import MergeProcessor, TableScan
 from rowmerge_nb.plan.rules import RULES, RuleSettings, chain
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.sql.analysis import MergeAnalysis
+from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,8 +10,8 @@ import pytest
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.long_statements import UNCOMPILED
-from rowmerge_nb.sql import spark_chains
-from rowmerge_nb.sql.grammar import expressions as grammar
+from rowmerge_nb.sql.parser import expressions as grammar
+from rowmerge_nb.sql.spark import chains as spark_chains
 
 pytestmark = pytest.mark.spark
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import Type, from_arrow
-from rowmerge_nb.sql.analyzer import analyze
-from rowmerge_nb.sql.duckdb import PagePrinter
-from rowmerge_nb.sql.parser import parse
-from rowmerge_nb.sql.statements import Span
+from rowmerge_nb.sql.analyzer.statements import analyze
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
+from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.tree.statements import Span
 from tests.sql.support import FakeTables
 
 COLUMNS = {

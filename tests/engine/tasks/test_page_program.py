@@ -19,11 +19,11 @@ from rowmerge_nb.engine.tasks.page_program import (
     translated,
 )
 from rowmerge_nb.errors import SetupError
-from rowmerge_nb.sql.duckdb import PagePrinter, UnprintableError
-from rowmerge_nb.sql.duckdb_text import once
-from rowmerge_nb.sql.function_tables.duckdb import FUNCTIONS
-from rowmerge_nb.sql.functions import overloads
-from rowmerge_nb.sql.statements import Span
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.duckdb.text import once
+from rowmerge_nb.sql.functions.duckdb import FUNCTIONS
+from rowmerge_nb.sql.functions.signatures import overloads
+from rowmerge_nb.sql.tree.statements import Span
 from tests.engine.tasks.page_expressions import computed, same, table, tree_of
 
 EXPRESSIONS = Path(__file__).with_name("page_expressions.txt").read_text("utf-8").splitlines()

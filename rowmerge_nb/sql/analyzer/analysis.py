@@ -1,0 +1,458 @@
+"""What a statement means: every name bound to a table or column, every expression typed and coerced.
+
+This is what the planner gets; it knows neither Spark sessions nor connectors' insides. Spark SQL is carried as text over
+*symbols*: names unique within the statement that the planner gives to columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.tree.statements import Span
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.sql.typed.expressions import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.spi.handles import ConnectorTableHandle
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
+    from rowmerge_nb.spi.operations import Operation
+    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
+    from rowmerge_nb.sql.tree.statements import Explain, Span
+
+
+__all__ = [
+    "Analysis",
+    "ClauseAnalysis",
+    "CreateTableAnalysis",
+    "DefinitionAnalysis",
+    "DeleteAnalysis",
+    "DropTableAnalysis",
+    "ExplainAnalysis",
+    "Field",
+    "InsertAnalysis",
+    "ListingAnalysis",
+    "MergeAnalysis",
+    "Notice",
+    "QueryAnalysis",
+    "Returned",
+    "Returning",
+    "RowChangeAnalysis",
+    "Rows",
+    "Source",
+    "TableBinding",
+    "Tables",
+    "TypedExpression",
+    "UpdateAnalysis",
+    "ViewBinding",
+]
+
+
+class Rows(Protocol):
+    """Rows that stand in the statement itself."""
+
+    def table(self) -> pa.Table:
+        """Give the rows; ExecutionError for a value that the type of its column cannot hold."""
+
+
+@dataclass(frozen=True)
+class TableBinding:
+    """A table that the statement names, as the catalog knows it, or a DataFrame of the notebook, or rows of constants.
+
+    Args:
+        display: the name as written in the statement.
+        catalog: catalog name; ``""`` for a DataFrame of the notebook.
+        qualified: the full name, ``catalog.schema.table``, or the DataFrame's name.
+        columns: the columns in table order.
+        view: the name under which Spark text speaks of this table; unique per binding within the engine. Its columns are ``c0``, ``c1``, ...
+        handle: the connector's handle; None for a DataFrame.
+        metadata: the connector's metadata; None for a DataFrame.
+        dataframe: the DataFrame (pandas, Arrow, Spark) if it is one.
+        rows: the rows, where they are those of VALUES, which stand in the statement; what gives them may raise.
+        row_count: the exact number of rows where it is known without reading.
+        deterministic: reading it twice within the statement gives the same rows.
+    """
+
+    display: str
+    catalog: str
+    qualified: str
+    columns: tuple[ColumnMetadata, ...]
+    view: str
+    handle: ConnectorTableHandle | None = None
+    metadata: ConnectorTableMetadata | None = None
+    dataframe: Any = field(default=None, compare=False)
+    rows: Rows | None = field(default=None, compare=False)
+    row_count: int | None = None
+    deterministic: bool = True
+
+    def query(self, names: Iterable[str]) -> str:
+        """Write the query of all columns, in Spark SQL.
+
+        Args:
+            names: what the columns are called in its result.
+        """
+        columns = ", ".join(f"c{place} AS {quote(name)}" for place, name in enumerate(names))
+        return f"SELECT {columns} FROM {quote(self.view)}"
+
+
+@dataclass(frozen=True)
+class ViewBinding:
+    """A view that the statement names.
+
+    Args:
+        qualified: the full name, ``catalog.schema.view``.
+        definition: what the catalog keeps of it.
+    """
+
+    qualified: str
+    definition: ConnectorViewDefinition
+
+
+class Tables(Protocol):
+    """Where the analyzer looks tables up; the engine implements it over its catalogs and the notebook's names."""
+
+    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
+        """Find a table by one to three name parts (lower case except for DataFrames); None if there is none."""
+
+    def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND if those are missing."""
+
+    def view(self, parts: Sequence[str]) -> ViewBinding | None:
+        """Find a view by one to three name parts; None if there is none."""
+
+    def catalogs(self) -> Sequence[str]:
+        """Give the names of all catalogs, sorted."""
+
+    def default(self) -> tuple[str, str]:
+        """Give the default catalog and schema."""
+
+    def schemas(self, catalog: str) -> Sequence[str]:
+        """Give the names of a catalog's schemas, sorted."""
+
+    def has_schema(self, catalog: str, schema: str) -> bool:
+        """Tell whether a catalog has a schema of this name."""
+
+    def relations(self, catalog: str, schema: str) -> Sequence[str]:
+        """Give the names of a schema's tables and views, sorted."""
+
+    def procedures(self, catalog: str) -> Sequence[Procedure]:
+        """Give the procedures of a catalog."""
+
+    def names(self) -> Sequence[str]:
+        """Give all names that could have been meant, for "did you mean"."""
+
+    def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
+        """Let Spark say which columns a query over the bindings' views has."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column that expressions can speak of.
+
+    Args:
+        symbol: its name within the plan, unique in the statement; also its name in Spark text (there in backquotes).
+        name: its name as written where it was made; None for a column without a name.
+        type: its type.
+        relation: the name or alias by which it may be qualified.
+    """
+
+    symbol: str
+    name: str | None
+    type: Type
+    relation: str | None = None
+
+
+@dataclass(frozen=True)
+class TypedExpression:
+    """An expression with its type, ready to run.
+
+    Args:
+        type: its SQL type, after coercion where one was needed.
+        spark: Spark SQL text over symbols and views, with Trino's meaning.
+        text: the expression as written.
+        span: where it stands.
+        references: the symbols it reads, outer ones of its subqueries included.
+        deterministic: it gives the same value for the same row, always.
+        tree: the typed tree that ``spark`` was printed from, for other printers.
+    """
+
+    type: Type
+    spark: str
+    text: str
+    span: Span
+    references: frozenset[str] = frozenset()
+    deterministic: bool = True
+    tree: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The source of a MERGE: a table, or any query, which Spark plans.
+
+    Args:
+        fields: its columns, in order.
+        spark: Spark SQL text of the query, its output columns named by the fields' symbols; None for a plain table.
+        binding: the table, if it is a plain one.
+        text: the source as written, for display.
+        alias: the name it goes by, if any.
+        deterministic: reading it twice gives the same rows.
+    """
+
+    fields: tuple[Field, ...]
+    text: str
+    alias: str | None
+    spark: str | None = None
+    binding: TableBinding | None = None
+    deterministic: bool = True
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know though the statement runs: a sentence, and the place it is about."""
+
+    message: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ClauseAnalysis:
+    """A WHEN clause, resolved; an UPDATE or DELETE statement has exactly one, number 0.
+
+    Args:
+        number: case number, from 0.
+        matched: WHEN MATCHED or WHEN NOT MATCHED.
+        operation: INSERT, UPDATE, DELETE; NONE for DO NOTHING.
+        condition: the AND condition (boolean), or None.
+        values: per table column the assigned expression, coerced to the column's type; None where nothing is assigned
+            (an UPDATE keeps the old value, an INSERT writes NULL or the default).
+        text: the clause as written.
+        span: from WHEN to the end of the clause.
+        by_source: WHEN NOT MATCHED BY SOURCE: about target rows that no source row matches.
+    """
+
+    number: int
+    matched: bool
+    operation: Operation
+    condition: TypedExpression | None
+    values: tuple[TypedExpression | None, ...]
+    text: str
+    span: Span
+    by_source: bool = False
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A column that RETURNING gives: its name and its expression."""
+
+    name: str
+    expression: TypedExpression
+
+
+@dataclass(frozen=True)
+class Returning:
+    """RETURNING, resolved. Beside the columns of both sides its expressions may read symbols that stand for what became of a row.
+
+    Args:
+        columns: the columns that it gives.
+        new: per table column the symbol of its value after the change; NULL of a deleted row.
+        current: per table column the symbol of its value as the target's own name means it: the new value, of a deleted row the old one.
+        action: the symbol of ``merge_action()``.
+        clause: the symbol of ``merge_clause()``.
+        text: the list as written.
+    """
+
+    columns: tuple[Returned, ...]
+    new: tuple[Field, ...]
+    current: tuple[Field, ...]
+    action: Field
+    clause: Field
+    text: str
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Base of all analyses.
+
+    Args:
+        text: the statement's text.
+        bindings: every table the statement reads, each once; the engine makes their views before it runs Spark text.
+        notices: what the user should know though the statement runs.
+        placed: Spark text of expressions in queries, and where they were written.
+    """
+
+    text: str
+    bindings: tuple[TableBinding, ...]
+    notices: tuple[Notice, ...]
+    placed: tuple[tuple[str, Span], ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True)
+class RowChangeAnalysis(Analysis):
+    """A statement that changes rows of a table: MERGE, UPDATE, DELETE.
+
+    Args:
+        target: the target table; its rows are read under ``target_fields``, not through its view (subqueries use the view).
+        target_alias: the name it goes by in the statement, as written.
+        target_fields: its columns in table order.
+        clauses: what is done to which rows: the WHEN clauses in order, or the one thing that UPDATE or DELETE does.
+    """
+
+    target: TableBinding
+    target_alias: str
+    target_fields: tuple[Field, ...]
+    clauses: tuple[ClauseAnalysis, ...]
+
+
+@dataclass(frozen=True)
+class MergeAnalysis(RowChangeAnalysis):
+    """A MERGE, resolved.
+
+    Args:
+        source: the source.
+        on: the ON condition (boolean).
+        equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
+            each side of the same type and reading only its own side; what else ON says is not in here.
+        key_columns: of those pairs that compare a column with a column, in types whose values compare by themselves: the two columns'
+            symbols (target side, source side).
+        returning: what RETURNING gives; None without it.
+    """
+
+    source: Source
+    on: TypedExpression
+    equalities: tuple[tuple[str, str], ...]
+    key_columns: tuple[tuple[str, str], ...] = ()
+    returning: Returning | None = None
+
+
+@dataclass(frozen=True)
+class UpdateAnalysis(RowChangeAnalysis):
+    """An UPDATE, resolved; its one clause has the assignments, ``where`` is the condition or None."""
+
+    where: TypedExpression | None
+
+
+@dataclass(frozen=True)
+class DeleteAnalysis(RowChangeAnalysis):
+    """A DELETE, resolved; ``where`` is the condition or None."""
+
+    where: TypedExpression | None
+
+
+@dataclass(frozen=True)
+class QueryAnalysis(Analysis):
+    """A query, resolved: its Spark text, whose output columns are named by the fields' symbols."""
+
+    spark: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class InsertAnalysis(Analysis):
+    """An INSERT: the query's columns coerced to the table's; omitted columns are NULL.
+
+    Args:
+        target: the table.
+        spark: Spark text whose output columns are exactly the table's, in table order, under the table's column names.
+        stored: the rows, where they are constants; they find the one that an error is about.
+    """
+
+    target: TableBinding
+    spark: str
+    stored: StoredRows | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class CreateTableAnalysis(Analysis):
+    """A CREATE TABLE [AS].
+
+    Args:
+        name: catalog, schema, table (lower case).
+        metadata: the table to make; column names as written.
+        exists: a table of that name is there already and IF NOT EXISTS was said.
+        spark: for CREATE TABLE AS the Spark text of the query, output columns as in ``metadata``; None without a query.
+        property_spans: where the name of each property stands.
+    """
+
+    name: tuple[str, str, str]
+    metadata: ConnectorTableMetadata
+    exists: bool
+    spark: str | None
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DropTableAnalysis(Analysis):
+    """A DROP TABLE; ``target`` is None where IF EXISTS found nothing."""
+
+    target: TableBinding | None
+
+
+@dataclass(frozen=True)
+class DefinitionAnalysis(Analysis):
+    """What makes or removes a view or a schema, or empties a table.
+
+    Args:
+        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``.
+        name: catalog, schema, and the view or table; a schema has two parts.
+        skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
+        view: the view to make.
+        target: the table to empty.
+    """
+
+    kind: str
+    name: tuple[str, ...]
+    skipped: bool = False
+    view: ConnectorViewDefinition | None = None
+    target: TableBinding | None = None
+
+
+@dataclass(frozen=True)
+class CallAnalysis(Analysis):
+    """A CALL.
+
+    Args:
+        name: catalog, schema and name of the procedure.
+        procedure: the procedure.
+        given: per name of an argument that was given its value, coerced to the argument's type.
+    """
+
+    name: tuple[str, str, str]
+    procedure: Procedure
+    given: Mapping[str, TypedExpression]
+    kind: str = "CALL"
+
+
+@dataclass(frozen=True)
+class ListingAnalysis(Analysis):
+    """A SHOW or DESCRIBE: what it answers is known from the catalogs alone.
+
+    Args:
+        kind: the statement's words: ``SHOW TABLES``, ...
+        columns: the names of the answer's columns, all of type varchar.
+        rows: the answer.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class ExplainAnalysis(Analysis):
+    """An EXPLAIN and the analysis of what it explains."""
+
+    statement: Explain
+    inner: Analysis

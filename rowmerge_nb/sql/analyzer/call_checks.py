@@ -1,0 +1,140 @@
+"""What a call's arguments must be beyond their types: literals that Spark reads while it plans, formats, groups of patterns."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import VARCHAR, Type
+from rowmerge_nb.sql.functions.formats import FormatError, argument_types
+from rowmerge_nb.sql.functions.regexp_groups import groups
+from rowmerge_nb.sql.spark.casts.casts import can_cast
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
+    from rowmerge_nb.sql.tree import syntax as s
+
+__all__ = ["checked"]
+
+
+def checked(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """Check the arguments of a call, and give them in the form that the function's table expects.
+
+    Raises:
+        AnalysisError: with Trino's words where Trino refuses the call, with NOT_SUPPORTED where only this engine does.
+    """
+    check = _CHECKS.get(node.name)
+    return values if check is None else check(analyzer, node, values)
+
+
+def _is_literal(value: e.Typed) -> bool:
+    while isinstance(value, e.Apply) and value.name in {"cast", "negate"}:
+        (value,) = value.arguments
+    return isinstance(value, e.Constant)
+
+
+def _literal_at(place: int, what: str) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
+    def check(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+        if len(values) > place and not _is_literal(values[place]):
+            analyzer.refuse(
+                f"{node.name} with {what} that is not a literal is not supported by this engine", node.arguments[place]
+            )
+        return values
+
+    return check
+
+
+def _rounded(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    if values and values[0].type.base != "decimal":
+        return values
+    return _literal_at(1, "a number of digits")(analyzer, node, values)
+
+
+def _joined(_analyzer: CallAnalyzer, _node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """ARRAY_JOIN writes every element as CAST to varchar does."""
+    if not values or values[0].type.base != "array":
+        return values
+    element = values[0].type.parameters[0]
+    if is_text(element) or not can_cast(element, VARCHAR):
+        return values
+    return [e.Apply(Type("array", (VARCHAR,)), "cast", (values[0],)), *values[1:]]
+
+
+def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    """Of a group that need not take part in a match Trino gives NULL where Spark gives empty text."""
+    if len(values) != 3 or (isinstance(values[2], e.Constant) and values[2].value == "0"):
+        return values
+    pattern, group = values[1], values[2]
+    if not (isinstance(pattern, e.Constant) and pattern.value is not None and _is_literal(group)):
+        analyzer.refuse(f"{node.name} of a group needs the pattern and the group as literals in this engine", node)
+    number = _number(group)
+    found = groups(pattern.value)
+    if number is None:
+        return values
+    if number < 0:
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", "Group cannot be negative", node.place)
+    if number > len(found):
+        said = f"Pattern has {len(found)} groups. Cannot access group {number}"
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+    if number and not found[number - 1]:
+        said = f"{node.name} of a group that need not take part in a match is not supported by this engine"
+        analyzer.refuse(said, node.arguments[2])
+    return values
+
+
+def _number(value: e.Typed) -> int | None:
+    if isinstance(value, e.Apply):
+        inner = _number(value.arguments[0])
+        return -inner if inner is not None and value.name == "negate" else inner
+    return int(value.value) if isinstance(value, e.Constant) and value.value is not None else None
+
+
+def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    if len(values) == 3 and all(isinstance(v, e.Constant) and v.value is not None for v in values[1:]):
+        pattern, by = (v.value for v in values[1:] if isinstance(v, e.Constant))
+        assert pattern is not None
+        assert by is not None
+        for escaped, digit, _name in re.findall(r"(\\.)|\$(?:(\d)|\{(\w*)\})", by):
+            if not escaped and digit and int(digit) > len(groups(pattern)):
+                said = f"Illegal replacement sequence: unknown group {digit}"
+                analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+    return values
+
+
+def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
+    if not values or not is_text(values[0].type):
+        return values
+    literal = values[0]
+    if not isinstance(literal, e.Constant) or literal.value is None:
+        analyzer.refuse("format with a format that is not a literal is not supported by this engine", node)
+    try:
+        wanted = argument_types(literal.value, [value.type for value in values[1:]])
+    except FormatError as error:
+        said = f"Invalid format string: {literal.value} ({error})"
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+    found: list[e.Typed] = [literal]
+    for value, kind, argument in zip(values[1:], wanted, node.arguments[1:], strict=True):
+        if kind is None or not can_cast(value.type, kind):
+            said = f"format of a value of type {value.type} in this form is not supported by this engine"
+            analyzer.refuse(said, argument)
+        found.append(value if value.type == kind else e.Apply(kind, "cast", (value,)))
+    return found
+
+
+_CHECKS: Final[dict[str, Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]]] = {
+    "array_join": _joined,
+    "format": _formatted,
+    "regexp_extract": _extracted,
+    "regexp_extract_all": _extracted,
+    "regexp_replace": _replaced,
+    "round": _rounded,
+    "truncate": _rounded,
+    "lag": _literal_at(1, "an offset"),
+    "lead": _literal_at(1, "an offset"),
+    "nth_value": _literal_at(1, "an offset"),
+    "ntile": _literal_at(0, "a number of buckets"),
+}

@@ -1,0 +1,434 @@
+"""Analyzes calls: special forms such as COALESCE and TRY, scalar functions, aggregates, functions over windows, lambdas."""
+
+# The table of methods at the end belongs to the class; Context.error never returns.
+# ruff: noqa: RET503, SLF001
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer.call_checks import checked
+from rowmerge_nb.sql.analyzer.moments import moment_function
+from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
+from rowmerge_nb.sql.functions import signatures as f
+from rowmerge_nb.sql.functions.refused import REFUSED
+from rowmerge_nb.sql.spark.casts.moments import from_micros, rounded
+from rowmerge_nb.sql.spark.json.paths import JsonPathError, at_path, path_tokens
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_text, precision_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.relations import QueryResult
+    from rowmerge_nb.sql.analyzer.scope import Scope
+
+__all__ = ["CallAnalyzer", "Place"]
+
+_LAMBDA: Final = Type("function")
+_NOW: Final = {
+    "current_date": "current_date()",
+    "current_timestamp": "unix_micros(current_timestamp())",
+    "localtimestamp": "unix_micros(current_timestamp())",
+    "localtime": "time_to_micros(CAST(localtimestamp() AS TIME(6)))",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an expression stands, and what may stand there.
+
+    Args:
+        name: the clause's name for errors, for instance ``"WHERE clause"``.
+        aggregates: aggregate functions are allowed.
+        windows: functions over windows are allowed.
+        functions: functions without arguments that exist here alone, by name.
+        judged_whole: what is not allowed is told once all of the expression is understood, and points at all of it.
+    """
+
+    name: str
+    aggregates: bool = False
+    windows: bool = False
+    judged_whole: bool = False
+    functions: Mapping[str, e.Typed] = field(default_factory=dict)
+
+
+class CallAnalyzer:
+    """The part of the expression analyzer that knows calls.
+
+    Args:
+        context: the statement's state.
+        scope: the names that can be seen.
+        place: where the expression stands.
+        prefer_target: an ambiguous bare name means the target's column (UPDATE SET in the documents' era).
+        named: the queries of WITH that subqueries can see.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        scope: Scope,
+        place: Place,
+        *,
+        prefer_target: bool = False,
+        named: NamedQueries | None = None,
+    ) -> None:
+        """Begin in one scope, at one place."""
+        self.context = context
+        self.scope = scope
+        self.place = place
+        self.prefer_target = prefer_target
+        self.named = NamedQueries() if named is None else named
+        self.variables: dict[str, e.Typed] = {}
+        self.outer: list[tuple[e.Column, int]] = []
+        self._inside_aggregate = False
+        self._not_scalars: list[s.Call] = []
+
+    def analyze(self, node: s.Expression) -> e.Typed:
+        """Give the typed expression of a written one; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
+        """Coerce expressions to their common type; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def boolean(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze a condition; see `ExpressionAnalyzer`."""
+        raise NotImplementedError
+
+    def refuse(self, message: str, node: s.Expression) -> NoReturn:
+        """Refuse what Trino has and this engine has not."""
+        self.context.error("NOT_SUPPORTED", message, node.place)
+
+    def coerce(self, value: e.Typed, target: Type) -> e.Typed:
+        """Coerce a value to a type that it coerces to."""
+        if value.type == target:
+            return value
+        if isinstance(value, e.Constant) and value.value is None:
+            return e.Constant(target, None)
+        return e.Apply(target, "cast", (value,))
+
+    def comparable(self, values: Iterable[e.Typed], common: Type) -> tuple[e.Typed, ...]:
+        """Coerce values to the type in which they are compared: instants, whatever zones they carry."""
+        return tuple(self.coerce(value, instant(common)) for value in values)
+
+    def call(self, name: str, kind: Type) -> e.Typed:
+        """A call without arguments of a function that has no overloads."""
+        spark = _NOW[name] if name == "current_date" else from_micros(rounded(_NOW[name], precision_of(kind)), kind)
+        return e.Apply(kind, "function", (), f.Overload(name, (), str(kind), spark, variadic=False))
+
+    def subquery(self, query: s.QueryNode) -> QueryResult:
+        """Analyze a query inside an expression, whose names may reach out to this scope."""
+        from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+
+        result = QueryAnalyzer(self.context, self.scope, self.named).query(query)
+        self.outer.extend((column, depth) for column, depth in result.reaching if depth > 0)
+        return result
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: s.Call) -> e.Typed:
+        special = _FORMS.get(node.name)
+        if special is not None:
+            return special(self, node)
+        if node.name in self.place.functions and not node.arguments and node.window is None:
+            return self.place.functions[node.name]
+        if node.window is not None:
+            return self._windowed(node)
+        if f.is_aggregate(node.name):
+            return self._aggregate(node)
+        if f.is_window(node.name):
+            self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.place)
+        return self.function(node.name, self._arguments(node), node)
+
+    def _arguments(self, node: s.Call) -> list[e.Typed]:
+        """Analyze the arguments; lambdas wait until the other arguments tell the types of their parameters."""
+        values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
+        for index, argument in enumerate(node.arguments):
+            if isinstance(argument, s.Lambda):
+                kinds = f.lambda_parameters(node.name, [v.type for v in values], index)
+                if kinds is None:
+                    self._not_found(node.name, values, node)
+                values[index] = self._lambda(argument, kinds)
+        return checked(self, node, values)
+
+    def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
+        if len(kinds) != len(node.parameters):
+            said = f"Expected a lambda that takes {len(kinds)} argument(s) but got {len(node.parameters)}"
+            self.context.error("INVALID_PARAMETER_USAGE", said, node.place)
+        before = self.variables
+        names = [self.context.symbols.new(parameter.value) for parameter in node.parameters]
+        bound = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, kinds, names, strict=True)}
+        self.variables = {**before, **bound}
+        body = self.analyze(node.body)
+        self.variables = before
+        return e.Function(Type("function", (body.type,)), tuple(names), body)
+
+    def function(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> e.Typed:
+        """Analyze the call of a scalar function over analyzed arguments."""
+        special = moment_function(self, name, values, node)
+        if special is not None:
+            return special
+        found = f.resolve(name, [value.type for value in values])
+        if found is None:
+            self._not_found(name, values, node)
+        if found.overload.refusal:
+            self.refuse(f"{found.overload} is not supported by this engine: {found.overload.refusal}", node)
+        arguments = tuple(self._argument(value, kind) for value, kind in zip(values, found.arguments, strict=True))
+        return e.Apply(found.result, "function", arguments, found.overload)
+
+    def _argument(self, value: e.Typed, kind: Type) -> e.Typed:
+        """Coerce an argument; of a lambda, what it gives."""
+        if isinstance(value, e.Function):
+            return e.Function(kind, value.parameters, self.coerce(value.body, kind.parameters[-1]))
+        return self.coerce(value, kind)
+
+    def _not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
+        if name in REFUSED:
+            self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
+        if not f.overloads(name):
+            near = f.nearest(name, tuple(_FORMS))
+            hint = f"Did you mean '{near}'?" if near else None
+            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.place, hint)
+        kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
+        said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"
+        self.context.error("FUNCTION_NOT_FOUND", said, node.place)
+
+    # -- aggregates and windows -----------------------------------------------------------------------------------
+
+    def _aggregate(self, node: s.Call) -> e.Typed:
+        if self.place.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.place.aggregates or self._inside_aggregate:
+            if self._inside_aggregate:
+                shown = node.span.of(self.context.text)
+                self.context.error(
+                    "NESTED_AGGREGATION", f"Cannot nest aggregations inside aggregation '{node.name}': [{shown}]", node.place
+                )
+            self._not_scalar(node)
+        return self._aggregated(node)
+
+    def judge(self, node: s.Expression) -> None:
+        """Refuse a whole expression for the aggregates and window functions that were found in it."""
+        if self._not_scalars:
+            self._not_scalar(*self._not_scalars, whole=node)
+
+    def _not_scalar(self, *nodes: s.Call, whole: s.Expression | None = None) -> NoReturn:
+        shown = ", ".join(node.span.of(self.context.text) for node in nodes)
+        said = f"{self.place.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
+        self.context.error("EXPRESSION_NOT_SCALAR", said, (whole or nodes[0]).place)
+
+    def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
+        """Analyze an aggregate; over the rows that GROUP BY made (a window), its arguments may be aggregates themselves."""
+        self._inside_aggregate = not over_groups
+        values = [] if node.star else [self.analyze(argument) for argument in node.arguments]
+        condition = self.boolean(node.filter, "FILTER must evaluate to a boolean (actual: {})") if node.filter else None
+        order_by = tuple(self.sort(item) for item in node.order_by)
+        self._inside_aggregate = False
+        if order_by:
+            self.refuse(f"ORDER BY in the aggregate {node.name} is not supported by this engine", node)
+        found = f.resolve(node.name, [value.type for value in values])
+        if found is None:
+            self._not_found(node.name, values, node)
+        arguments = tuple(self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True))
+        return e.Aggregate(found.result, node.name, arguments, node.distinct, condition)
+
+    def sort(self, item: s.SortItem) -> e.Sort:
+        """Analyze a sort key."""
+        return e.Sort(self.analyze(item.value), item.descending, item.nulls_first)
+
+    def _windowed(self, node: s.Call) -> e.Typed:
+        if self.place.judged_whole:
+            self._not_scalars.append(node)
+        elif not self.place.windows:
+            self._not_scalar(node)
+        assert node.window is not None
+        if f.is_aggregate(node.name):
+            function: e.Typed = self._aggregated(node, over_groups=True)
+        elif f.is_window(node.name):
+            function = self.function(node.name, self._arguments(node), node)
+        else:
+            self._not_found(node.name, self._arguments(node), node)
+        partition_by = tuple(self.analyze(part) for part in node.window.partition_by)
+        order_by = tuple(self.sort(item) for item in node.window.order_by)
+        return e.Windowed(function.type, function, partition_by, order_by, node.window.frame, node.nulls == "IGNORE")
+
+    # -- special forms --------------------------------------------------------------------------------------------
+
+    def _coalesce(self, node: s.Call) -> e.Typed:
+        if len(node.arguments) < 2:
+            self.context.error(
+                "INVALID_FUNCTION_ARGUMENT", "The 'coalesce' function must have at least two arguments", node.place
+            )
+        parts = self.alike([self.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
+        return e.Apply(parts[0].type, "coalesce", tuple(parts))
+
+    def _nullif(self, node: s.Call) -> e.Typed:
+        self._count(node, 2, 2)
+        first, second = (self.analyze(argument) for argument in node.arguments)
+        common = common_type(first.type, second.type)
+        if common is None:
+            said = f"Types are not comparable with NULLIF: {first.type} vs {second.type}"
+            self.context.error("TYPE_MISMATCH", said, node.place)
+        same = e.Apply(BOOLEAN, "=", self.comparable((first, second), common))
+        return e.Apply(first.type, "nullif", (first, same))
+
+    def _if(self, node: s.Call) -> e.Typed:
+        self._count(node, 2, 3)
+        condition = self.boolean(node.arguments[0], "IF condition must evaluate to a boolean (actual: {})")
+        values = [self.analyze(argument) for argument in node.arguments[1:]]
+        if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
+            said = f"Result types for IF must be the same: {values[0].type} vs {values[1].type}"
+            self.context.error("TYPE_MISMATCH", said, node.place)
+        values = self.alike(values, node.arguments[1:], "IF results")
+        return e.Apply(values[0].type, "case", (condition, *values))
+
+    def _try(self, node: s.Call) -> e.Typed:
+        self._count(node, 1, 1)
+        value = self.analyze(node.arguments[0])
+        risky = _hidden_failure(value)
+        if risky is not None:
+            self.refuse(f"TRY around {risky.upper()} whose parts can fail is not supported by this engine", node)
+        return e.Apply(value.type, "try", (value,))
+
+    def _typeof(self, node: s.Call) -> e.Typed:
+        self._count(node, 1, 1)
+        return e.Constant(VARCHAR, str(self.analyze(node.arguments[0]).type))
+
+    def _extreme(self, node: s.Call) -> e.Typed:
+        values = [self.analyze(argument) for argument in node.arguments]
+        kinds = [value.type for value in values]
+        common: Type | None = UNKNOWN
+        for kind in kinds:
+            common = common_type(common, kind) if common is not None else None
+        if common is None or not values:
+            shown = ", ".join(map(str, kinds))
+            said = f"Unexpected parameters ({shown}) for function {node.name}. Expected: {node.name}(E) E:orderable"
+            self.context.error("FUNCTION_NOT_FOUND", said, node.place)
+        return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
+
+    def _concat(self, node: s.Call) -> e.Typed:
+        return self.concatenated(node, [self.analyze(argument) for argument in node.arguments])
+
+    def concatenated(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
+        """Give the concatenation of analyzed values."""
+        kinds = [value.type for value in values]
+        arrays = [kind for kind in kinds if kind.base == "array"]
+        if arrays:
+            return self._concat_arrays(node, values)
+        if all(is_text(kind) or kind == UNKNOWN for kind in kinds) and values:
+            return e.Apply(_joined(kinds), "concat", tuple(self.coerce(v, VARCHAR) if v.type == UNKNOWN else v for v in values))
+        if all(kind.base == "varbinary" or kind == UNKNOWN for kind in kinds) and values:
+            return e.Apply(Type("varbinary"), "concat", tuple(self.coerce(v, Type("varbinary")) for v in values))
+        self._concat_refused(node, kinds)
+
+    def _concat_arrays(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
+        element: Type | None = UNKNOWN
+        for value in values:
+            inner = value.type.parameters[0] if value.type.base == "array" else value.type
+            element = common_type(element, inner) if element is not None else None
+        if element is None:
+            self._concat_refused(node, [value.type for value in values])
+        target = Type("array", (element,))
+        parts = [
+            self.coerce(value, target)
+            if value.type.base == "array" or value.type == UNKNOWN
+            else e.Apply(target, "array", (self.coerce(value, element),))
+            for value in values
+        ]
+        return e.Apply(target, "concat", tuple(parts))
+
+    def _concat_refused(self, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
+        said = (
+            f"Unexpected parameters ({', '.join(map(str, kinds))}) for function concat. Expected: concat(E, array(E)) E, "
+            "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"
+        )
+        hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
+        self.context.error("FUNCTION_NOT_FOUND", said, node.place, hint if any(map(is_text, kinds)) else None)
+
+    def _json_path(self, node: s.Call) -> e.Typed:
+        """JSON_EXTRACT and its kin; their paths are read here."""
+        self._count(node, 2, 2)
+        value, path = (self.analyze(argument) for argument in node.arguments)
+        result = {"json_extract": Type("json"), "json_size": Type("bigint")}.get(node.name, VARCHAR)
+        if not (is_text(value.type) or value.type in {Type("json"), UNKNOWN} or is_text(path.type)):
+            said = f"Unexpected parameters ({value.type}, {path.type}) for function {node.name}. "
+            expected = f"Expected: {node.name}(json, JsonPath), {node.name}(varchar(x), JsonPath)"
+            self.context.error("FUNCTION_NOT_FOUND", said + expected, node.place)
+        if not isinstance(path, e.Constant):
+            self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
+        if UNKNOWN in {value.type, path.type} or path.value is None:
+            return e.Constant(result, None)
+        try:
+            tokens = path_tokens(path.value)
+        except JsonPathError:
+            self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.place)
+        if at_path(node.name, "x", tokens) is None:
+            self.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
+        return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
+
+    def _grouping(self, node: s.Call) -> e.Typed:
+        if not self.place.aggregates:
+            self._not_scalar(node)
+        self.refuse("GROUPING is not supported by this engine", node)
+
+    def _count(self, node: s.Call, low: int, high: int) -> None:
+        if not low <= len(node.arguments) <= high:
+            said = f"Invalid number of arguments for '{node.name}' function"
+            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+
+
+def _joined(kinds: Sequence[Type]) -> Type:
+    """Text joined with text is varchar; char joined with char is char of both lengths."""
+    if all(kind.base == "char" for kind in kinds):
+        return Type("char", (sum(kind.parameters[0] for kind in kinds),))
+    return VARCHAR
+
+
+_SAFE: Final = frozenset(
+    {"is null", "and", "or", "not", "distinct", "coalesce", "case", "in", "nullif", "row", "array", "greatest", "least"}
+)
+
+
+def _can_fail(node: e.Typed) -> bool:
+    """Can evaluating it raise an error?"""
+    for part in e.walk(node):
+        if isinstance(part, e.Apply) and part.name in {"arithmetic", "negate", "subscript", "function", "written"}:
+            return True
+        if isinstance(part, e.Apply) and part.name == "cast" and not can_coerce(part.arguments[0].type, part.type):
+            return True
+        if isinstance(part, e.Subquery):
+            return True
+    return False
+
+
+def _hidden_failure(node: e.Typed) -> str | None:
+    """Find a form in which a failing part would not make the whole NULL, so that TRY could not be told from it."""
+    for part in e.walk(node):
+        if isinstance(part, e.Apply) and part.name in _SAFE:
+            risky = part.arguments[::2] if part.name == "case" and len(part.arguments) % 2 == 0 else part.arguments
+            if part.name == "case" and len(part.arguments) % 2:
+                risky = part.arguments[:-1:2]
+            if any(_can_fail(argument) for argument in risky):
+                return part.name
+    return None
+
+
+_FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
+    "coalesce": CallAnalyzer._coalesce,
+    "nullif": CallAnalyzer._nullif,
+    "if": CallAnalyzer._if,
+    "try": CallAnalyzer._try,
+    "typeof": CallAnalyzer._typeof,
+    "greatest": CallAnalyzer._extreme,
+    "least": CallAnalyzer._extreme,
+    "concat": CallAnalyzer._concat,
+    "grouping": CallAnalyzer._grouping,
+    "json_extract": CallAnalyzer._json_path,
+    "json_extract_scalar": CallAnalyzer._json_path,
+    "json_size": CallAnalyzer._json_path,
+}

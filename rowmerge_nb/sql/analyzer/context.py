@@ -1,0 +1,172 @@
+"""What one statement's analysis carries along: tables looked up, symbols given out, notices, and how errors are raised."""
+
+# Context.error never returns.
+# ruff: noqa: RET503
+
+from __future__ import annotations
+
+import difflib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.sql.analyzer.analysis import Notice
+from rowmerge_nb.sql.analyzer.constant_rows import bound
+from rowmerge_nb.sql.analyzer.scope import Symbols
+from rowmerge_nb.sql.tree.statements import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rowmerge_nb.spi.operations import Era
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
+    from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
+    from rowmerge_nb.sql.tree.statements import TableName
+
+__all__ = ["Context"]
+
+_MAX_PARTS = 3
+
+EXPANSIONS = 2_000
+
+
+class Context:
+    """The state of one statement's analysis."""
+
+    creates: str | None = None
+    """The full name of the view that the statement makes."""
+
+    def __init__(self, text: str, tables: Tables, era: Era) -> None:
+        """Begin the analysis of one statement's text."""
+        self.text = text
+        self.tables = tables
+        self.era = era
+        self.symbols = Symbols()
+        self._expansions = 0
+        self.bindings: dict[str, TableBinding] = {}
+        self.notices: dict[Notice, None] = {}
+        """In the order in which they were given, each once."""
+        self.views: tuple[str, ...] = ()
+        self.placed: list[tuple[str, Span]] = []
+        """Spark SQL of expressions, and where the user wrote them: by these run-time errors find their places."""
+
+    def within(self, view: ViewBinding) -> Context:
+        """Give the context in which a view's query is analyzed: its own text and default schema, all else shared."""
+        definition = view.definition
+        inner = Context(definition.original_sql, _InView(self.tables, definition.catalog, definition.schema), self.era)
+        inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
+        inner.creates, inner.views = self.creates, (*self.views, view.qualified)
+        return inner
+
+    def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
+        """Raise an AnalysisError at a place; without one it has no position."""
+        if span is None:
+            raise AnalysisError(message, code=code, hint=hint)
+        raise AnalysisError(message, code=code, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+
+    def expand(self, span: Span) -> None:
+        """Count one more use of a query of WITH: each use is analyzed anew, and uses of uses multiply.
+
+        Raises:
+            AnalysisError: NOT_SUPPORTED if there are too many.
+        """
+        self._expansions += 1
+        if self._expansions > EXPANSIONS:
+            said = f"The queries of WITH refer to each other so often that they would be read more than {EXPANSIONS} times"
+            self.error("NOT_SUPPORTED", said, span, "Make a table of a query that others use often: CREATE TABLE ... AS.")
+
+    def notice(self, message: str, span: Span | None) -> None:
+        """Add a notice, once."""
+        self.notices.setdefault(Notice(message, span))
+
+    def statement_span(self) -> Span:
+        """The place that Trino names for errors about the statement as a whole: its first character."""
+        return Span(0, 1, 1, 1)
+
+    def lookup(self, name: TableName) -> TableBinding | None:
+        """Find a table; DataFrames of the notebook are found by their name as written, tables without regard to case."""
+        if len(name.parts) > _MAX_PARTS:
+            self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", None)
+        values = [part.value for part in name.parts]
+        written = [part.text for part in name.parts]
+        found = self.tables.resolve(values)
+        if found is None and written != values:
+            found = self.tables.resolve(written)
+        if found is None:
+            return None
+        return self.bindings.setdefault(found.qualified, found)
+
+    def bind(self, rows: ConstantRows) -> TableBinding:
+        """Let the statement read rows of constants, as it reads a table."""
+        found = bound(rows)
+        self.bindings[found.qualified] = found
+        return found
+
+    def view(self, name: TableName, span: Span) -> ViewBinding | None:
+        """Find a view; None if there is none of that name."""
+        if len(name.parts) > _MAX_PARTS:
+            return None
+        with _placed(span):
+            return self.tables.view([part.value for part in name.parts])
+
+    def refuse_view(self, name: TableName, message: str) -> None:
+        """Refuse a statement that would change a view."""
+        if self.view(name, self.statement_span()) is not None:
+            self.error("NOT_SUPPORTED", message, self.statement_span(), "Change the table that the view reads.")
+
+    def qualified(self, name: TableName, span: Span) -> tuple[str, str, str]:
+        """Complete a table's name; the error about a missing catalog or schema gets the place."""
+        with _placed(span):
+            return self.tables.qualify([part.value for part in name.parts])
+
+    def table(self, name: TableName, span: Span) -> TableBinding:
+        """Find a table that must be there; the error points at ``span``."""
+        with _placed(span):
+            found = self.lookup(name)
+        if found is not None:
+            return found
+        qualified = ".".join(self.qualified(name, span))
+        near = difflib.get_close_matches(name.parts[-1].value, list(self.tables.names()), n=1)
+        hint = f"Did you mean '{near[0]}'?" if near else None
+        self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
+
+
+@contextmanager
+def _placed(span: Span) -> Iterator[None]:
+    """Give errors that do not know where they happened a place."""
+    try:
+        yield
+    except RowMergeError as error:
+        if error.line is None and error.code != "SYNTAX_ERROR":
+            error.line, error.column, error.length = span.line, span.column, max(span.end - span.start, 1)
+        raise
+
+
+class _InView:
+    """Looks names up as they were meant when a view was made: completed by the catalog and schema of that time.
+
+    A DataFrame of the notebook is found by its name alone, as everywhere.
+    """
+
+    def __init__(self, tables: Tables, catalog: str, schema: str) -> None:
+        self._tables = tables
+        self._default = (catalog, schema)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tables, name)
+
+    def _completed(self, parts: Sequence[str]) -> tuple[str, ...]:
+        return (*self._default[: _MAX_PARTS - len(parts)], *parts)
+
+    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
+        found = self._tables.resolve(self._completed(parts))
+        if found is None and len(parts) == 1:
+            found = self._tables.resolve(parts)
+            found = found if found is not None and found.dataframe is not None else None
+        return found
+
+    def view(self, parts: Sequence[str]) -> ViewBinding | None:
+        return self._tables.view(self._completed(parts))
+
+    def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
+        return self._tables.qualify(self._completed(parts))

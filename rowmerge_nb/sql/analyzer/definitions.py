@@ -1,0 +1,283 @@
+"""Analyzes what makes, removes and shows views and schemas, and TRUNCATE: names looked up, queries understood, answers listed."""
+
+# Context.error never returns.
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.parser.tokens import RESERVED
+from rowmerge_nb.sql.tree import statements as st
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.relations import QueryResult
+
+__all__ = [
+    "create_schema",
+    "create_view",
+    "drop_schema",
+    "drop_view",
+    "query_columns",
+    "refuse_existing_view",
+    "show",
+    "truncate",
+]
+
+
+def query_columns(context: Context, aliases: Sequence[st.Identifier], result: QueryResult) -> tuple[ColumnMetadata, ...]:
+    """Give the columns that a query would make: each has a name of its own and a type.
+
+    Args:
+        context: the statement's state.
+        aliases: names to take instead of the query's; none to take those.
+        result: the query.
+    """
+    place = context.statement_span()
+    if aliases and len(aliases) != len(result.fields):
+        said = f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns"
+        context.error("MISMATCHED_COLUMN_ALIASES", said, place)
+    names: set[str] = set()
+    columns = []
+    for number, field in enumerate(result.fields):
+        name = aliases[number].text if aliases else field.name
+        if name is None:
+            said = f"Column name not specified at position {number + 1}"
+            context.error("MISSING_COLUMN_NAME", said, place, "Write AS and a name.")
+        if name.lower() in names:
+            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
+        if field.type == UNKNOWN:
+            said = f"Column type is unknown at position {number + 1}"
+            context.error("COLUMN_TYPE_UNKNOWN", said, place, "Write CAST(NULL AS type).")
+        names.add(name.lower())
+        columns.append(ColumnMetadata(name, field.type))
+    return tuple(columns)
+
+
+# -- views ------------------------------------------------------------------------------------------------------------
+
+
+def create_view(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze CREATE VIEW: the query must be right now, and is analyzed again whenever the view is read."""
+    assert isinstance(statement, st.CreateView)
+    place = context.statement_span()
+    name = context.qualified(statement.name, place)
+    qualified = ".".join(name)
+    table = context.lookup(statement.name)
+    if table is not None and table.dataframe is None:
+        context.error("TABLE_ALREADY_EXISTS", f"Table already exists: '{qualified}'", place, "A view needs a name of its own.")
+    context.bindings.clear()
+    if not statement.replace:
+        refuse_existing_view(context, statement.name, "Write CREATE OR REPLACE VIEW to replace it.")
+    context.creates = qualified
+    columns = query_columns(context, (), QueryAnalyzer(context).query(statement.query.tree))
+    sql = statement.query_span.of(statement.text)
+    view = ConnectorViewDefinition(SchemaTableName(*name[1:]), sql, *context.tables.default(), columns)
+    return _definition(context, "CREATE VIEW", name, view=view)
+
+
+def refuse_existing_view(context: Context, name: st.TableName, hint: str) -> None:
+    """Refuse to make something under the name of a view."""
+    view = context.view(name, context.statement_span())
+    if view is not None:
+        context.error("TABLE_ALREADY_EXISTS", f"View already exists: '{view.qualified}'", context.statement_span(), hint)
+
+
+def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze DROP VIEW."""
+    assert isinstance(statement, st.DropView)
+    place = context.statement_span()
+    view = context.view(statement.name, place)
+    if view is None:
+        table = context.lookup(statement.name)
+        if table is not None and table.dataframe is None:
+            said = f"View '{table.qualified}' does not exist, but a table with that name exists."
+            context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", place)
+        if not statement.if_exists:
+            name = ".".join(context.qualified(statement.name, place))
+            context.error("TABLE_NOT_FOUND", f"View '{name}' does not exist", place)
+        return _definition(context, "DROP VIEW", _parts(context, statement.name), skipped=True)
+    return _definition(context, "DROP VIEW", tuple(view.qualified.split(".", 2)))
+
+
+# -- schemas ----------------------------------------------------------------------------------------------------------
+
+
+def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze CREATE SCHEMA."""
+    assert isinstance(statement, st.CreateSchema)
+    catalog, schema = _schema(context, statement.name)
+    exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
+    if exists and not statement.if_not_exists:
+        context.error("SCHEMA_ALREADY_EXISTS", f"Schema '{catalog}.{schema}' already exists", context.statement_span())
+    return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
+
+
+def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze DROP SCHEMA; only an empty one can be dropped."""
+    assert isinstance(statement, st.DropSchema)
+    place = context.statement_span()
+    catalog, schema = _schema(context, statement.name)
+    exists = context.tables.has_schema(catalog, schema)
+    if not exists and not statement.if_exists:
+        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", place)
+    if exists and statement.cascade:
+        said = "This connector does not support dropping schemas with CASCADE option"
+        context.error("NOT_SUPPORTED", said, place, "Drop its tables and views one by one.")
+    if exists and (held := context.tables.relations(catalog, schema)):
+        context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", place, f"It holds: {', '.join(held)}.")
+    return _definition(context, "DROP SCHEMA", (catalog, schema), skipped=not exists)
+
+
+def truncate(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze TRUNCATE TABLE."""
+    assert isinstance(statement, st.Truncate)
+    place = context.statement_span()
+    context.refuse_view(statement.target, "Cannot truncate a view")
+    target = context.table(statement.target, place)
+    if target.dataframe is not None:
+        context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it cannot be emptied", place)
+    return _definition(context, "TRUNCATE TABLE", tuple(target.qualified.split(".", 2)), target=target)
+
+
+def _definition(context: Context, kind: str, name: tuple[str, ...], **more: Any) -> a.DefinitionAnalysis:
+    return a.DefinitionAnalysis(context.text, tuple(context.bindings.values()), tuple(context.notices), kind, name, **more)
+
+
+def _parts(context: Context, name: st.TableName) -> tuple[str, ...]:
+    """Complete a name without asking whether there is such a schema."""
+    values = tuple(part.value for part in name.parts)
+    return (*context.tables.default(), "")[: 3 - len(values)] + values
+
+
+def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
+    """Complete a schema's name; its catalog must be there."""
+    place = context.statement_span()
+    values = [part.value for part in name.parts] if name is not None else []
+    if len(values) > 2:
+        context.error("INVALID_SCHEMA_NAME", f"Too many parts in schema name: {'.'.join(values)}", place)
+    default = context.tables.default()
+    catalog, schema = (*default[: 2 - len(values)], *values)
+    if catalog not in context.tables.catalogs():
+        _unknown_catalog(context, catalog)
+    return catalog, schema
+
+
+def _unknown_catalog(context: Context, catalog: str) -> NoReturn:
+    hint = f"There are: {', '.join(context.tables.catalogs())}."
+    context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", context.statement_span(), hint)
+
+
+# -- SHOW -------------------------------------------------------------------------------------------------------------
+
+
+def show(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze SHOW and DESCRIBE: the catalogs are asked right here."""
+    assert isinstance(statement, st.Show)
+    columns, rows = _listed(context, statement)
+    if statement.like is not None:
+        pattern = _pattern(context, statement.like.value, statement.escape)
+        rows = [row for row in rows if row[0] is not None and pattern.fullmatch(row[0])]
+    kind = f"SHOW {statement.kind}"
+    return a.ListingAnalysis(context.text, (), tuple(context.notices), kind, columns, tuple(rows))
+
+
+def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[str | None, ...]]]:
+    tables, place, name = context.tables, context.statement_span(), statement.name
+    if statement.kind == "CATALOGS":
+        return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
+    if statement.kind == "SCHEMAS":
+        parts = [part.value for part in name.parts] if name is not None else []
+        if len(parts) > 1:
+            context.error("SYNTAX_ERROR", f"Too many parts in catalog name: {'.'.join(parts)}", place)
+        catalog = parts[0] if parts else tables.default()[0]
+        if catalog not in tables.catalogs():
+            _unknown_catalog(context, catalog)
+        return ("Schema",), [(schema,) for schema in tables.schemas(catalog)]
+    if statement.kind in {"TABLES", "CREATE SCHEMA"}:
+        catalog, schema = _schema(context, name)
+        if not tables.has_schema(catalog, schema):
+            context.error("SCHEMA_NOT_FOUND", f"Schema '{schema}' does not exist", place)
+        if statement.kind == "TABLES":
+            return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
+        return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
+    assert name is not None
+    view = context.view(name, place)
+    if statement.kind == "COLUMNS":
+        found = view.definition.columns if view is not None else context.table(name, place).columns
+        return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", "") for c in found]
+    if statement.kind == "CREATE VIEW":
+        return ("Create View",), [(_view_text(context, name, view),)]
+    if view is not None:
+        said = f"Relation '{view.qualified}' is a view, not a table"
+        context.error("NOT_SUPPORTED", said, place, "Write SHOW CREATE VIEW.")
+    return ("Create Table",), [(_table_text(context, name),)]
+
+
+def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None) -> str:
+    place = context.statement_span()
+    if view is None:
+        qualified = ".".join(context.qualified(name, place))
+        if context.lookup(name) is not None:
+            said = f"Relation '{qualified}' is a table, not a view"
+            context.error("NOT_SUPPORTED", said, place, "Write SHOW CREATE TABLE.")
+        context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", place)
+    return f"CREATE VIEW {_dotted(view.qualified)} AS\n{view.definition.original_sql}"
+
+
+def _table_text(context: Context, name: st.TableName) -> str:
+    """Write the statement that would make a table anew."""
+    table = context.table(name, context.statement_span())
+    if table.metadata is None:
+        said = f"'{table.display}' is a DataFrame of the notebook; no statement makes it"
+        context.error("NOT_SUPPORTED", said, context.statement_span())
+    columns = ",\n".join(f"   {_name(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in table.columns)
+    given = [f"   {key} = {_value(value)}" for key, value in table.metadata.properties.items() if value not in (None, ())]
+    properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
+    return f"CREATE TABLE {_dotted(table.qualified)} (\n{columns}\n){properties}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"ARRAY[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _dotted(qualified: str) -> str:
+    return ".".join(map(_name, qualified.split(".", 2)))
+
+
+def _name(name: str) -> str:
+    """Write a name so that it can be read again."""
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
+    """Give the regular expression of a LIKE pattern."""
+    mark = escape.value if escape is not None else None
+    if mark is not None and len(mark) != 1:
+        context.error("INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character", escape.span)
+    parts: list[str] = []
+    characters: Iterable[str] = iter(like)
+    for character in characters:
+        if character == mark:
+            following = next(iter(characters), "")
+            if following not in {"%", "_", mark}:
+                said = "Escape character must be followed by '%', '_' or the escape character itself"
+                context.error("INVALID_FUNCTION_ARGUMENT", said, escape.span)
+            parts.append(re.escape(following))
+        else:
+            parts.append({"%": ".*", "_": "."}.get(character, re.escape(character)))
+    return re.compile("".join(parts), re.DOTALL)

@@ -1,0 +1,498 @@
+"""Gives every expression its meaning: names bound, types found, coercions made, Trino's errors where Trino reports them."""
+
+# The table of methods at the end belongs to the class; Context.error and refuse never return.
+# ruff: noqa: SLF001, RET503
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, UNKNOWN, Type, array_of, row_of
+from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
+from rowmerge_nb.sql.analyzer.in_lists import long_list
+from rowmerge_nb.sql.analyzer.json_calls import json_lookup
+from rowmerge_nb.sql.analyzer.json_constructors import json_constructor
+from rowmerge_nb.sql.analyzer.literals import decimal_literal, interval_literal, typed_literal
+from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
+from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
+from rowmerge_nb.sql.analyzer.subscripts import subscript
+from rowmerge_nb.sql.parser.statements import read_type
+from rowmerge_nb.sql.spark.casts.casts import can_cast, can_write_cast
+from rowmerge_nb.sql.tree import json as j
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    arithmetic_type,
+    as_decimal,
+    can_coerce,
+    cast_type,
+    common_type,
+    instant,
+    is_numeric,
+    is_text,
+    too_precise,
+    varchar_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.sql.analyzer.relations import QueryResult
+    from rowmerge_nb.sql.analyzer.scope import Found, ScopeField
+    from rowmerge_nb.sql.tree.statements import Span
+
+__all__ = ["ExpressionAnalyzer"]
+
+_LARGEST_INTEGER: Final = 2**31 - 1
+_CLOCKS: Final = {"CURRENT_TIMESTAMP": "timestamp with time zone", "LOCALTIMESTAMP": "timestamp", "LOCALTIME": "time"}
+_EXTRACTED: Final = {"DAY_OF_MONTH": "day", "DOW": "day_of_week", "DOY": "day_of_year", "YOW": "year_of_week"}
+
+
+class ExpressionAnalyzer(CallAnalyzer):
+    """Walks written expressions and makes typed ones, in one scope."""
+
+    def analyze(self, node: s.Expression) -> e.Typed:
+        """Give the typed expression of a written one.
+
+        Raises:
+            AnalysisError: with Trino's code, message and place.
+        """
+        if isinstance(node, s.Lambda):
+            self.context.error("TYPE_MISMATCH", "Lambda expression should always be used inside a function", node.span)
+        method = _METHODS.get(type(node))
+        if method is None:
+            self.refuse(f"{type(node).__name__} is not supported here", node)
+        return method(self, node)
+
+    def condition(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze the whole condition of a clause; ``message`` is said, with the actual type, where it is not boolean."""
+        found = self.analyze(node)
+        self.judge(node)
+        return self._truth(found, node, message)
+
+    def boolean(self, node: s.Expression, message: str) -> e.Typed:
+        """Analyze a part that must be boolean; ``message`` is said, with the actual type, where it is not."""
+        return self._truth(self.analyze(node), node, message)
+
+    def _truth(self, found: e.Typed, node: s.Expression, message: str) -> e.Typed:
+        if found.type not in {BOOLEAN, UNKNOWN}:
+            self.context.error("TYPE_MISMATCH", message.format(found.type), node.place)
+        return self.coerce(found, BOOLEAN)
+
+    # -- names ----------------------------------------------------------------------------------------------------
+
+    def _name(self, node: s.Name) -> e.Typed:
+        parts = [part.value for part in node.parts]
+        if len(parts) == 1 and parts[0] in self.variables:
+            return self.variables[parts[0]]
+        found = self.scope.find(parts)
+        shown = ".".join(parts)
+        if found is None:
+            if parts[0] in self.variables:
+                return self._fields(self.variables[parts[0]], node, 1)
+            near = self.scope.like(parts)
+            hint = f"Did you mean '{near}'?" if near else None
+            if len(parts) == 1 and (near is None or node.span.of(self.context.text).startswith('"')):
+                text = f"Text stands in single quotes: '{node.parts[0].text}'."
+                hint = f"{hint} {text}" if hint else text
+            self.context.error("COLUMN_NOT_FOUND", f"Column '{shown}' cannot be resolved", node.span, hint)
+        if self.scope.blocked(found.depth):
+            said = f"Reference to column '{shown}' from outer scope not allowed in this context"
+            self.context.error("NOT_SUPPORTED", said, node.span)
+        field = found.fields[0] if len(found.fields) == 1 else self._chosen(node, found, shown)
+        column = e.Column(field.type, field.symbol, found.depth > 0)
+        if found.depth > 0:
+            self.outer.append((column, found.depth))
+        return self._fields(column, node, found.used)
+
+    def _chosen(self, node: s.Name, found: Found, shown: str) -> ScopeField:
+        """An ambiguous name; the documents' own example needs one exception, in the expressions of UPDATE SET."""
+        targets = [field for field in found.fields if field.target]
+        if self.prefer_target and len(node.parts) == 1 and len(targets) == 1:
+            said = f"Trino 476 refuses the name '{node.parts[0].text}', which both sides have; here it means the target's column."
+            self.context.notice(said, node.span)
+            return targets[0]
+        qualifiers = sorted({field.qualifier[-1] for field in found.fields if field.qualifier})
+        hint = f"Write {' or '.join(f'{q}.{node.parts[-1].text}' for q in qualifiers)}." if len(qualifiers) > 1 else None
+        self.context.error("AMBIGUOUS_NAME", f"Column '{shown}' is ambiguous", node.span, hint)
+
+    def _fields(self, base: e.Typed, node: s.Name, used: int) -> e.Typed:
+        for part in node.parts[used:]:
+            base = self._field(base, part.value, node)
+        return base
+
+    def _field(self, base: e.Typed, name: str, node: s.Expression) -> e.Typed:
+        if base.type.base != "row":
+            shown = node.span.of(self.context.text)
+            self.context.error("TYPE_MISMATCH", f"Expression {shown.rsplit('.', 1)[0]} is not of type ROW", node.span)
+        names = [field.lower() if field else None for field in base.type.fields]
+        if names.count(name) != 1:
+            shown = node.span.of(self.context.text)
+            code = "COLUMN_NOT_FOUND" if name not in names else "AMBIGUOUS_NAME"
+            said = "cannot be resolved" if name not in names else "is ambiguous"
+            self.context.error(code, f"Column '{shown.lower()}' {said}", node.span)
+        index = names.index(name)
+        return e.Apply(base.type.parameters[index], "field", (base,), index)
+
+    def _dereference(self, node: s.Dereference) -> e.Typed:
+        return self._field(self.analyze(node.base), node.field.value, node)
+
+    # -- literals -------------------------------------------------------------------------------------------------
+
+    def _literal(self, node: s.Literal) -> e.Typed:
+        if node.kind == "null":
+            return e.Constant(UNKNOWN, None)
+        if node.kind == "string":
+            return e.Constant(varchar_of(len(node.value)), node.value)
+        if node.kind == "integer":
+            return e.Constant(INTEGER if ~_LARGEST_INTEGER <= int(node.value) <= _LARGEST_INTEGER else BIGINT, node.value)
+        if node.kind == "decimal":
+            found = decimal_literal(node.value)
+            if found is None:
+                self.context.error("INVALID_LITERAL", f"Invalid decimal literal: {node.value}", node.span)
+            return found
+        return e.Constant(Type(node.kind if node.kind != "binary" else "varbinary"), node.value)
+
+    def _typed_literal(self, node: s.TypedLiteral) -> e.Typed:
+        try:
+            found = typed_literal(node.type, node.value)
+        except KeyError:
+            self.context.error("TYPE_NOT_FOUND", f"Unknown type: {node.type}", node.span)
+        if found is None:
+            said = f"'{node.value}' is not a valid {node.type.upper()} literal"
+            self.context.error("INVALID_LITERAL", said, node.span)
+        return found
+
+    def _interval(self, node: s.Interval) -> e.Typed:
+        found = interval_literal(node)
+        if found is None:
+            self.context.error("INVALID_LITERAL", f"'{node.value}' is not a valid INTERVAL literal", node.span)
+        return found
+
+    def _special(self, node: s.Special) -> e.Typed:
+        if node.word == "CURRENT_DATE":
+            return self.call("current_date", DATE)
+        if node.word in _CLOCKS:
+            kind = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
+            self._check_precision(kind, kind, node)
+            return self.call(node.word.lower(), kind)
+        self.refuse(f"{node.word} is not supported by this engine", node)
+
+    def _parameter(self, _node: s.Parameter) -> e.Typed:
+        self.context.error(
+            "INVALID_PARAMETER_USAGE", "Incorrect number of parameters: expected 1 but found 0", self.context.statement_span()
+        )
+
+    def _unsupported(self, node: s.Unsupported) -> e.Typed:
+        self.refuse(f"{node.what} is not supported by this engine", node)
+
+    # -- operators ------------------------------------------------------------------------------------------------
+
+    def _unary(self, node: s.Unary) -> e.Typed:
+        operand = self.analyze(node.operand)
+        if not (is_numeric(operand.type) or operand.type in {UNKNOWN, INTERVAL_DAY, INTERVAL_YEAR}):
+            verb = "negate" if node.operator == "-" else "apply unary plus to"
+            shown = operand.type
+            self.context.error("TYPE_MISMATCH", f"Cannot {verb} {shown}", node.span)
+        if node.operator == "+":
+            return operand
+        return e.Apply(operand.type, "negate", (operand,))
+
+    def _binary(self, node: s.Binary) -> e.Typed:
+        left, right = self.analyze(node.left), self.analyze(node.right)
+        return self._arithmetic(node, left, right) if node.operator in "+-*/%" else self._comparison(node, left, right)
+
+    def _chain(self, node: s.Chain) -> e.Typed:
+        """Type a long run of operators step by step; each step takes the value so far by a variable."""
+        value = self.analyze(node.first)
+        arguments = [value]
+        for step in node.steps:
+            so_far = e.Variable(value.type, e.SO_FAR)
+            operand = self.analyze(step.operand)
+            if step.operator == "||":
+                value = self.concatenated(step, [so_far, operand])
+            else:
+                value = self._arithmetic(step, so_far, operand)
+            # NULL of no type makes NULL of all that stands before it.
+            arguments = [] if isinstance(value, e.Constant) else arguments
+            arguments.append(value)
+        return e.chain_of(value.type, arguments)
+
+    def _arithmetic(self, node: s.Binary | s.Step, left: e.Typed, right: e.Typed) -> e.Typed:
+        result = arithmetic_type(node.operator, left.type, right.type)
+        if result is None:
+            self._no_operator(node, node.operator, left, right)
+        if UNKNOWN in {left.type, right.type}:
+            return e.Constant(result, None)
+        if is_numeric(left.type) and is_numeric(right.type):
+            left, right = self._alike(left, right, result)
+        elif result == INTERVAL_DAY and left.type not in (INTERVAL_DAY, INTERVAL_YEAR) and node.operator == "-":
+            left, right = self.comparable((left, right), common_type(left.type, right.type) or left.type)
+        elif node.operator in "*/":
+            left, right = (self._factor(part, node.operator) for part in (left, right))
+        return e.Apply(result, "arithmetic", (left, right), node.operator)
+
+    def _factor(self, value: e.Typed, operator: str) -> e.Typed:
+        """What an interval is multiplied with or divided by: bigint or double."""
+        if not is_numeric(value.type):
+            return value
+        return self.coerce(value, BIGINT if operator == "*" and can_coerce(value.type, BIGINT) else DOUBLE)
+
+    def _alike(self, left: e.Typed, right: e.Typed, result: Type) -> tuple[e.Typed, e.Typed]:
+        """Operands as the operator wants them: decimals keep their own precision, other numbers become the result's type."""
+        if result.base == "decimal":
+            return self.coerce(left, as_decimal(left.type)), self.coerce(right, as_decimal(right.type))
+        return self.coerce(left, result), self.coerce(right, result)
+
+    def _no_operator(self, node: s.Binary | s.Step, operator: str, left: e.Typed, right: e.Typed) -> NoReturn:
+        hint = None
+        if {is_text(left.type), is_text(right.type)} == {True, False} and (is_numeric(left.type) or is_numeric(right.type)):
+            hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
+        self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {left.type} {operator} {right.type}", node.place, hint)
+
+    def _comparison(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
+        common = common_type(left.type, right.type)
+        if common is None:
+            # Trino knows only =, < and <=; it names the others by them.
+            self._no_operator(node, {"<>": "=", ">": "<", ">=": "<="}.get(node.operator, node.operator), left, right)
+        if common.base == "row" and node.operator not in {"=", "<>"}:
+            return self._row_order(node.operator, left, right, common)
+        return e.Apply(BOOLEAN, node.operator, self.comparable((left, right), common))
+
+    def _row_order(self, operator: str, left: e.Typed, right: e.Typed, common: Type) -> e.Typed:
+        return e.Apply(BOOLEAN, operator, self.comparable((left, right), common), "row")
+
+    def _logical(self, node: s.Logical) -> e.Typed:
+        terms = [self.boolean(term, "Logical expression term must evaluate to a boolean (actual: {})") for term in node.terms]
+        return e.Apply(BOOLEAN, node.operator.lower(), tuple(terms))
+
+    def _not(self, node: s.Not) -> e.Typed:
+        operand = self.boolean(node.operand, "Value of logical NOT expression must evaluate to a boolean (actual: {})")
+        return e.Apply(BOOLEAN, "not", (operand,))
+
+    def _between(self, node: s.Between) -> e.Typed:
+        value, low, high = (self.analyze(part) for part in (node.value, node.low, node.high))
+        common = common_type(value.type, low.type)
+        common = common_type(common, high.type) if common else None
+        if common is None:
+            said = f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}"
+            self.context.error("TYPE_MISMATCH", said, node.place)
+        value, low, high = self.comparable((value, low, high), common)
+        both = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, ">=", (value, low)), e.Apply(BOOLEAN, "<=", (value, high))))
+        return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
+
+    def _in_list(self, node: s.InList) -> e.Typed:
+        found = long_list(self, node)
+        if found is not None:
+            return found
+        nodes = [node.value, *node.items]
+        parts = self.alike([self.analyze(part) for part in nodes], nodes, "IN value and list items")
+        return e.Apply(BOOLEAN, "in", self.comparable(parts, parts[0].type), node.negated)
+
+    def _like(self, node: s.Like) -> e.Typed:
+        value, pattern = self.analyze(node.value), self.analyze(node.pattern)
+        escape = self.analyze(node.escape) if node.escape else None
+        checks = [(value, node.value, "Left side of"), (pattern, node.pattern, "Pattern for")]
+        if escape is not None and node.escape is not None:
+            checks.append((escape, node.escape, "Escape for"))
+        for part, written, side in checks:
+            if not (is_text(part.type) or part.type == UNKNOWN):
+                said = f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})"
+                self.context.error("TYPE_MISMATCH", said, written.place)
+        return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
+
+    def _is_null(self, node: s.IsNull) -> e.Typed:
+        return e.Apply(BOOLEAN, "is null", (self.analyze(node.value),), node.negated)
+
+    def _is_distinct(self, node: s.IsDistinct) -> e.Typed:
+        left, right = self.analyze(node.value), self.analyze(node.right)
+        common = common_type(left.type, right.type)
+        if common is None:
+            said = f"Cannot apply operator: {left.type} IS DISTINCT FROM {right.type}"
+            self.context.error("TYPE_MISMATCH", said, node.place)
+        return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
+
+    # -- conditional and constructed values -----------------------------------------------------------------------
+
+    def _case(self, node: s.Case) -> e.Typed:
+        operand = self.analyze(node.operand) if node.operand else None
+        conditions = [self._when(node, operand, condition) for condition, _ in node.whens]
+        written = [value for _, value in node.whens] + ([node.default] if node.default else [])
+        values = self.alike([self.analyze(value) for value in written], written, "All CASE results")
+        arguments = [part for pair in zip(conditions, values, strict=False) for part in pair]
+        return e.Apply(values[0].type, "case", (*arguments, *values[len(conditions) :]))
+
+    def _when(self, node: s.Case, operand: e.Typed | None, condition: s.Expression) -> e.Typed:
+        if operand is None or node.operand is None:
+            return self.boolean(condition, "CASE WHEN clause must evaluate to a boolean (actual: {})")
+        right = self.analyze(condition)
+        common = common_type(operand.type, right.type)
+        if common is None:
+            said = f"CASE operand type does not match WHEN clause operand type: {operand.type} vs {right.type}"
+            self.context.error("TYPE_MISMATCH", said, condition.place)
+        return e.Apply(BOOLEAN, "=", self.comparable((operand, right), common))
+
+    def _cast(self, node: s.Cast) -> e.Typed:
+        try:
+            target = read_type(node.type)
+        except AnalysisError as error:
+            self.context.error(error.code, error.message, node.span)
+        value = self.analyze(node.value)
+        if not can_cast(value.type, target):
+            self.context.error("TYPE_MISMATCH", f"Cannot cast {value.type} to {target}", node.span)
+        self._check_precision(value.type, target, node)
+        target = cast_type(value.type, target)
+        if value.type == target:
+            return value
+        if not can_write_cast(value.type, target):
+            self.refuse(f"The cast of {value.type} to {target} is not supported by this engine", node)
+        return e.Apply(target, "cast", (value,), "try" if node.safe else None)
+
+    def _check_precision(self, source: Type, target: Type, node: s.Expression) -> None:
+        """Values have microseconds here; a literal with more decimals was rounded, which must not be shown as if it were not."""
+        fine = too_precise(target) or (too_precise(source) if target.base in {"varchar", "char", "json"} else None)
+        if fine is not None:
+            self.context.error(
+                "NOT_SUPPORTED", f"The type {fine} is not supported by this engine: its values have microseconds", node.span
+            )
+
+    def _row(self, node: s.RowConstructor) -> e.Typed:
+        items = tuple(self.analyze(item) for item in node.items)
+        return e.Apply(row_of((None, item.type) for item in items), "row", items)
+
+    def _array(self, node: s.ArrayConstructor) -> e.Typed:
+        items = self.alike([self.analyze(item) for item in node.items], node.items, "All ARRAY elements")
+        return e.Apply(array_of(items[0].type if items else UNKNOWN), "array", tuple(items))
+
+    def _extract(self, node: s.Extract) -> e.Typed:
+        name = _EXTRACTED.get(node.field.value.upper(), node.field.value)
+        if name not in _FIELDS:
+            self.context.error("INVALID_ARGUMENTS", f"Invalid EXTRACT field: {node.field.text}", node.span)
+        value = self.analyze(node.value)
+        return self.function(name, [value], node)
+
+    def _at_time_zone(self, node: s.AtTimeZone) -> e.Typed:
+        return at_time_zone(self, self.analyze(node.value), self.analyze(node.zone), node)
+
+    # -- subqueries -----------------------------------------------------------------------------------------------
+
+    def _scalar(self, node: s.ScalarQuery) -> e.Typed:
+        query = self.subquery(node.query)
+        kind = query.fields[0].type if len(query.fields) == 1 else row_of((f.name, f.type) for f in query.fields)
+        return e.Subquery(kind, "scalar", query.as_value(), None, query.outer, query.deterministic, aggregates=query.aggregates)
+
+    def _exists(self, node: s.Exists) -> e.Typed:
+        query = self.subquery(node.query)
+        return e.Subquery(BOOLEAN, "exists", query.spark, None, query.outer, query.deterministic)
+
+    def _in_query(self, node: s.InQuery) -> e.Typed:
+        wanted, query, kind = self._against_query(node, "A row on the left of IN (query)")
+        spark, column = query.cast_to((kind,)), query.fields[0].symbol
+        found: e.Typed = e.Subquery(BOOLEAN, "in", spark, wanted, query.outer, query.deterministic, column)
+        return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
+
+    def _quantified(self, node: s.Quantified) -> e.Typed:
+        """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms ask for the least and the greatest value."""
+        every = node.quantifier == "ALL"
+        if node.operator == ("<>" if every else "="):
+            return self._in_query(s.InQuery(node.span, node.value, node.word, node.query, every))
+        form = f"{node.operator} {node.quantifier} (query)"
+        value, query, kind = self._against_query(node, f"A row on the left of {form}")
+        if kind.base not in EXTREMES_OF:
+            self.refuse(f"{form} of values of type {kind} is not supported by this engine", node)
+        return quantified(node.operator, value, query, kind, every=every)
+
+    def _against_query(self, node: s.InQuery | s.Quantified, row: str) -> tuple[e.Typed, QueryResult, Type]:
+        """A value that is compared with those of a query's one column: both, and the type in which they are compared."""
+        value, query = self.analyze(node.value), self.subquery(node.query)
+        left = value.type if value.type.base == "row" or value.type == UNKNOWN else row_of([(None, value.type)])
+        right = row_of((f.name, f.type) for f in query.fields)
+        common = common_type(left, right)
+        if common is None or (value.type.base != "row" and len(query.fields) != 1):
+            said = f"Value expression and result of subquery must be of the same type: {left} vs {right}"
+            self.context.error("TYPE_MISMATCH", said, node.place)
+        if value.type.base == "row":
+            self.refuse(f"{row} is not supported by this engine", node)
+        kind = instant(common.parameters[0])
+        return self.coerce(value, kind), query, kind
+
+    # -- helpers --------------------------------------------------------------------------------------------------
+
+    def alike(self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str) -> list[e.Typed]:
+        """Coerce expressions to their common type; the error points at the first that does not fit."""
+        common = UNKNOWN
+        for part, node in zip(parts, nodes, strict=True):
+            wider = common_type(common, part.type)
+            if wider is None:
+                self.no_common_type(what, common, part.type, ", ".join(dict.fromkeys(str(p.type) for p in parts)), node.place)
+            common = wider
+        return [self.coerce(part, common) for part in parts]
+
+    def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, place: Span) -> NoReturn:
+        """Refuse a value whose type does not fit those before it; ``kinds`` are the types of all."""
+        said = (
+            f"{what} must be the same type or coercible to a common type. "
+            f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]"
+        )
+        self.context.error("TYPE_MISMATCH", said, place)
+
+
+_FIELDS: Final = frozenset(
+    [
+        "year",
+        "quarter",
+        "month",
+        "week",
+        "day",
+        "day_of_month",
+        "day_of_week",
+        "dow",
+        "day_of_year",
+        "doy",
+        "year_of_week",
+        "yow",
+        "hour",
+        "minute",
+        "second",
+        "timezone_hour",
+        "timezone_minute",
+    ]
+)
+
+_METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.Typed]]] = {
+    s.Name: ExpressionAnalyzer._name,
+    s.Dereference: ExpressionAnalyzer._dereference,
+    s.Literal: ExpressionAnalyzer._literal,
+    s.TypedLiteral: ExpressionAnalyzer._typed_literal,
+    s.Interval: ExpressionAnalyzer._interval,
+    s.Special: ExpressionAnalyzer._special,
+    s.Parameter: ExpressionAnalyzer._parameter,
+    s.Unsupported: ExpressionAnalyzer._unsupported,
+    s.Unary: ExpressionAnalyzer._unary,
+    s.Binary: ExpressionAnalyzer._binary,
+    s.Chain: ExpressionAnalyzer._chain,
+    s.Logical: ExpressionAnalyzer._logical,
+    s.Not: ExpressionAnalyzer._not,
+    s.Between: ExpressionAnalyzer._between,
+    s.InList: ExpressionAnalyzer._in_list,
+    s.InQuery: ExpressionAnalyzer._in_query,
+    s.Like: ExpressionAnalyzer._like,
+    s.IsNull: ExpressionAnalyzer._is_null,
+    s.IsDistinct: ExpressionAnalyzer._is_distinct,
+    s.Quantified: ExpressionAnalyzer._quantified,
+    s.Exists: ExpressionAnalyzer._exists,
+    s.ScalarQuery: ExpressionAnalyzer._scalar,
+    s.Call: ExpressionAnalyzer._call,
+    s.Cast: ExpressionAnalyzer._cast,
+    s.Case: ExpressionAnalyzer._case,
+    s.RowConstructor: ExpressionAnalyzer._row,
+    s.ArrayConstructor: ExpressionAnalyzer._array,
+    s.Subscript: subscript,
+    s.AtTimeZone: ExpressionAnalyzer._at_time_zone,
+    s.Extract: ExpressionAnalyzer._extract,
+    j.JsonLookup: json_lookup,
+    j.JsonConstructor: json_constructor,
+}

@@ -1,0 +1,170 @@
+"""IN over a long list of constants: the list is data, and a value is looked up in it instead of being compared with all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import pyarrow.compute as pc
+
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
+from rowmerge_nb.sql.analyzer.constant_columns import ConstantColumn, constant_of, literal_constant
+from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
+from rowmerge_nb.sql.analyzer.values import literal_columns
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import common_type, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+    from rowmerge_nb.sql.tree.statements import Span
+
+__all__ = ["ConstantSet", "long_list"]
+
+_SHORT: Final = 64
+"""Up to so many values, a list is written value by value."""
+_LONGEST: Final = 5_000
+"""So many values can be written one by one where they cannot be looked up."""
+_LOOKED_UP: Final = frozenset(
+    {"tinyint", "smallint", "integer", "bigint", "decimal", "double", "varchar", "uuid", "varbinary", "date", "timestamp"}
+)
+_VALUE: Final = "v"
+
+
+@dataclass(frozen=True)
+class ConstantSet:
+    """The values of a long list.
+
+    An `Apply` named ``"in set"`` has one of them as its detail, together with whether it is NOT IN; its argument is what is looked for.
+
+    Args:
+        type: the type of the values.
+        values: the values, each once, without NULL.
+        has_null: NULL is in the list: what is not found may be in it or not.
+        query: the values as a query in Spark SQL, of one column ``v``.
+    """
+
+    type: Type
+    values: pa.Array
+    has_null: bool
+    query: str
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.type, len(self.values), self.has_null
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConstantSet) and self._key == other._key and bool(self.values.equals(other.values))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
+    """Analyze IN over a list with many constants; None for a short list.
+
+    Raises:
+        AnalysisError: TYPE_MISMATCH where the value and the list have no common type; NOT_SUPPORTED for a list that is too long for
+            values of its type; what is wrong with an item.
+    """
+    if len(node.items) <= _SHORT and not any(isinstance(item, s.Literals) for item in node.items):
+        return None
+    value = analyzer.analyze(node.value)
+    items = [
+        literal_columns(analyzer.context, item)[0] if isinstance(item, s.Literals) else analyzer.analyze(item)
+        for item in node.items
+    ]
+    common = instant(_common(analyzer, node, value, items))
+    constants, computed = _told_apart(items)
+    if not constants:
+        return e.Apply(BOOLEAN, "in", analyzer.comparable((value, *computed), common), node.negated)
+    column = ConstantColumn.joined(constants)
+    if common.base not in _LOOKED_UP:
+        return _written(analyzer, node, value, items, common)
+    sought, *others = analyzer.comparable((value, *computed), common)
+    found = _set(analyzer, node, column, common)
+    if not others:
+        return e.Apply(BOOLEAN, "in set", (sought,), (found, node.negated))
+    # A value is in a list if it is in one of two lists that make it up.
+    both = (e.Apply(BOOLEAN, "in set", (sought,), (found, False)), e.Apply(BOOLEAN, "in", (sought, *others), False))
+    either = e.Apply(BOOLEAN, "or", both)
+    return e.Apply(BOOLEAN, "not", (either,)) if node.negated else either
+
+
+def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[ConstantColumn], list[e.Typed]]:
+    """Tell constants from what is computed."""
+    columns, constants, computed = [], [], []
+    for item in items:
+        if isinstance(item, ConstantColumn):
+            columns.append(item)
+            continue
+        constant = constant_of(item)
+        if constant is None:
+            computed.append(item)
+        else:
+            constants.append(constant)
+    return [*columns, *([ConstantColumn.of_constants(constants)] if constants else [])], computed
+
+
+def _set(analyzer: ExpressionAnalyzer, node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
+    rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.place)
+    values = pc.unique(rows.table().column(0).combine_chunks())
+    return ConstantSet(common, values.drop_null(), bool(values.null_count), analyzer.context.bind(rows).query([_VALUE]))
+
+
+def _written(
+    analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed], common: Type
+) -> e.Typed:
+    """Write a list value by value, of a type whose values are compared in a way of their own."""
+    parts: list[e.Typed] = [value]
+    for item, written in zip(items, node.items, strict=True):
+        if isinstance(item, ConstantColumn) and isinstance(written, s.Literals):
+            parts += map(literal_constant, written.run.texts)
+        elif not isinstance(item, ConstantColumn):
+            parts.append(item)
+    if len(parts) > _LONGEST:
+        said = (
+            f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this engine: {_LONGEST} are the most"
+        )
+        analyzer.context.error(
+            "NOT_SUPPORTED", said, node.place, "Cast what is looked for, for instance to varchar; or write IN (VALUES ...)."
+        )
+    return e.Apply(BOOLEAN, "in", analyzer.comparable(parts, common), node.negated)
+
+
+# -- types --------------------------------------------------------------------------------------------------------------
+
+
+def _common(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> Type:
+    common: Type | None = value.type
+    for item in items:
+        common = common_type(common, item.type) if common is not None and item.type is not None else None
+    return common if common is not None else _refuse(analyzer, node, value, items)
+
+
+def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> NoReturn:
+    """Name the first item that does not fit what stands before it."""
+    found: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.place)]
+    for item, written in zip(items, node.items, strict=True):
+        if isinstance(written, s.Literals):
+            run = written.run
+            found += [(literal_constant(text).type, partial(run.span_of, place)) for place, text in enumerate(run.texts)]
+        elif isinstance(item, e.Typed):
+            found.append((item.type, partial(_place, written)))
+    common = UNKNOWN
+    for kind, place in found:
+        wider = common_type(common, kind)
+        if wider is None:
+            kinds = ", ".join(dict.fromkeys(str(kind) for kind, _ in found))
+            analyzer.no_common_type("IN value and list items", common, kind, kinds, place())
+        common = wider
+    raise AssertionError(node)
+
+
+def _place(node: s.Expression) -> Span:
+    return node.place

@@ -1,0 +1,209 @@
+"""Literals of a type (``DATE '...'``, ``INTERVAL '...'``): checked here, so that a bad one is an error with a place."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BOOLEAN, DATE, DOUBLE, JSON, REAL, UUID, VARCHAR, Type, decimal_of
+from rowmerge_nb.sql.typed.expressions import Constant
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, zoned
+from rowmerge_nb.sql.typed.zones import canonical_zone, to_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.tree.syntax import Interval
+
+__all__ = ["decimal_literal", "interval_literal", "typed_literal"]
+
+_INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
+_TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
+_TIMESTAMP: Final = re.compile(r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,12})?)?)?\s*(\S.*)?)?")
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apart
+
+
+def decimal_literal(text: str) -> Constant | None:
+    """Give the constant of decimal digits: leading zeros do not count as precision. None if it has more than 38 digits.
+
+    >>> str(decimal_literal("0.125").type), str(decimal_literal("-12.50").type)
+    ('decimal(3,3)', 'decimal(4,2)')
+    """
+    match = re.fullmatch(r"\s*([+-]?)(\d*)(?:\.(\d*))?\s*", text)
+    if match is None or not (match.group(2) or match.group(3)):
+        return None
+    whole, fraction = match.group(2).lstrip("0"), match.group(3) or ""
+    precision = max(len(whole) + len(fraction), 1)
+    if precision > 38:
+        return None
+    sign = "-" if match.group(1) == "-" else ""
+    digits = (whole or "0") + (f".{fraction}" if fraction else "")
+    return Constant(decimal_of(precision, len(fraction)), sign + digits)
+
+
+def typed_literal(kind: str, value: str) -> Constant | None:
+    """Give the constant of ``kind 'value'``; None where the text is not one.
+
+    Raises:
+        KeyError: there is no such kind of literal.
+
+    >>> typed_literal("date", "2024-02-29").value, typed_literal("date", "2024-02-30")
+    ('2024-02-29', None)
+    """
+    try:
+        return _READERS[kind](value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _integer(kind: str) -> Callable[[str], Constant]:
+    def read(value: str) -> Constant:
+        number = int(value)
+        if not -_INTEGERS[kind] <= number < _INTEGERS[kind]:
+            raise ValueError(value)
+        return Constant(Type("integer" if kind == "int" else kind), str(number))
+
+    return read
+
+
+def _decimal(value: str) -> Constant:
+    found = decimal_literal(value)
+    if found is None:
+        raise ValueError(value)
+    return found
+
+
+def _boolean(value: str) -> Constant:
+    word = value.lower()
+    if word not in {"true", "false", "t", "f", "1", "0"}:
+        raise ValueError(value)
+    return Constant(BOOLEAN, "true" if word in {"true", "t", "1"} else "false")
+
+
+def _date(value: str) -> Constant:
+    match = re.fullmatch(r"\s*\+?(\d{1,9})-(\d{1,2})-(\d{1,2})\s*", value)
+    if match is None:
+        raise ValueError(value)
+    return Constant(DATE, dt.date(*(int(part) for part in match.groups())).isoformat())
+
+
+def _clock(text: str) -> tuple[int, int]:
+    """Microseconds of a day, rounded half up, and the precision written."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    hour, minute, second = (int(part or 0) for part in match.groups()[:3])
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(text)
+    fraction = match.group(4) or ""
+    micros = (int(fraction.ljust(12, "0")) + 500_000) // 1_000_000
+    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros, len(fraction)
+
+
+def _time(value: str) -> Constant:
+    micros, precision = _clock(value.strip())
+    moment = _EPOCH + dt.timedelta(microseconds=micros % 86_400_000_000)
+    return Constant(Type("time", (precision,)), moment.strftime("%H:%M:%S.%f"))
+
+
+def _timestamp(value: str) -> Constant:
+    match = _TIMESTAMP.fullmatch(value.strip())
+    if match is None:
+        raise ValueError(value)
+    year, month, day, clock, zone = match.groups()
+    micros, precision = _clock(clock) if clock else (0, 0)
+    moment = dt.datetime(int(year), int(month), int(day)) + dt.timedelta(microseconds=micros)  # noqa: DTZ001
+    kind = Type("timestamp", (precision,))
+    if not zone:
+        return Constant(kind, _shown(moment))
+    name = canonical_zone(zone)
+    if name is None:
+        raise ValueError(value)
+    kind = Type("timestamp with time zone", (precision,))
+    shown = _shown(to_utc(moment, name))
+    return Constant(kind, shown) if name == "UTC" else Constant(zoned(kind), f"{shown} {name}")
+
+
+def _shown(moment: dt.datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0")
+
+
+def _double(kind: Type) -> Callable[[str], Constant]:
+    return lambda value: Constant(kind, repr(float(value)))
+
+
+_READERS: Final[dict[str, Callable[[str], Constant]]] = {
+    **{kind: _integer(kind) for kind in _INTEGERS},
+    "decimal": _decimal,
+    "double": _double(DOUBLE),
+    "real": _double(REAL),
+    "boolean": _boolean,
+    "varchar": lambda value: Constant(VARCHAR, value),
+    "char": lambda value: Constant(Type("char", (max(len(value), 1),)), value),
+    "date": _date,
+    "time": _time,
+    "timestamp": _timestamp,
+    "uuid": lambda value: Constant(UUID, str(uuid.UUID(value))),
+    "json": lambda value: Constant(JSON, value),
+}
+
+LONGEST_INTERVAL: Final = 100
+"""Characters; what is longer is no interval, and too long for a number."""
+_SECONDS: Final = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
+_DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
+
+
+def interval_literal(node: Interval) -> Constant | None:
+    """Give the constant of an interval, in seconds or in months; None where the text does not fit the units.
+
+    >>> from rowmerge_nb.sql.parser import statements as parser
+    >>> interval_literal(parser.parse("SELECT INTERVAL '1-2' YEAR TO MONTH").tree.body.items[0].value).value
+    '14'
+    """
+    negative = node.negative != node.value.strip().startswith("-")
+    text = node.value.strip().lstrip("+-")
+    sign = "-" if negative else ""
+    last = node.last or node.first
+    if len(text) > LONGEST_INTERVAL:
+        return None
+    if node.first in {"YEAR", "MONTH"}:
+        months = _months(text, node.first, last)
+        return None if months is None else Constant(INTERVAL_YEAR, f"{sign}{months}")
+    seconds = _seconds(text, node.first, last)
+    return None if seconds is None else Constant(INTERVAL_DAY, f"{sign}{seconds}")
+
+
+def _months(text: str, first: str, last: str) -> int | None:
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?" if (first, last) == ("YEAR", "MONTH") else r"(\d+)()", text)
+    if match is None or last not in {"YEAR", "MONTH"} or (first, last) == ("MONTH", "YEAR"):
+        return None
+    return int(match.group(1)) * (12 if first == "YEAR" else 1) + int(match.group(2) or 0)
+
+
+_PARTS: Final = {
+    "DAY": r"(?P<DAY>\d+)",
+    "HOUR": r"(?P<HOUR>\d+)",
+    "MINUTE": r"(?P<MINUTE>\d+)",
+    "SECOND": r"(?P<SECOND>\d+)(?:\.(?P<FRACTION>\d+))?",
+}
+
+
+def _seconds(text: str, first: str, last: str) -> str | None:
+    """Seconds with the three decimals that an interval has in Trino; units at the end may be left out."""
+    if last not in _DAY_UNITS:
+        return None
+    units = _DAY_UNITS[_DAY_UNITS.index(first) : _DAY_UNITS.index(last) + 1]
+    if not units:
+        return None
+    pattern = ""
+    for unit in reversed(units):
+        separator = "" if unit == units[0] else " " if unit == "HOUR" else ":"
+        pattern = f"{separator}{_PARTS[unit]}{pattern}" if unit == units[0] else f"(?:{separator}{_PARTS[unit]}{pattern})?"
+    match = re.fullmatch(pattern, text)
+    if match is None:
+        return None
+    found = match.groupdict()
+    total = sum(int(found[unit] or 0) * _SECONDS[unit] for unit in units)
+    return f"{total}.{(found.get('FRACTION') or '')[:3].ljust(3, '0')}000"

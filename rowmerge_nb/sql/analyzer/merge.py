@@ -1,0 +1,281 @@
+"""Analyzes MERGE, in Trino's order: target, source, ON, then per clause its columns, its condition and its values."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.domains import conjuncts, plain_column, same_values
+from rowmerge_nb.sql.typed.types import common_type, is_float
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.relations import RelationResult
+
+__all__ = ["analyze_merge", "as_field", "typed", "unfit"]
+
+_ON: Final = "The MERGE predicate must evaluate to a boolean: actual type {}"
+_CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual type {}"
+
+
+def analyze_merge(context: Context, statement: st.Statement) -> a.MergeAnalysis:
+    """Analyze a MERGE.
+
+    Raises:
+        AnalysisError: the first error in Trino's order of checks.
+    """
+    assert isinstance(statement, st.Merge)
+    return _MergeAnalyzer(context, statement).analyze()
+
+
+class _MergeAnalyzer:
+    def __init__(self, context: Context, statement: st.Merge) -> None:
+        self.context = context
+        self.statement = statement
+        self.target = self._target()
+        self.named = QueryAnalyzer(context).visible(statement.named)
+        name = statement.target_alias
+        qualifier = (name.value,) if name else tuple(part.value for part in statement.target.parts)
+        self.fields = tuple(
+            ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True) for c in self.target.columns
+        )
+
+    def analyze(self) -> a.MergeAnalysis:
+        statement, context = self.statement, self.context
+        relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
+        source = self._source(relation)
+        both = (*self.fields, *relation.fields)
+        on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), Place("MERGE ON clause"), named=self.named)
+        on = on_analyzer.boolean(statement.on, _ON)
+        clauses = tuple(
+            self._by_source(clause, both) if clause.by_source else self._clause(clause, both, relation.fields)
+            for clause in statement.clauses
+        )
+        returning = None
+        if statement.returning:
+            returning = analyze_returning(context, statement.returning, self.fields, relation.fields, self.named)
+        alias = statement.target_alias.text if statement.target_alias else statement.target.parts[-1].text
+        return a.MergeAnalysis(
+            statement.text,
+            tuple(context.bindings.values()),
+            tuple(context.notices),
+            self.target,
+            alias,
+            tuple(as_field(f) for f in self.fields),
+            clauses,
+            source,
+            typed(context, on, statement.on.span),
+            *self._equalities(on, relation),
+            returning,
+        )
+
+    def _target(self) -> a.TableBinding:
+        place = self.context.statement_span()
+        self.context.refuse_view(self.statement.target, "Merging into views is not supported")
+        target = self.context.table(self.statement.target, place)
+        if target.dataframe is not None:
+            said = f"'{target.display}' is a DataFrame of the notebook; it can be a source but not the target of MERGE"
+            self.context.error("NOT_SUPPORTED", said, self.statement.target.span, "Register it as a table first.")
+        return target
+
+    def _source(self, relation: RelationResult) -> a.Source:
+        node = self.statement.source
+        alias = self._alias(node)
+        spark = None
+        if relation.binding is None:
+            spark = f"SELECT {', '.join(e.quote(f.symbol) for f in relation.fields)} FROM {relation.text}"
+        fields = tuple(as_field(f) for f in relation.fields)
+        text = node.span.shown(self.context.text)
+        return a.Source(fields, text, alias, spark, relation.binding, relation.deterministic)
+
+    def _alias(self, node: s.Relation) -> str | None:
+        if isinstance(node, s.Aliased):
+            return node.alias.text
+        return node.name.parts[-1].text if isinstance(node, s.Table) else None
+
+    # -- clauses --------------------------------------------------------------------------------------------------
+
+    def _by_source(self, clause: st.MergeClause, both: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
+        """A clause about target rows without a source row: it sees the target's columns alone."""
+        try:
+            return self._clause(clause, self.fields, ())
+        except AnalysisError as error:
+            if error.code == "COLUMN_NOT_FOUND" and self._is_right(clause, both):
+                error.hint = "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
+            raise
+
+    def _is_right(self, clause: st.MergeClause, fields: tuple[ScopeField, ...]) -> bool:
+        try:
+            self._clause(clause, fields, ())
+        except AnalysisError:
+            return False
+        return True
+
+    def _clause(self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
+        """Analyze a clause whose expressions see ``fields``; SET * and INSERT * take the columns of ``source``."""
+        indexes = self._columns(clause)
+        word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
+        condition, scope = None, Scope(fields)
+        if clause.condition is not None:
+            analyzer = ExpressionAnalyzer(self.context, scope, Place("WHEN condition of MERGE"), named=self.named)
+            condition = typed(self.context, analyzer.boolean(clause.condition, _CONDITION), clause.condition.span)
+        if clause.star is not None:
+            assigned = self._starred(clause.star, source)
+        else:
+            # In the documents' own statement SET purchases = purchases + 100.0 means the target's purchases.
+            prefer = clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS
+            place = Place(f"MERGE {word}".strip())
+            analyzers = (
+                ExpressionAnalyzer(self.context, scope, place, prefer_target=prefer, named=self.named) for _ in clause.values
+            )
+            assigned = [(one.analyze(value), value.span) for one, value in zip(analyzers, clause.values, strict=True)]
+        values = self._stored(clause, indexes, assigned)
+        text = clause.span.shown(self.context.text)
+        return a.ClauseAnalysis(
+            clause.number, clause.matched, clause.operation, condition, values, text, clause.span, clause.by_source
+        )
+
+    def _starred(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[tuple[e.Typed, st.Span]]:
+        """The source's columns by the names of the table's: each must be there, further ones are of no interest."""
+        found: list[tuple[e.Typed, st.Span]] = []
+        for field in self.fields:
+            matching = [
+                f for f in source if f.name is not None and field.name is not None and f.name.lower() == field.name.lower()
+            ]
+            if len(matching) != 1:
+                name = str(field.name).lower()
+                code = "AMBIGUOUS_NAME" if matching else "COLUMN_NOT_FOUND"
+                said = "is ambiguous in the source" if matching else "of the target cannot be found in the source"
+                hint = f"* takes every column of {self.target.display} from the source by its name; the source has: "
+                hint += f"{', '.join(f.name for f in source if f.name)}."
+                self.context.error(code, f"Column '{name}' {said}", star, hint)
+            found.append((e.Column(matching[0].type, matching[0].symbol), star))
+        return found
+
+    def _columns(self, clause: st.MergeClause) -> list[int]:
+        """Which table columns the clause assigns, in the order of its values."""
+        if clause.operation in {Operation.DELETE, Operation.NONE}:
+            return []
+        if clause.star is not None:
+            return list(range(len(self.fields)))
+        columns = clause.columns
+        if not columns:
+            self._check_count(clause, len(self.fields))
+            return list(range(len(self.fields)))
+        places = {field.name.lower(): index for index, field in enumerate(self.fields) if field.name is not None}
+        indexes: dict[int, None] = {}
+        for column in columns:
+            index = places.get(column.value)
+            if index is None:
+                self._unknown_column(column, list(places))
+            if index in indexes:
+                said = f"Merge column name is specified more than once: {column.value}"
+                self.context.error("DUPLICATE_COLUMN_NAME", said, self.context.statement_span())
+            indexes[index] = None
+        self._check_count(clause, len(columns))
+        return list(indexes)
+
+    def _check_count(self, clause: st.MergeClause, count: int) -> None:
+        values = len(clause.values)
+        if values == count:
+            return
+        said = f"INSERT has {count} column{'s' * (count != 1)} but {values} value{'s' * (values != 1)}"
+        hint = (
+            "Every column needs one value."
+            if clause.columns
+            else f"Without a list INSERT fills all columns of {self.target.display}."
+        )
+        first, last = clause.values[0].span, clause.values[-1].span
+        self.context.error("MISMATCHED_COLUMN_COUNT", said, replace(first, end=last.end), hint)
+
+    def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
+        near = difflib.get_close_matches(column.value, names, n=1, cutoff=0.5)
+        hint = f"Did you mean '{near[0]}'?" if near else f"{self.target.display} has the columns {', '.join(names)}."
+        said = f"Merge column name does not exist in target table: {column.value}"
+        self.context.error("COLUMN_NOT_FOUND", said, self.context.statement_span(), hint)
+
+    def _stored(
+        self, clause: st.MergeClause, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]
+    ) -> tuple[a.TypedExpression | None, ...]:
+        values = [value for value, _ in assigned]
+        kinds = [self.fields[index].type for index in indexes]
+        if not all(common_type(kind, value.type) is not None for kind, value in zip(kinds, values, strict=True)):
+            table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
+            said = (
+                f"MERGE table column types don't match for MERGE case {clause.number}, SET expressions: "
+                f"Table: [{table}], Expressions: [{actual}]"
+            )
+            self.context.error(
+                "TYPE_MISMATCH",
+                said,
+                replace(clause.span, end=clause.span.start + len("WHEN")),
+                unfit(self.fields, indexes, values),
+            )
+        stored: list[a.TypedExpression | None] = [None] * len(self.fields)
+        for index, (value, span) in zip(indexes, assigned, strict=True):
+            kind = self.fields[index].type
+            coerced = value if value.type == kind else e.Apply(kind, "cast", (value,), "store")
+            stored[index] = typed(self.context, coerced, span)
+        if clause.star is None:
+            return tuple(stored)
+        # Readers see the column that the star stands for.
+        alias = self._alias(self.statement.source)
+        return tuple(
+            replace(value, text=f"{alias}.{f.name}" if alias else str(f.name)) if value is not None else None
+            for value, f in zip(stored, self.fields, strict=True)
+        )
+
+    # -- ON -------------------------------------------------------------------------------------------------------
+
+    def _equalities(
+        self, on: e.Typed, relation: RelationResult
+    ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+        """The equalities that ON demands between a value of the target's row and one of the source's, and those of plain columns."""
+        target, source = ({f.symbol for f in fields} for fields in (self.fields, relation.fields))
+        pairs, columns = [], []
+        for part in conjuncts(on):
+            if not (isinstance(part, e.Apply) and part.name == "=" and not is_float(part.arguments[0].type)):
+                continue
+            if any(isinstance(inner, e.Subquery) for inner in e.walk(part)) or not e.is_deterministic(part):
+                continue
+            left, right = part.arguments
+            reads = [e.references(side) for side in (left, right)]
+            if reads[0] and reads[1] and reads[0] <= source and reads[1] <= target:
+                left, right = right, left
+            elif not (reads[0] and reads[1] and reads[0] <= target and reads[1] <= source):
+                continue
+            pairs.append((print_spark(left), print_spark(right)))
+            plain = [plain_column(side) for side in (left, right)]
+            if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
+                columns.append((plain[0].symbol, plain[1].symbol))
+        return tuple(pairs), tuple(columns)
+
+
+def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
+    """Say which of the assigned values do not fit their columns, for a hint."""
+    found = [
+        f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
+        for index, value in zip(indexes, values, strict=True)
+        if common_type(fields[index].type, value.type) is None
+    ]
+    return f"These do not fit: {'; '.join(found)}."
+
+
+def as_field(field: ScopeField) -> a.Field:
+    """Give a column of a scope the form that the planner gets."""
+    return a.Field(field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None)

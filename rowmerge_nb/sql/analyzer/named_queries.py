@@ -1,0 +1,48 @@
+"""The queries of WITH that can be seen from a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rowmerge_nb.sql.tree import syntax as s
+
+__all__ = ["NamedQueries"]
+
+
+class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
+    """Queries of WITH by name, each with those that it can see itself.
+
+    A query sees those before it. All places of one WITH share one table of its queries and differ in how many of them they see, so that a
+    WITH takes room and time for each query once.
+
+    Args:
+        around: what can be seen around the WITH.
+        entries: the queries of the WITH by name, each with its place.
+        count: how many of them can be seen.
+    """
+
+    def __init__(
+        self, around: NamedQueries | None = None, entries: Mapping[str, tuple[int, s.NamedQuery]] | None = None, count: int = 0
+    ) -> None:
+        """See nothing, or the first queries of a WITH and what is around it."""
+        self._around = around
+        self._entries = entries or {}
+        self._count = count
+
+    def __getitem__(self, name: str) -> tuple[s.NamedQuery, NamedQueries]:
+        """Give a query and what it sees."""
+        place, node = self._entries.get(name, (self._count, None))
+        if node is not None and place < self._count:
+            return node, NamedQueries(self._around, self._entries, place)
+        if self._around is None:
+            raise KeyError(name)
+        return self._around[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names, the nearest first."""
+        own = [name for name, (place, _) in self._entries.items() if place < self._count]
+        yield from dict.fromkeys([*own, *(self._around or ())])
+
+    def __len__(self) -> int:
+        """Count the names."""
+        return sum(1 for _ in self)

@@ -1,0 +1,108 @@
+"""Analyzes CALL: the procedure found, every argument's value understood and fit for it."""
+
+# Context.error never returns.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.returning import typed
+from rowmerge_nb.sql.analyzer.scope import Scope
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed.types import can_coerce
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.procedures import Procedure
+    from rowmerge_nb.sql.analyzer.context import Context
+
+__all__ = ["call"]
+
+_QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
+
+
+def call(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze CALL.
+
+    Raises:
+        AnalysisError: the first error in Trino's order of checks: PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS, EXPRESSION_NOT_CONSTANT,
+            TYPE_MISMATCH, or one of an argument's expression.
+    """
+    assert isinstance(statement, st.Call)
+    name = _name(context, statement)
+    catalog, schema, _ = name
+    known = context.tables.procedures(catalog)
+    procedure = next((found for found in known if (catalog, found.schema, found.name) == name), None)
+    if procedure is None:
+        listed = ", ".join(f"{found.schema}.{found.name}" for found in known)
+        hint = f"Catalog '{catalog}' has: {listed}." if listed else f"Catalog '{catalog}' has no procedures."
+        context.error("PROCEDURE_NOT_FOUND", f"Procedure not registered: {schema}.{name[2]}", None, hint)
+    given = _given(context, statement, procedure)
+    types = {argument.name: argument.type for argument in procedure.arguments}
+    values = {}
+    for argument, value in given.items():
+        subquery = next(_subqueries(value), None)
+        if subquery is not None:
+            context.error("EXPRESSION_NOT_CONSTANT", "Constant expression cannot contain a subquery", subquery.span)
+        analyzer = ExpressionAnalyzer(context, Scope(()), Place("CALL"))
+        found = analyzer.analyze(value)
+        if not can_coerce(found.type, types[argument]):
+            context.error("TYPE_MISMATCH", f"Cannot cast type {found.type} to {types[argument]}", value.place)
+        values[argument] = typed(context, analyzer.coerce(found, types[argument]), value.span)
+    return a.CallAnalysis(statement.text, (), tuple(context.notices), name, procedure, values)
+
+
+def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
+    parts = [part.value for part in statement.name.parts]
+    if len(parts) > 3:
+        context.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(parts)}", None)
+    catalog, schema, name = (*context.tables.default()[: 3 - len(parts)], *parts)
+    if catalog not in context.tables.catalogs():
+        hint = f"There are: {', '.join(context.tables.catalogs())}."
+        context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", context.statement_span(), hint)
+    return catalog, schema, name
+
+
+def _given(context: Context, statement: st.Call, procedure: Procedure) -> dict[str, s.Expression]:
+    """Give the expression of every argument that the call names or fills by position."""
+    whole, names = context.statement_span(), [argument.name for argument in procedure.arguments]
+    hint = f"Its arguments are: {', '.join(names) or 'none'}."
+    if len({argument.name is None for argument in statement.arguments}) > 1:
+        context.error("INVALID_ARGUMENTS", "Named and positional arguments cannot be mixed", whole, "Name all of them, or none.")
+    given: dict[str, s.Expression] = {}
+    for place, argument in enumerate(statement.arguments):
+        if argument.name is None and place >= len(names):
+            context.error("INVALID_ARGUMENTS", "Too many arguments for procedure", whole, hint)
+        shown = names[place].upper() if argument.name is None else _canonical(argument.name, context.text)
+        name = shown.lower() if shown == shown.upper() else shown
+        if name in given:
+            context.error("INVALID_ARGUMENTS", f"Duplicate procedure argument: {shown}", argument.span)
+        if name not in names:
+            context.error("INVALID_ARGUMENTS", f"Unknown argument name: {shown}", argument.span, hint)
+        given[name] = argument.value
+    for wanted in procedure.arguments:
+        if wanted.required and wanted.name not in given:
+            said = f"Required procedure argument '{wanted.name.upper()}' is missing"
+            context.error("INVALID_ARGUMENTS", said, whole, hint)
+    return given
+
+
+def _canonical(name: st.Identifier, text: str) -> str:
+    """Write a name as Trino compares it: in upper case unless it is quoted."""
+    return name.text if name.span.of(text).startswith('"') else name.text.upper()
+
+
+def _subqueries(node: Any) -> Iterator[s.Expression]:
+    if isinstance(node, _QUERIES):
+        yield node
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from _subqueries(part)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from _subqueries(getattr(node, part.name))

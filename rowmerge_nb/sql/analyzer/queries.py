@@ -1,0 +1,377 @@
+"""Analyzes queries and prints them as Spark SQL whose output columns are symbols."""
+
+# An analyzer calls the private methods of another one of its class.
+# ruff: noqa: SLF001
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
+from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
+from rowmerge_nb.sql.analyzer.relations import QueryResult, RelationAnalyzer, RelationResult
+from rowmerge_nb.sql.analyzer.scope import ScopeField
+from rowmerge_nb.sql.analyzer.values import WrittenRow, common_row, constant_rows, values_rows
+from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import common_type, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+
+__all__ = ["QueryAnalyzer"]
+
+_SELECT = Place("SELECT clause", aggregates=True, windows=True)
+_HAVING = Place("HAVING clause", aggregates=True)
+
+
+@dataclass(frozen=True)
+class _Output:
+    """A column of a SELECT list: its expression, the field it makes, and where it was written."""
+
+    value: e.Typed
+    field: ScopeField
+    node: s.Node
+
+
+class QueryAnalyzer(RelationAnalyzer):
+    """Analyzes queries; see `RelationAnalyzer` for the arguments."""
+
+    def query(self, node: s.QueryNode) -> QueryResult:
+        """Analyze a whole query.
+
+        Raises:
+            AnalysisError: with Trino's code and place; NOT_SUPPORTED for forms that are not handled here.
+        """
+        if node.recursive:
+            self.context.error("NOT_SUPPORTED", "WITH RECURSIVE is not supported by this engine", node.span)
+        inner = self._with(node.named)
+        if isinstance(node.body, s.Select):
+            return inner._select(node.body, node)
+        result = inner._body(node.body)
+        if not (node.order_by or node.offset or node.limit is not None):
+            return result
+        keys = tuple(inner._sort_key(item, result.fields) for item in node.order_by)
+        columns = ", ".join(e.quote(field.symbol) for field in result.fields)
+        text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
+        return replace(result, spark=text, deterministic=result.deterministic and not _cut(node))
+
+    def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
+        """Give the queries that can be seen behind a WITH; each of them is analyzed."""
+        return self._with(named).named
+
+    def _with(self, named: tuple[s.NamedQuery, ...]) -> QueryAnalyzer:
+        entries: dict[str, tuple[int, s.NamedQuery]] = {}
+        for place, entry in enumerate(named):
+            if entry.name.value in entries:
+                said = f"WITH query name '{entry.name.value}' specified more than once"
+                self.context.error("DUPLICATE_NAMED_QUERY", said, entry.span)
+            entries[entry.name.value] = (place, entry)
+            # A query that nothing refers to must be right as well.
+            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, place)).query(entry.query)
+        return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
+
+    def _body(self, node: s.QueryBody) -> QueryResult:
+        if isinstance(node, s.QueryNode):
+            return self.query(node)
+        if isinstance(node, s.Select):
+            return self._select(node, s.QueryNode(node.span, (), node, (), None, None))
+        if isinstance(node, s.Values):
+            return self._values(node)
+        if isinstance(node, s.TableBody):
+            return self._whole(self._table(s.Table(node.span, node.name)))
+        assert isinstance(node, s.SetOperation)
+        return self._set_operation(node)
+
+    def _whole(self, relation: RelationResult) -> QueryResult:
+        columns = ", ".join(e.quote(field.symbol) for field in relation.fields)
+        return QueryResult(relation.fields, f"SELECT {columns} FROM {relation.text}", relation.reaching, relation.deterministic)
+
+    # -- VALUES ---------------------------------------------------------------------------------------------------
+
+    def _values(self, node: s.Values) -> QueryResult:
+        analyzer = self.expressions((), Place("VALUES"))
+        parts = values_rows(self.context, analyzer, node)
+        fields = tuple(
+            ScopeField(self.context.symbols.new("field"), None, kind) for kind in common_row(self.context, node, parts)
+        )
+        rows = constant_rows(parts, fields)
+        if rows is not None:
+            return QueryResult(fields, self.context.bind(rows).query(field.symbol for field in fields), rows=rows)
+        written = [part for part in parts if isinstance(part, WrittenRow)]
+        reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
+        deterministic = all(e.is_deterministic(cell) for row in written for cell in row.cells)
+        few = len(written) == len(parts) <= FEW_ROWS
+        text = self._value_text(analyzer, written, fields) if few else computed_rows(self.context, analyzer, node, parts, fields)
+        return QueryResult(fields, text, reaching, deterministic)
+
+    def _value_text(self, analyzer: ExpressionAnalyzer, rows: Sequence[WrittenRow], fields: tuple[ScopeField, ...]) -> str:
+        selects = []
+        for row in rows:
+            texts = [print_spark(analyzer.coerce(cell, f.type)) for cell, f in zip(row.cells, fields, strict=True)]
+            self._place(texts, row.nodes)
+            selects.append(", ".join(f"{text} AS {e.quote(f.symbol)}" for text, f in zip(texts, fields, strict=True)))
+        return " UNION ALL ".join(f"SELECT {select}" for select in selects)
+
+    # -- UNION, INTERSECT, EXCEPT ---------------------------------------------------------------------------------
+
+    def _set_operation(self, node: s.SetOperation) -> QueryResult:
+        left, right = self._body(node.left), self._body(node.right)
+        if len(left.fields) != len(right.fields):
+            said = f"{node.operator} query has different number of fields: {len(left.fields)}, {len(right.fields)}"
+            self.context.error("TYPE_MISMATCH", said, node.right.span)
+        kinds = []
+        for number, (a, b) in enumerate(zip(left.fields, right.fields, strict=True), 1):
+            common = common_type(a.type, b.type)
+            if common is None:
+                said = f"column {number} in {node.operator} query has incompatible types: {a.type}, {b.type}"
+                self.context.error("TYPE_MISMATCH", said, node.right.span)
+            kinds.append(instant(common) if node.distinct else common)
+        fields = tuple(
+            replace(f, symbol=self.context.symbols.new(f.symbol), type=kind, qualifier=())
+            for f, kind in zip(left.fields, kinds, strict=True)
+        )
+        renamed = ", ".join(
+            f"{e.quote(old.symbol)} AS {e.quote(new.symbol)}" for old, new in zip(left.fields, fields, strict=True)
+        )
+        word = f"{node.operator}{'' if node.distinct else ' ALL'}"
+        text = f"SELECT {renamed} FROM (({left.cast_to(kinds)}) {word} ({right.cast_to(kinds)}))"
+        return QueryResult(fields, text, (*left.reaching, *right.reaching), left.deterministic and right.deterministic)
+
+    # -- SELECT ---------------------------------------------------------------------------------------------------
+
+    def _select(self, node: s.Select, query: s.QueryNode) -> QueryResult:
+        relation = self.relation(node.relation) if node.relation is not None else None
+        fields = relation.fields if relation else ()
+        analyzer = self.expressions(fields, _SELECT)
+        where = self._condition(
+            node.where,
+            fields,
+            Place("WHERE clause", judged_whole=True),
+            "WHERE clause must evaluate to a boolean: actual type {}",
+            analyzer,
+        )
+        outputs = self._outputs(node, analyzer, relation)
+        if node.distinct:
+            outputs = [replace(output, field=replace(output.field, type=instant(output.field.type))) for output in outputs]
+        group_by = self._grouping(node, analyzer, outputs)
+        having = self._condition(
+            node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}", analyzer
+        )
+        keys = tuple(self._order_key(item, analyzer, outputs, node) for item in query.order_by)
+        self._check_groups(node, outputs, group_by, having)
+        reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
+        columns = [_column(output, distinct=node.distinct) for output in outputs]
+        self._place(columns, [output.node for output in outputs])
+        self._place([print_spark(part) for part in (where, having) if part], [part for part in (node.where, node.having) if part])
+        parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join(columns)}"]
+        parts += [f"FROM {relation.text}"] if relation else []
+        parts += [f"WHERE {print_spark(where)}"] if where else []
+        parts += [f"GROUP BY {', '.join(_group_key(key) for key in group_by)}"] if group_by else []
+        parts += [f"HAVING {print_spark(having)}"] if having else []
+        text = " ".join(parts) + _tail(keys, query)
+        values = [output.value for output in outputs] + [part for part in (where, having) if part]
+        deterministic = (
+            (relation.deterministic if relation else True) and all(map(e.is_deterministic, values)) and not _cut(query)
+        )
+        aggregates = not group_by and any(isinstance(part, e.Aggregate) for output in outputs for part in e.walk(output.value))
+        return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic, aggregates)
+
+    def _place(self, texts: Sequence[str], nodes: Sequence[s.Node]) -> None:
+        self.context.placed += [(text, node.span) for text, node in zip(texts, nodes, strict=True)]
+
+    def _condition(
+        self, node: s.Expression | None, fields: tuple[ScopeField, ...], place: Place, message: str, collect: ExpressionAnalyzer
+    ) -> e.Typed | None:
+        if node is None:
+            return None
+        analyzer = self.expressions(fields, place)
+        found = analyzer.condition(node, message)
+        collect.outer.extend(analyzer.outer)
+        return found
+
+    def _outputs(self, node: s.Select, analyzer: ExpressionAnalyzer, relation: RelationResult | None) -> list[_Output]:
+        outputs: list[_Output] = []
+        used: set[str] = set()
+        for item in node.items:
+            if isinstance(item, s.AllColumns):
+                columns = self.expanded(item, relation)
+                outputs += [self._output(e.Column(c.type, c.symbol), c.name, c.qualifier, item, used) for c in columns]
+                continue
+            value = analyzer.analyze(item.value)
+            name, qualifier = self.output_name(item, analyzer)
+            outputs.append(self._output(value, name, qualifier, item.value, used))
+        return outputs
+
+    def output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
+        """Give the name of a column of a SELECT list, and what it may be qualified with."""
+        if item.alias is not None:
+            return item.alias.text, ()
+        if not isinstance(item.value, s.Name):
+            return (item.value.field.text, ()) if isinstance(item.value, s.Dereference) else (None, ())
+        found = analyzer.scope.find([part.value for part in item.value.parts])
+        whole = found is not None and found.used == len(item.value.parts)
+        field = found.fields[0] if found is not None and whole else None
+        return (field.name, field.qualifier) if field else (item.value.parts[-1].text, ())
+
+    def _output(self, value: e.Typed, name: str | None, qualifier: tuple[str, ...], node: s.Node, used: set[str]) -> _Output:
+        """A column that is only passed on keeps its symbol."""
+        passed = isinstance(value, e.Column) and not value.outer and value.symbol not in used
+        symbol = value.symbol if passed and isinstance(value, e.Column) else self.context.symbols.new(name)
+        used.add(symbol)
+        return _Output(value, ScopeField(symbol, name, value.type, qualifier), node)
+
+    def expanded(self, item: s.AllColumns, relation: RelationResult | None) -> tuple[ScopeField, ...]:
+        """Give the columns that ``*`` or ``t.*`` means."""
+        if relation is None:
+            self.context.error("COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span)
+        if item.target is None:
+            return tuple(f for f in relation.fields if not f.qualified_only)
+        assert isinstance(item.target, s.Name)
+        parts = tuple(part.value for part in item.target.parts)
+        fields = tuple(f for f in relation.fields if f.qualifier[-len(parts) :] == parts)
+        if not fields:
+            self.context.error("TABLE_NOT_FOUND", f"Unable to resolve reference {'.'.join(parts)}", item.span)
+        if item.aliases and len(item.aliases) != len(fields):
+            said = f"Column alias list has {len(item.aliases)} entries but relation has {len(fields)} columns"
+            self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.span)
+        if item.aliases:
+            return tuple(replace(f, name=alias.text, qualifier=()) for f, alias in zip(fields, item.aliases, strict=True))
+        return fields
+
+    # -- GROUP BY -------------------------------------------------------------------------------------------------
+
+    def _grouping(self, node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> tuple[e.Typed, ...] | None:
+        if node.group_by is None:
+            return None
+        place = analyzer.place
+        analyzer.place = Place("GROUP BY clause")
+        keys = tuple(self._group_value(item, analyzer, outputs) for item in node.group_by)
+        analyzer.place = place
+        return keys
+
+    def _group_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
+        if isinstance(item, s.Literal) and item.kind == "integer":
+            value = self._numbered(item, outputs, "GROUP BY").value
+        else:
+            value = analyzer.analyze(item)
+        if instant(value.type) != value.type:
+            said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
+            self.context.error(
+                "NOT_SUPPORTED", said, item.place, "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
+            )
+        return value
+
+    def _numbered(self, item: s.Literal, outputs: Sequence[_Output], clause: str) -> _Output:
+        if not 1 <= int(item.value) <= len(outputs):
+            self.context.error("INVALID_COLUMN_REFERENCE", f"{clause} position {item.value} is not in select list", item.span)
+        return outputs[int(item.value) - 1]
+
+    def _check_groups(
+        self,
+        node: s.Select,
+        outputs: Sequence[_Output],
+        group_by: tuple[e.Typed, ...] | None,
+        having: e.Typed | None,
+    ) -> None:
+        """Outside of aggregates, only what is grouped by can be read."""
+        values = [(output.value, output.node) for output in outputs] + ([(having, node.having)] if having and node.having else [])
+        if group_by is None and not any(isinstance(part, e.Aggregate) for v, _ in values for part in _outside_windows(v)):
+            return
+        for value, written in values:
+            if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
+                said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
+                self.context.error("NOT_SUPPORTED", said, written.place, "Put the GROUP BY into a subquery in FROM.")
+            if not _is_grouped(value, group_by or ()):
+                shown = written.span.of(self.context.text)
+                said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
+                self.context.error("EXPRESSION_NOT_AGGREGATE", said, written.place)
+
+    # -- ORDER BY -------------------------------------------------------------------------------------------------
+
+    def _order_key(self, item: s.SortItem, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output], node: s.Select) -> e.Sort:
+        value = self._order_value(item.value, analyzer, outputs)
+        same = next((output for output in outputs if output.value == value), None)
+        if same is not None:
+            value = e.Column(same.field.type, same.field.symbol)
+        elif node.distinct and not (isinstance(value, e.Column) and any(o.field.symbol == value.symbol for o in outputs)):
+            said = "For SELECT DISTINCT, ORDER BY expressions must appear in select list"
+            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.place)
+        return e.Sort(value, item.descending, item.nulls_first)
+
+    def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
+        if isinstance(item, s.Literal) and item.kind == "integer":
+            field = self._numbered(item, outputs, "ORDER BY").field
+            return e.Column(field.type, field.symbol)
+        if isinstance(item, s.Name) and len(item.parts) == 1:
+            matching = [output.field for output in outputs if output.field.matches([item.parts[0].value])]
+            if len({field.symbol for field in matching}) == 1:
+                return e.Column(matching[0].type, matching[0].symbol)
+        try:
+            return analyzer.analyze(item)
+        except AnalysisError as error:
+            if error.code != "COLUMN_NOT_FOUND":
+                raise
+            # An expression over aliases of the SELECT list.
+            return self.expressions(tuple(output.field for output in outputs), Place("ORDER BY clause")).analyze(item)
+
+    def _sort_key(self, item: s.SortItem, fields: tuple[ScopeField, ...]) -> e.Sort:
+        outputs = [_Output(e.Column(f.type, f.symbol), f, item) for f in fields]
+        analyzer = self.expressions(fields, Place("ORDER BY clause"))
+        return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
+
+
+def _column(output: _Output, *, distinct: bool) -> str:
+    value, symbol = output.value, e.quote(output.field.symbol)
+    # Instants are the same whatever zones they carry.
+    plain = instant(value.type) if distinct else value.type
+    text = print_spark(value if plain == value.type else e.Apply(plain, "cast", (value,)))
+    if output.value.type == UNKNOWN:
+        # A column that is always NULL needs some type to travel in.
+        return f"CAST(NULL AS BOOLEAN) AS {symbol}"
+    return symbol if text == symbol else f"{text} AS {symbol}"
+
+
+def _group_key(key: e.Typed) -> str:
+    """For Spark a bare number in GROUP BY is a position; a constant key only has to be some constant."""
+    return f"({print_spark(key)} IS NULL)" if isinstance(key, e.Constant) else print_spark(key)
+
+
+def _tail(keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:
+    keys = tuple(key for key in keys if not isinstance(key.value, e.Constant))
+    text = f" ORDER BY {sort_keys(keys)}" if keys else ""
+    text += f" LIMIT {query.limit}" if query.limit is not None else ""
+    return text + (f" OFFSET {query.offset}" if query.offset else "")
+
+
+def _cut(query: s.QueryNode) -> bool:
+    """Does it depend on the order of rows which of them are in the result?"""
+    return query.limit is not None or bool(query.offset)
+
+
+def _outside_windows(node: e.Typed) -> list[e.Typed]:
+    """Everything in an expression; of a function over a window its arguments and keys, but not the function itself."""
+    if isinstance(node, e.Windowed):
+        inner = e.children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
+        return [part for child in inner for part in _outside_windows(child)]
+    return [node, *(part for child in e.children(node) for part in _outside_windows(child))]
+
+
+def _is_grouped(node: e.Typed, keys: tuple[e.Typed, ...]) -> bool:
+    if node in keys or isinstance(node, (e.Aggregate, e.Constant)):
+        return True
+    if isinstance(node, e.Column):
+        return node.outer
+    if isinstance(node, e.Windowed):
+        inner = e.children(node.function) + node.partition_by + tuple(key.value for key in node.order_by)
+        return all(_is_grouped(part, keys) for part in inner)
+    if isinstance(node, e.Subquery):
+        return node.value is None or _is_grouped(node.value, keys)
+    return all(_is_grouped(part, keys) for part in e.children(node))

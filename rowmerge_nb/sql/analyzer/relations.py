@@ -1,0 +1,381 @@
+"""Analyzes what stands in FROM and USING: tables, subqueries, joins, UNNEST, with or without an alias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
+from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.table_functions import table_function
+from rowmerge_nb.sql.parser.statements import parse_query
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import common_type, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding, ViewBinding
+    from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree.statements import Identifier, TableName
+
+__all__ = ["QueryResult", "RelationAnalyzer", "RelationResult"]
+
+Reaching: TypeAlias = "tuple[tuple[e.Column, int], ...]"
+
+_JOINS: Final = {"CROSS": "CROSS JOIN", "INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """An analyzed query.
+
+    Args:
+        fields: its output columns; their symbols name the columns of ``spark``.
+        spark: its Spark SQL text.
+        reaching: the columns of queries around it that it reads, with how far out they are (0: the query directly around).
+        deterministic: running it twice gives the same rows.
+        aggregates: it is an aggregation without groups, and so always one row.
+        rows: its rows, where it is VALUES and they are constants.
+    """
+
+    fields: tuple[ScopeField, ...]
+    spark: str
+    reaching: Reaching = ()
+    deterministic: bool = True
+    aggregates: bool = False
+    rows: ConstantRows | None = None
+
+    @property
+    def outer(self) -> tuple[e.Column, ...]:
+        """The columns that it reads from around it."""
+        return tuple(dict.fromkeys(column for column, _ in self.reaching))
+
+    def as_value(self) -> str:
+        """Give the text of the query as one column: its own, or a row of all."""
+        if len(self.fields) == 1:
+            return self.spark
+        pairs = (f"{e.text_literal(f.name or f'field{i}')}, {e.quote(f.symbol)}" for i, f in enumerate(self.fields))
+        return f"SELECT named_struct({', '.join(pairs)}) FROM ({self.spark})"
+
+    def cast_to(self, kinds: Sequence[Type]) -> str:
+        """Give the text of the query with its columns coerced."""
+        if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
+            return self.spark
+        return f"SELECT {', '.join(self.coerced(kinds))} FROM ({self.spark})"
+
+    def coerced(self, kinds: Sequence[Type], how: str | None = None) -> list[str]:
+        """Give the columns as a SELECT list, coerced to types; ``how`` is the kind of cast, see `rowmerge_nb.sql.spark.printer`."""
+        return [
+            f"{print_spark(e.Apply(kind, 'cast', (e.Column(f.type, f.symbol),), how))} AS {e.quote(f.symbol)}"
+            for f, kind in zip(self.fields, kinds, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class RelationResult:
+    """An analyzed relation.
+
+    Args:
+        fields: the columns that names can find in it.
+        text: Spark SQL text that can stand in FROM.
+        reaching: see `QueryResult`.
+        deterministic: see `QueryResult`.
+        binding: the table, where the relation is nothing but a table.
+        lateral: the text reads columns of the relation to its left.
+    """
+
+    fields: tuple[ScopeField, ...]
+    text: str
+    reaching: Reaching = ()
+    deterministic: bool = True
+    binding: TableBinding | None = None
+    lateral: bool = False
+
+
+class RelationAnalyzer:
+    """Analyzes relations; queries inside of them are analyzed by the subclass.
+
+    Args:
+        context: the statement's state.
+        parent: the scope around, which correlated names reach; None if there is none.
+        named: the queries of WITH that can be seen.
+    """
+
+    def __init__(self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None) -> None:
+        """Take over the statement's state and what can be seen from around."""
+        self.context = context
+        self.parent = parent
+        self.named = NamedQueries() if named is None else named
+
+    def query(self, node: s.QueryNode) -> QueryResult:
+        """Analyze a query; the analyzer of queries says how."""
+        raise NotImplementedError
+
+    def within(self, parent: Scope | None, named: NamedQueries) -> RelationAnalyzer:
+        """Give an analyzer of the same statement for another place."""
+        return type(self)(self.context, parent, named)
+
+    def expressions(self, fields: tuple[ScopeField, ...], place: Place) -> ExpressionAnalyzer:
+        """Give an analyzer for expressions over these fields."""
+        return ExpressionAnalyzer(self.context, Scope(fields, self.parent), place, named=self.named)
+
+    # -- relations ------------------------------------------------------------------------------------------------
+
+    def relation(self, node: s.Relation, left: tuple[ScopeField, ...] | None = None) -> RelationResult:
+        """Analyze a relation.
+
+        Args:
+            node: the relation.
+            left: the fields of the relation to its left, which UNNEST and LATERAL can see.
+        """
+        if isinstance(node, s.Table):
+            return self._table(node)
+        if isinstance(node, s.Aliased):
+            return self._aliased(node, left)
+        if isinstance(node, s.SubqueryRelation):
+            return self._derived(self.query(node.query))
+        if isinstance(node, s.Unnest):
+            return self._unnest(node, left)
+        if isinstance(node, s.TableFunction):
+            field, text = table_function(self.context, node, self.expressions((), Place("table function argument")))
+            return RelationResult((field,), f"{text} AS {self._alias()}")
+        if isinstance(node, s.Lateral):
+            scope = Scope(left, self.parent) if left is not None else self.parent
+            return self._lateral(self.within(scope, self.named).query(node.query), has_left=left is not None)
+        assert isinstance(node, s.Join)
+        return self._join(node)
+
+    def _table(self, node: s.Table) -> RelationResult:
+        named = self.named.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None
+        if named is not None:
+            return self._named(*named)
+        view = self.context.view(node.name, node.span)
+        if view is not None:
+            return self._view(view, node)
+        binding = self.context.table(node.name, node.span)
+        return self.table_relation(binding, node.name)
+
+    def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
+        """Give the relation of a table under the name that is written."""
+        qualifier = tuple(part.value for part in name.parts)
+        fields = tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier) for c in binding.columns)
+        text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
+        return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding)
+
+    def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
+        """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
+        if view.qualified == self.context.creates:
+            self.context.error("VIEW_IS_RECURSIVE", "Statement would create a recursive view", node.span)
+        if view.qualified in self.context.views:
+            self.context.error("VIEW_IS_RECURSIVE", "View is recursive", node.span)
+        try:
+            result = type(self)(self.context.within(view)).query(parse_query(view.definition.original_sql))
+        except RowMergeError as error:
+            place = "" if error.line is None else f"line {error.line}:{error.column}: "
+            said = f"Failed analyzing stored view '{view.qualified}': {place}{error.message}"
+            self.context.error("INVALID_VIEW", said, node.span, error.hint)
+        self._check_fresh(view, result, node)
+        columns = view.definition.columns
+        qualifier = tuple(part.value for part in node.name.parts)
+        fields = tuple(
+            ScopeField(f.symbol, column.name, column.type, qualifier) for f, column in zip(result.fields, columns, strict=True)
+        )
+        text = f"({result.cast_to([column.type for column in columns])}) AS {self._alias()}"
+        return RelationResult(fields, text, deterministic=result.deterministic)
+
+    def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
+        """Refuse a view whose query gives other columns than it gave when the view was made."""
+        stored = view.definition.columns
+        why = None
+        if len(stored) != len(result.fields):
+            derived = f"column count derived from the view query analysis ({len(result.fields)})"
+            why = f"stored view column count ({len(stored)}) does not match {derived}"
+        for place, (field, column) in enumerate(zip(result.fields, stored, strict=False)):
+            if why is not None:
+                break
+            given = f"column [{field.name}] of type {field.type} projected from query view at position {place}"
+            kept = f"column [{column.name}] of type {column.type} stored in view definition"
+            if field.name is None or field.name.lower() != column.name.lower():
+                why = f"{given} has a different name from {kept}"
+            elif common_type(field.type, column.type) != column.type:
+                why = f"{given} cannot be coerced to {kept}"
+        if why is not None:
+            said = f"View '{view.qualified}' is stale or in invalid state: {why}"
+            self.context.error("VIEW_IS_STALE", said, node.span, "CREATE OR REPLACE VIEW makes it anew.")
+
+    def _named(self, node: s.NamedQuery, visible: NamedQueries) -> RelationResult:
+        self.context.expand(node.span)
+        result = self._derived(self.within(self.parent, visible).query(node.query))
+        return self._renamed(result, node.name, node.columns, node)
+
+    def _alias(self) -> str:
+        return e.quote(self.context.symbols.new("r"))
+
+    def _derived(self, query: QueryResult) -> RelationResult:
+        fields = tuple(replace(f, qualifier=()) for f in query.fields)
+        return RelationResult(fields, f"({query.spark}) AS {self._alias()}", query.reaching, query.deterministic)
+
+    def _lateral(self, query: QueryResult, *, has_left: bool) -> RelationResult:
+        result = self._derived(query)
+        if not has_left:
+            return result
+        reads_left = any(depth == 0 for _, depth in query.reaching)
+        reaching = tuple((column, depth - 1) for column, depth in query.reaching if depth > 0)
+        return replace(result, lateral=reads_left, reaching=reaching)
+
+    def _aliased(self, node: s.Aliased, left: tuple[ScopeField, ...] | None) -> RelationResult:
+        return self._renamed(self.relation(node.relation, left), node.alias, node.columns, node)
+
+    def _renamed(
+        self, result: RelationResult, alias: Identifier, columns: tuple[Identifier, ...], node: s.Node
+    ) -> RelationResult:
+        if columns and len(columns) != len(result.fields):
+            said = f"Column alias list has {len(columns)} entries but '{alias.value}' has {len(result.fields)} columns available"
+            self.context.error("MISMATCHED_COLUMN_ALIASES", said, node.span)
+        names: list[str | None] = [column.text for column in columns] or [f.name for f in result.fields]
+        fields = tuple(replace(f, name=name, qualifier=(alias.value,)) for f, name in zip(result.fields, names, strict=True))
+        return replace(result, fields=fields)
+
+    # -- UNNEST ---------------------------------------------------------------------------------------------------
+
+    def _unnest(self, node: s.Unnest, left: tuple[ScopeField, ...] | None) -> RelationResult:
+        analyzer = self.expressions(left or (), Place("UNNEST"))
+        items = [analyzer.analyze(item) for item in node.items]
+        for item, written in zip(items, node.items, strict=True):
+            if item.type.base not in {"array", "map"}:
+                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", written.place)
+        kinds = [_unnested(item.type) for item in items]
+        fields = tuple(ScopeField(self.context.symbols.new("field"), name, kind) for group in kinds for name, kind in group)
+        text = self._generator(items, kinds, fields, ordinality=node.ordinality)
+        if node.ordinality:
+            fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
+        names = ", ".join(e.quote(f.symbol) for f in fields)
+        lateral = bool(left) and any(e.references(item) for item in items)
+        return RelationResult(
+            fields, f"{text} AS {self._alias()}({names})", tuple((c, d - 1) for c, d in analyzer.outer), lateral=lateral
+        )
+
+    def _generator(
+        self,
+        items: list[e.Typed],
+        kinds: list[list[tuple[str | None, Type]]],
+        fields: tuple[ScopeField, ...],
+        *,
+        ordinality: bool,
+    ) -> str:
+        """One generator over an array of rows, of which Spark's ``inline`` makes columns.
+
+        The arrays are zipped to the longest by position; a NULL array counts as an empty one.
+        """
+        arrays, values = [], []
+        for index, (item, kind) in enumerate(zip(items, kinds, strict=True)):
+            text, is_map = print_spark(item), item.type.base == "map"
+            arrays.append(f"coalesce({f'map_entries({text})' if is_map else text}, array())")
+            if is_map or item.type.parameters[0].base == "row":
+                names: list[str] = ["key", "value"] if is_map else [name or f"field{i}" for i, (name, _) in enumerate(kind)]
+                values += [f"z.`{index}`.{e.quote(name)}" for name in names]
+            else:
+                values.append(f"z.`{index}`")
+        if ordinality:
+            values.append("CAST(i + 1 AS BIGINT)")
+        body = ", ".join(f"'{place}', {value}" for place, value in enumerate(values))
+        assert len(values) == len(fields) + ordinality
+        return f"inline(transform({_zipped(arrays)}, (z, i) -> named_struct({body})))"
+
+    # -- joins ----------------------------------------------------------------------------------------------------
+
+    def _join(self, node: s.Join) -> RelationResult:
+        left = self.relation(node.left)
+        right = self.relation(node.right, left.fields)
+        using = node.using or self._natural(node)
+        if using:
+            return self._using(node, left, right, using)
+        fields = (*left.fields, *right.fields)
+        condition, reaching = "", (*left.reaching, *right.reaching)
+        deterministic = left.deterministic and right.deterministic
+        if node.on is not None:
+            analyzer = self.expressions(fields, Place("JOIN clause"))
+            found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
+            condition = f" ON {print_spark(found)}"
+            self.context.placed.append((print_spark(found), node.on.span))
+            reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
+            deterministic = deterministic and e.is_deterministic(found)
+        return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic)
+
+    def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
+        if right.lateral and node.kind in {"RIGHT", "FULL"}:
+            said = f"{node.kind} JOIN involving LATERAL relation is not supported"
+            self.context.error("INVALID_COLUMN_REFERENCE", said, node.span)
+        text = f"({right.text})" if isinstance(node.right, s.Join) else right.text
+        return f"{left.text} {_JOINS[node.kind]} {'LATERAL ' if right.lateral else ''}{text}"
+
+    def _natural(self, node: s.Join) -> tuple[Identifier, ...]:
+        if node.natural:
+            self.context.error("NOT_SUPPORTED", "Natural join not supported", node.span)
+        return ()
+
+    def _using(self, node: s.Join, left: RelationResult, right: RelationResult, using: tuple[Identifier, ...]) -> RelationResult:
+        """Each column of USING is one column of the result, without a qualifier, in front of the others."""
+        shared, conditions, used = [], [], set()
+        for name in using:
+            a, b = (self._used(name, side, which) for side, which in ((left, "left"), (right, "right")))
+            common = common_type(a.type, b.type)
+            if common is None:
+                self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {a.type} = {b.type}", name.span)
+            pair = [self._coerced(f, instant(common)) for f in (a, b)]
+            conditions.append(print_spark(e.Apply(BOOLEAN, "=", (pair[0], pair[1]))))
+            used |= {a.symbol, b.symbol}
+            shared.append((name, instant(common), pair))
+        rest = tuple(f for f in (*left.fields, *right.fields) if f.symbol not in used)
+        keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, kind) for name, kind, _ in shared)
+        chosen = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
+        values = [print_spark(e.Apply(kind, "coalesce", tuple(pair[chosen]))) for _, kind, pair in shared]
+        columns = [f"{value} AS {e.quote(key.symbol)}" for value, key in zip(values, keys, strict=True)]
+        columns += [e.quote(f.symbol) for f in rest]
+        joined = f"{self._joined(node, left, right)} ON {' AND '.join(conditions)}"
+        text = f"(SELECT {', '.join(columns)} FROM {joined}) AS {self._alias()}"
+        deterministic = left.deterministic and right.deterministic
+        return RelationResult((*keys, *rest), text, (*left.reaching, *right.reaching), deterministic)
+
+    def _used(self, name: Identifier, side: RelationResult, which: str) -> ScopeField:
+        matching = [f for f in side.fields if f.matches([name.value])]
+        if len(matching) != 1:
+            code = "AMBIGUOUS_NAME" if matching else "COLUMN_NOT_FOUND"
+            said = (
+                f"Column '{name.value}' is ambiguous"
+                if matching
+                else f"Column '{name.value}' is missing from {which} side of join"
+            )
+            self.context.error(code, said, name.span)
+        return matching[0]
+
+    def _coerced(self, source: ScopeField, kind: Type) -> e.Typed:
+        column = e.Column(source.type, source.symbol)
+        return column if source.type == kind else e.Apply(kind, "cast", (column,))
+
+
+def _unnested(kind: Type) -> list[tuple[str | None, Type]]:
+    """The columns that UNNEST makes of a value: a map's key and value, a row's fields, or the element."""
+    if kind.base == "map":
+        return [(None, kind.parameters[0]), (None, kind.parameters[1])]
+    element = kind.parameters[0]
+    if element.base == "row":
+        return list(zip(element.fields, element.parameters, strict=True))
+    return [(None, element)]
+
+
+def _zipped(arrays: list[str]) -> str:
+    """Zip arrays into structs whose fields are `0`, `1`, ...: Spark's own zip names them after columns where it can."""
+    if len(arrays) == 1:
+        return f"transform({arrays[0]}, x -> named_struct('0', x))"
+    longest = f"greatest({', '.join(f'size({array})' for array in arrays)})"
+    fields = ", ".join(f"'{i}', get({array}, n)" for i, array in enumerate(arrays))
+    return f"transform(IF({longest} = 0, CAST(array() AS ARRAY<INT>), sequence(0, {longest} - 1)), n -> named_struct({fields}))"

@@ -1,0 +1,119 @@
+"""Analyzes RETURNING of the extended dialect: what of every changed row is given back, as PostgreSQL defines it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.relations import RelationResult
+from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
+    from rowmerge_nb.sql.tree.statements import Span
+
+__all__ = ["analyze_returning", "typed"]
+
+_ACTION: Final = "merge_action"
+_CLAUSE: Final = "merge_clause"
+
+
+def typed(context: Context, value: e.Typed, span: Span) -> a.TypedExpression:
+    """Give the finished form of an analyzed expression."""
+    return a.TypedExpression(
+        value.type, print_spark(value), span.shown(context.text), span, e.references(value), e.is_deterministic(value), value
+    )
+
+
+def analyze_returning(
+    context: Context,
+    items: tuple[s.SelectItem | s.AllColumns, ...],
+    target: tuple[ScopeField, ...],
+    source: tuple[ScopeField, ...],
+    named: NamedQueries,
+) -> a.Returning:
+    """Analyze what stands behind RETURNING.
+
+    A column of the target means its new value, of a deleted row the old one; ``old.c`` and ``new.c`` mean one of the two, unless
+    a side of the MERGE goes by that name. ``*`` is the source's columns and then the target's.
+
+    Args:
+        context: the statement's state.
+        items: the list.
+        target: the target's columns, whose symbols hold the old values.
+        source: the source's columns.
+        named: the queries of WITH.
+    """
+    new = _doubles(context, target)
+    current = _doubles(context, target)
+    action, clause = _made(context, _ACTION, VARCHAR), _made(context, _CLAUSE, INTEGER)
+    taken = {f.qualifier[-1] for f in (*target, *source) if f.qualifier}
+    versions = [
+        replace(f, qualifier=(word,), qualified_only=True)
+        for word, fields in (("old", target), ("new", new))
+        for f in fields
+        if word not in taken
+    ]
+    fields = (*source, *current, *versions)
+    place = Place(
+        "RETURNING",
+        functions={_ACTION: e.Column(action.type, action.symbol), _CLAUSE: e.Column(clause.type, clause.symbol)},
+    )
+    columns = tuple(_columns(context, items, fields, place, named))
+    first, last = items[0].span, items[-1].span
+    return a.Returning(
+        columns,
+        tuple(a.Field(f.symbol, f.name, f.type) for f in new),
+        tuple(a.Field(f.symbol, f.name, f.type) for f in current),
+        action,
+        clause,
+        context.text[first.start : last.end],
+    )
+
+
+def _doubles(context: Context, fields: tuple[ScopeField, ...]) -> tuple[ScopeField, ...]:
+    return tuple(replace(f, symbol=context.symbols.new(f.name)) for f in fields)
+
+
+def _made(context: Context, name: str, kind: Type) -> a.Field:
+    return a.Field(context.symbols.new(name), name, kind)
+
+
+def _columns(
+    context: Context,
+    items: tuple[s.SelectItem | s.AllColumns, ...],
+    fields: tuple[ScopeField, ...],
+    place: Place,
+    named: NamedQueries,
+) -> Iterable[a.Returned]:
+    queries = QueryAnalyzer(context, named=named)
+    analyzer = ExpressionAnalyzer(context, Scope(fields), place, named=named)
+    number = 0
+    for item in items:
+        if isinstance(item, s.AllColumns):
+            for f in queries.expanded(item, RelationResult(fields, "")):
+                expression = typed(context, e.Column(f.type, f.symbol), item.span)
+                shown = ".".join((*f.qualifier[-1:], f.name or f.symbol))
+                yield a.Returned(f.name or f"_col{number}", replace(expression, text=shown))
+                number += 1
+            continue
+        value = analyzer.analyze(item.value)
+        if value.type == UNKNOWN:
+            # A column that is always NULL needs some type to travel in.
+            value = analyzer.coerce(value, BOOLEAN)
+        name, _ = queries.output_name(item, analyzer)
+        if name is None and isinstance(item.value, s.Call) and item.value.name in place.functions:
+            name = item.value.name
+        yield a.Returned(name or f"_col{number}", typed(context, value, item.value.span))
+        number += 1

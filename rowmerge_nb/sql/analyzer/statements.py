@@ -1,0 +1,270 @@
+"""Analyzes statements: names bound to tables and columns, types checked and coerced, errors as and where Trino reports them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.spi.types import VARCHAR, Type
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.context import Context
+from rowmerge_nb.sql.analyzer.definitions import (
+    create_schema,
+    create_view,
+    drop_schema,
+    drop_view,
+    query_columns,
+    refuse_existing_view,
+    show,
+    truncate,
+)
+from rowmerge_nb.sql.analyzer.merge import analyze_merge
+from rowmerge_nb.sql.analyzer.procedures import call
+from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
+from rowmerge_nb.sql.analyzer.update_delete import analyze_delete, analyze_update
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree.depth import room
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.sql.analyzer.relations import QueryResult
+
+__all__ = ["analyze"]
+
+
+def analyze(statement: st.Statement, tables: a.Tables, *, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> a.Analysis:
+    """Find out what a statement means.
+
+    Args:
+        statement: what the parser read.
+        tables: where tables are looked up.
+        era: under ``DOCUMENTS`` an ambiguous name in the expression of an UPDATE SET means the target's column, with a notice.
+        dialect: ``"trino"``; whatever else there may be is the parser's business.
+
+    Returns:
+        The analysis of the statement's kind.
+
+    Raises:
+        AnalysisError: with Trino's code, message and place.
+    """
+    del dialect
+    context = Context(statement.text, tables, era)
+    with room():
+        return _ANALYZERS[type(statement)](context, statement)
+
+
+def _query(context: Context, statement: st.Statement) -> a.Analysis:
+    assert isinstance(statement, st.Query)
+    result = QueryAnalyzer(context).query(statement.tree)
+    fields = tuple(
+        a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
+        for i, f in enumerate(result.fields)
+    )
+    # Spark gives no intervals of months out: they travel as the text that shows them.
+    spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
+    return a.QueryAnalysis(
+        statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields, placed=tuple(context.placed)
+    )
+
+
+def _travelling(kind: Type) -> Type:
+    if kind == INTERVAL_YEAR:
+        return VARCHAR
+    inner = tuple(_travelling(part) if isinstance(part, Type) else part for part in kind.parameters)
+    return Type(kind.base, inner, kind.fields)
+
+
+def _explain(context: Context, statement: st.Statement) -> a.Analysis:
+    assert isinstance(statement, st.Explain)
+    try:
+        inner = analyze(statement.statement, context.tables, era=context.era)
+    except AnalysisError as error:
+        _shift(error, statement)
+        raise
+    return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
+
+
+def _shift(error: AnalysisError, statement: st.Explain) -> None:
+    """The explained statement's places count from its own begin; errors are shown in the whole text."""
+    if error.line is None or error.column is None:
+        return
+    start = statement.text.rindex(statement.statement.text)
+    span = st.Span.within(statement.text, start, start)
+    error.column += span.column - 1 if error.line == 1 else 0
+    error.line += span.line - 1
+
+
+# -- INSERT -----------------------------------------------------------------------------------------------------------
+
+
+def _insert(context: Context, statement: st.Statement) -> a.Analysis:
+    assert isinstance(statement, st.Insert)
+    place = context.statement_span()
+    context.refuse_view(statement.target, "Inserting into views is not supported")
+    target = context.table(statement.target, place)
+    if target.dataframe is not None:
+        context.error(
+            "NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it can be read but not changed", place
+        )
+    result = QueryAnalyzer(context).query(statement.query.tree)
+    columns = _insert_columns(context, statement, target)
+    kinds = [column.type for column in columns]
+    actual = [field.type for field in result.fields]
+    if len(kinds) != len(actual) or not all(common_type(k, t) is not None for k, t in zip(kinds, actual, strict=True)):
+        shown = [", ".join(map(str, types)) for types in (kinds, actual)]
+        said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
+        context.error("TYPE_MISMATCH", said, place)
+    spark = _inserted(target.columns, columns, result)
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
+    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, stored, placed=tuple(context.placed))
+
+
+def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
+    if statement.columns is None:
+        return list(target.columns)
+    by_name = {column.name.lower(): column for column in target.columns}
+    chosen: dict[str, ColumnMetadata] = {}
+    for name in statement.columns:
+        column = by_name.get(name.value)
+        if column is None:
+            context.error(
+                "COLUMN_NOT_FOUND", f"Insert column name does not exist in target table: {name.value}", context.statement_span()
+            )
+        if name.value in chosen:
+            context.error(
+                "DUPLICATE_COLUMN_NAME", f"Insert column name is specified more than once: {name.value}", context.statement_span()
+            )
+        chosen[name.value] = column
+    return list(chosen.values())
+
+
+def _inserted(columns: Sequence[ColumnMetadata], chosen: list[ColumnMetadata], result: QueryResult) -> str:
+    """The query's columns as the table's: coerced as an assignment does, NOT NULL checked, omitted ones NULL."""
+    from rowmerge_nb.sql.spark.printer import print_spark
+
+    values: dict[str, str] = {}
+    for column, field in zip(chosen, result.fields, strict=True):
+        value: e.Typed = e.Column(field.type, field.symbol)
+        if field.type != column.type:
+            value = e.Apply(column.type, "cast", (value,), "store")
+        values[column.name] = print_spark(value)
+    items = []
+    for column in columns:
+        text = values.get(column.name, print_spark(e.Constant(column.type, None)))
+        if not column.nullable:
+            said = e.text_literal(f"NULL value not allowed for NOT NULL column: {column.name.lower()}")
+            text = f"coalesce({text}, {e.fail('CONSTRAINT_VIOLATION', said)})"
+        items.append(f"{text} AS {e.quote(column.name)}")
+    return f"SELECT {', '.join(items)} FROM ({result.spark})"
+
+
+# -- CREATE and DROP --------------------------------------------------------------------------------------------------
+
+
+def _create(context: Context, statement: st.Statement) -> a.Analysis:
+    assert isinstance(statement, st.CreateTable)
+    place = context.statement_span()
+    name = context.qualified(statement.name, place)
+    refuse_existing_view(context, statement.name, "A table needs a name of its own.")
+    there = context.lookup(statement.name)
+    exists = there is not None and there.dataframe is None
+    context.bindings.clear()
+    if exists and not statement.if_not_exists:
+        context.error(
+            "TABLE_ALREADY_EXISTS",
+            f"Table '{'.'.join(name)}' already exists",
+            place,
+            "Write DROP TABLE before it, or IF NOT EXISTS.",
+        )
+    columns, spark = _created(context, statement)
+    metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
+    bindings = tuple(context.bindings.values())
+    notices, spans = tuple(context.notices), statement.property_spans
+    placed = tuple(context.placed)
+    return a.CreateTableAnalysis(statement.text, bindings, notices, name, metadata, exists, spark, spans, placed=placed)
+
+
+def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None]:
+    if statement.query is None:
+        names: set[str] = set()
+        for column in statement.columns:
+            if column.name.value in names:
+                context.error(
+                    "DUPLICATE_COLUMN_NAME", f"Column name '{column.name.value}' specified more than once", column.name.span
+                )
+            names.add(column.name.value)
+            _check_carried(context, column.name.value, column.type, column.name.span)
+        return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None
+    result = QueryAnalyzer(context).query(statement.query.tree)
+    given = query_columns(context, statement.column_aliases, result)
+    columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
+    for made in columns:
+        _check_carried(context, made.name, made.type, context.statement_span())
+    kinds = tuple(instant(field.type) for field in result.fields)
+    items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
+    text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
+    return columns, text if statement.with_data else f"{text} LIMIT 0"
+
+
+def _check_carried(context: Context, name: str, kind: Type, place: st.Span) -> None:
+    """A table holds everything but intervals, and no parts of a second below the microsecond."""
+    fine = too_precise(kind)
+    if fine is not None:
+        said = f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more"
+        context.error("NOT_SUPPORTED", said, place, f"Write {fine.base} with a precision of 6 at most.")
+    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
+        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", place)
+
+
+def _stored(kind: Type) -> Type:
+    """The type that a table made from a query gets: text of whatever length, moments with the precision that pages carry."""
+    if kind.base == "varchar":
+        return Type("varchar")
+    if kind.base in {"timestamp", "timestamp with time zone", "time"}:
+        return Type(kind.base, (6,))
+    if kind.base in {"array", "map", "row"}:
+        return Type(kind.base, tuple(_stored(part) for part in kind.parameters), kind.fields)
+    return kind
+
+
+def _drop(context: Context, statement: st.Statement) -> a.Analysis:
+    assert isinstance(statement, st.DropTable)
+    place = context.statement_span()
+    view = context.view(statement.name, place)
+    if view is not None:
+        said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
+        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", place)
+    target = context.lookup(statement.name)
+    if target is not None and target.dataframe is not None:
+        target = None
+    if target is None and not statement.if_exists:
+        qualified = ".".join(context.qualified(statement.name, place))
+        context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", place)
+    return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)
+
+
+_ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.Analysis]]] = {
+    st.Merge: analyze_merge,
+    st.Query: _query,
+    st.Insert: _insert,
+    st.CreateTable: _create,
+    st.DropTable: _drop,
+    st.CreateView: create_view,
+    st.DropView: drop_view,
+    st.CreateSchema: create_schema,
+    st.DropSchema: drop_schema,
+    st.Truncate: truncate,
+    st.Call: call,
+    st.Show: show,
+    st.Explain: _explain,
+    st.Update: analyze_update,
+    st.Delete: analyze_delete,
+}

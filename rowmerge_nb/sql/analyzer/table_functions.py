@@ -1,0 +1,80 @@
+"""Table functions in FROM and USING: ``TABLE(sequence(start => 1, stop => 10))``."""
+
+# Context.error never returns.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.sql.analyzer.scope import ScopeField
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+
+__all__ = ["table_function"]
+
+_SEQUENCE: Final = {"start": 0, "stop": None, "step": 1}
+
+
+def table_function(context: Context, node: s.TableFunction, analyzer: ExpressionAnalyzer) -> tuple[ScopeField, str]:
+    """Analyze a call of a table function.
+
+    Args:
+        context: the statement's state.
+        node: the call.
+        analyzer: analyzes the arguments.
+
+    Returns:
+        Its column, and Spark SQL text that can stand in FROM.
+    """
+    name = node.name.parts[-1].value
+    if name != "sequence" or len(node.name.parts) > 1:
+        said = f"Table function '{'.'.join(part.value for part in node.name.parts)}' not registered"
+        context.error("FUNCTION_NOT_FOUND", said, node.name.span, "There is: sequence(start, stop, step).")
+    values = _arguments(context, node, analyzer)
+    start, stop, step = (values[parameter] for parameter in _SEQUENCE)
+    if (start < stop and step <= 0) or (start > stop and step >= 0):
+        needed = "positive" if start < stop else "negative"
+        said = f"Step must be {needed} for sequence [{start}, {stop}]"
+        context.error("INVALID_FUNCTION_ARGUMENT", said, None)
+    field = ScopeField(context.symbols.new("sequential_number"), "sequential_number", BIGINT)
+    # Spark's range leaves out its end, and wants a step even where there is but one number.
+    step = step or 1
+    text = f"range({start}L, {stop + (1 if step > 0 else -1)}L, {step}L)"
+    return field, f"(SELECT id AS {e.quote(field.symbol)} FROM {text})"
+
+
+def _arguments(context: Context, node: s.TableFunction, analyzer: ExpressionAnalyzer) -> dict[str, int]:
+    """Give the value of each parameter of ``sequence``: all arguments are named, or none is."""
+    named = [parameter for parameter, _ in node.arguments if parameter is not None]
+    if named and len(named) < len(node.arguments):
+        said = "All arguments must be passed by name or all must be passed positionally"
+        context.error("INVALID_ARGUMENTS", said, node.span)
+    if len(node.arguments) > len(_SEQUENCE):
+        context.error("INVALID_ARGUMENTS", "Too many arguments. Expected at most 3 arguments, got more", node.span)
+    given: dict[str, int] = {}
+    for parameter, (written, value) in zip(_SEQUENCE, node.arguments, strict=False):
+        chosen = written.value if written is not None else parameter
+        if chosen not in _SEQUENCE:
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Unexpected argument name: {chosen.upper()}", value.span)
+        if chosen in given:
+            context.error("INVALID_FUNCTION_ARGUMENT", f"Duplicate argument name: {chosen.upper()}", value.span)
+        given[chosen] = _constant(context, chosen, value, analyzer)
+    if "stop" not in given:
+        context.error("MISSING_ARGUMENT", "Missing argument: STOP", node.span)
+    return {parameter: given.get(parameter, default or 0) for parameter, default in _SEQUENCE.items()}
+
+
+def _constant(context: Context, parameter: str, node: s.Expression, analyzer: ExpressionAnalyzer) -> int:
+    kind = analyzer.analyze(node).type
+    sign, inner = 1, node
+    while isinstance(inner, s.Unary) and inner.operator in {"+", "-"}:
+        sign, inner = (-sign if inner.operator == "-" else sign), inner.operand
+    if not (isinstance(inner, s.Literal) and inner.kind == "integer"):
+        said = f"Argument {parameter.upper()} of sequence is to be an integer written as a constant; this is of type {kind}"
+        context.error("NOT_SUPPORTED", said, node.span)
+    return sign * int(inner.value)

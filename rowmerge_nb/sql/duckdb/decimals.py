@@ -1,0 +1,67 @@
+"""Decimals in DuckDB SQL: room for results that it would keep in one word, and quotients, which it gives as floating point numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type
+from rowmerge_nb.sql.typed.types import exact_precision
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["decimal_quotient", "widened"]
+
+_ONE_WORD: Final = 18
+_MOST_DIGITS: Final = 37
+"""Twice a number of so many digits fits into a HUGEINT."""
+
+
+def widened(text: str, left: Type, right: Type, operator: str) -> str:
+    """Write the left side of ``+``, ``-`` or ``*``: of two decimals of one word DuckDB makes one of one word, though the result may be longer.
+
+    >>> from rowmerge_nb.spi.types import decimal_of
+    >>> widened("a", decimal_of(12, 2), decimal_of(12, 2), "*"), widened("a", decimal_of(9, 2), decimal_of(9, 2), "+")
+    ('CAST(a AS DECIMAL(19,2))', 'a')
+    """
+    short = max(left.parameters[0], right.parameters[0]) <= _ONE_WORD
+    if short and exact_precision(operator, left, right) > _ONE_WORD:
+        return f"CAST({text} AS DECIMAL({_ONE_WORD + 1},{left.parameters[1]}))"
+    return text
+
+
+def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type, zero: str) -> str:
+    """Write a quotient of decimals, rounded half away from zero to the larger scale, by whole numbers.
+
+    Args:
+        left: the dividend.
+        right: the divisor.
+        kinds: their types.
+        result: the type of the quotient.
+        zero: what raises the error of a division by zero.
+
+    Raises:
+        UnprintableError: the whole numbers would be too long.
+    """
+    (p1, s1), (_, s2) = kinds[0].parameters, kinds[1].parameters
+    scale = result.parameters[1]
+    shift = scale - s1 + s2
+    if p1 + shift > _MOST_DIGITS or kinds[1].parameters[0] >= _MOST_DIGITS:
+        msg = f"the quotient of {kinds[0]} and {kinds[1]}"
+        raise UnprintableError(msg)
+    dividend, divisor = f"(abs({_whole(left)}) * CAST('1{'0' * shift}' AS HUGEINT))", f"abs({_whole(right)})"
+    digits = f"CAST((2 * {dividend} + {divisor}) // (2 * {divisor}) AS VARCHAR)"
+    if scale:
+        digits = f"regexp_replace(lpad({digits}, CAST(greatest(length({digits}), {scale + 1}) AS INTEGER), '0'), '(.{{{scale}}})$', '.\\1')"
+    signed = f"CASE WHEN ({left} < 0) <> ({right} < 0) THEN '-' ELSE '' END || {digits}"
+    return (
+        f"CASE WHEN {right} = 0 THEN CASE WHEN {left} IS NOT NULL THEN {zero} END "
+        f"ELSE CAST({signed} AS {duckdb_type(result)}) END"
+    )
+
+
+def _whole(text: str) -> str:
+    """Write the digits of a decimal as a whole number."""
+    return f"CAST(replace(CAST({text} AS VARCHAR), '.', '') AS HUGEINT)"

@@ -1,0 +1,113 @@
+"""Dates and timestamps in DuckDB SQL: intervals added to them, and the functions that take a unit."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.sql.duckdb.text import UnprintableError, once
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import INTERVAL_YEAR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["moment_text", "shifted"]
+
+_MICROS: Final = {
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_DAYS: Final = {"day": 1, "week": 7}
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_DAY_SECONDS: Final = 86_400
+
+
+def shifted(operator: str, text: str, kind: Type, interval: e.Constant, fail: Callable[..., str]) -> str:
+    """Write a date or a timestamp moved by a constant interval.
+
+    Raises:
+        UnprintableError: it is another moment.
+    """
+    if kind.base not in {"date", "timestamp"}:
+        msg = f"{kind} {operator} an interval"
+        raise UnprintableError(msg)
+    if interval.value is None:
+        return f"CAST(NULL AS {kind.base.upper()})"
+    if interval.type == INTERVAL_YEAR:
+        return f"CAST({text} {operator} to_months({int(interval.value)}) AS {kind.base.upper()})"
+    seconds = Decimal(interval.value)
+    if kind.base == "timestamp":
+        return f"make_timestamp(epoch_us({text}) {operator} ({int(seconds * 1_000_000)}))"
+    if seconds % _DAY_SECONDS:
+        said = "add hour, minutes or seconds to a date" if operator == "+" else "subtract hour, minutes or seconds from a date"
+        message = fail("INVALID_FUNCTION_ARGUMENT", f"'Cannot {said}'")
+        return f"CASE WHEN {text} IS NOT NULL THEN {message} END"
+    return f"CAST({text} {operator} CAST({int(seconds) // _DAY_SECONDS} AS INTEGER) AS DATE)"
+
+
+def moment_text(node: e.Apply, texts: list[str]) -> str:
+    """Write ``date_add``, ``date_diff`` or ``date_trunc``.
+
+    Args:
+        node: the call; its first argument is the unit.
+        texts: the other arguments.
+
+    Raises:
+        UnprintableError: it is another function, its unit is no constant, or its values carry zones.
+    """
+    writer = _WRITERS.get(node.detail.name)
+    value = node.arguments[-1]
+    if writer is None or value.type.base not in {"date", "timestamp"} or not isinstance(node.arguments[0], e.Constant):
+        msg = f"the function {node.detail.name}({', '.join(str(argument.type) for argument in node.arguments)})"
+        raise UnprintableError(msg)
+    unit = (node.arguments[0].value or "").lower()
+    known = {*_DAYS, *_MONTHS} if value.type.base == "date" else {*_MICROS, *_MONTHS}
+    if unit not in known:
+        msg = f"the unit '{unit}' of {node.detail.name} for {value.type}"
+        raise UnprintableError(msg)
+    return writer(unit, texts, value.type)
+
+
+def _date_trunc(unit: str, texts: list[str], kind: Type) -> str:
+    return f"CAST(date_trunc('{unit}', {texts[0]}) AS {kind.base.upper()})"
+
+
+def _date_add(unit: str, texts: list[str], kind: Type) -> str:
+    number, text = texts
+    if unit in _MONTHS:
+        return f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS {kind.base.upper()})"
+    if kind.base == "date":
+        return f"CAST({text} + CAST({number} * {_DAYS[unit]} AS INTEGER) AS DATE)"
+    return f"make_timestamp(epoch_us({text}) + {number} * {_MICROS[unit]})"
+
+
+def _date_diff(unit: str, texts: list[str], kind: Type) -> str:
+    if kind.base == "date" and unit in _DAYS:
+        return f"(date_diff('day', {texts[0]}, {texts[1]}) // {_DAYS[unit]})"
+    if unit in _MICROS:
+        first, second = (_millis(text) for text in texts)
+        return f"(({second} - {first}) // {_MICROS[unit] // 1000})"
+
+    def write(a: str, b: str) -> str:
+        low, high = f"least({a}, {b})", f"greatest({a}, {b})"
+        apart = f"((year({high}) - year({low})) * 12 + month({high}) - month({low}))"
+        whole = f"({apart} - CASE WHEN {low} + to_months(CAST({apart} AS INTEGER)) > {high} THEN 1 ELSE 0 END)"
+        sign = f"CASE WHEN {a} <= {b} THEN 1 ELSE -1 END"
+        found = f"CAST({sign} * ({whole} // {_MONTHS[unit]}) AS BIGINT)"
+        return f"CASE WHEN {a} IS NULL OR {b} IS NULL THEN NULL ELSE {found} END"
+
+    return once(write, *(f"date_trunc('milliseconds', CAST({text} AS TIMESTAMP))" for text in texts))
+
+
+def _millis(text: str) -> str:
+    """Whole milliseconds since 1970, rounded down."""
+    return f"((epoch_us({text}) - ((epoch_us({text}) % 1000 + 1000) % 1000)) // 1000)"
+
+
+_WRITERS: Final = {"date_trunc": _date_trunc, "date_add": _date_add, "date_diff": _date_diff}

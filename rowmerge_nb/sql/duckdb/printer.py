@@ -1,0 +1,455 @@
+"""Prints typed expressions as DuckDB SQL that has Trino's meaning, for pages that are filtered and projected within a task.
+
+Only what is known to mean the same is printed. All else raises `UnprintableError`: a statement is refused rather than answered differently.
+Two habits of DuckDB are worked around everywhere: AND and OR look at all their terms, so that a term which may fail stands in a CASE
+behind those that guard it; and errors of ours are raised by its function ``error``, marked as they are for Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
+from rowmerge_nb.sql.duckdb.casts import cast_text, is_total
+from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
+from rowmerge_nb.sql.duckdb.moments import moment_text, shifted
+from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, name, once
+from rowmerge_nb.sql.functions.duckdb import CONSTANT_ARGUMENTS, FUNCTIONS
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    MAX_PRECISION,
+    exact_precision,
+    is_float,
+    is_integer,
+    is_numeric,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+__all__ = ["PagePrinter", "UnprintableError"]
+
+_INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
+_LOWEST: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
+_COMPARED: Final = frozenset(
+    {"boolean", *_LOWEST, "decimal", "real", "double", "varchar", "varbinary", "date", "time", "timestamp"}
+)
+"""Types whose values DuckDB compares as Trino does (numbers with a NaN are seen to)."""
+_LONGEST: Final = 4_000_000
+_MOST_STEPS: Final = 250
+"""DuckDB reads 1000 levels of nesting, of which an operator with its cast and its parentheses is up to three."""
+_WIDE: Final = 50
+_MARK: Final = re.compile(r"\{(\d|type|fail:[^{}]+)\}")
+
+
+class PagePrinter:
+    """Prints the expressions of one statement.
+
+    Args:
+        columns: the names of the page's columns.
+
+    Attributes:
+        subqueries: the queries that the expressions ask for a value or a list, each once; the text speaks of the first one as ``$q0``: a
+            column for a value, a table with the column ``v`` for a list.
+    """
+
+    def __init__(self, columns: Collection[str] = ()) -> None:
+        self.subqueries: list[e.Subquery] = []
+        self._prefix = "$q"
+        while any(column.lower().startswith(self._prefix) for column in columns):
+            self._prefix = f"${self._prefix}"
+
+    def symbol(self, place: int) -> str:
+        """Give the name of a query's answer, which no column of the page has.
+
+        >>> PagePrinter().symbol(1), PagePrinter(["id", "$Q1"]).symbol(1)
+        ('$q1', '$$q1')
+        """
+        return f"{self._prefix}{place}"
+
+    def condition(self, node: e.Typed) -> str:
+        """Print the condition that keeps rows; the terms of AND are looked at in their order, and only while all before are true.
+
+        Raises:
+            UnprintableError: DuckDB has no form of it that is known to mean the same.
+        """
+        if isinstance(node, e.Apply) and node.name == "and":
+            *first, last = (self.condition(term) for term in node.arguments)
+            left_out = " ".join(f"WHEN ({term}) IS NOT TRUE THEN false" for term in first)
+            return self._bounded(f"CASE {left_out} ELSE {last} END")
+        return self.value(node)
+
+    def value(self, node: e.Typed) -> str:
+        """Print an expression.
+
+        Raises:
+            UnprintableError: DuckDB has no form of it that is known to mean the same.
+
+        >>> from rowmerge_nb.spi.types import INTEGER
+        >>> PagePrinter().value(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
+        '("a" = CAST(1 AS INTEGER))'
+        """
+        return self._bounded(_Printer(self, safe=False).text(node))
+
+    def numbered(self, query: e.Subquery) -> str:
+        """Give the name under which texts speak of a query."""
+        if query not in self.subqueries:
+            self.subqueries.append(query)
+        return name(self.symbol(self.subqueries.index(query)))
+
+    def _bounded(self, text: str) -> str:
+        if len(text) > _LONGEST:
+            msg = "an expression as deep as this one"
+            raise UnprintableError(msg)
+        return text
+
+
+class _Printer:
+    def __init__(self, page: PagePrinter, *, safe: bool, so_far: str = "") -> None:
+        self.page = page
+        self.safe = safe
+        self.so_far = so_far
+
+    def text(self, node: e.Typed) -> str:
+        if isinstance(node, e.Column):
+            if node.outer:
+                msg = "a correlated subquery"
+                raise UnprintableError(msg)
+            return name(node.symbol)
+        if isinstance(node, e.Constant):
+            return literal(node.type, node.value)
+        if isinstance(node, e.Subquery):
+            return self.subquery(node)
+        if isinstance(node, e.Variable) and node.name == e.SO_FAR:
+            return self.so_far
+        writer = _WRITERS.get(node.name) if isinstance(node, e.Apply) else None
+        if writer is None or not isinstance(node, e.Apply):
+            msg = _described(node)
+            raise UnprintableError(msg)
+        return writer(self, node)
+
+    def all(self, nodes: Sequence[e.Typed]) -> list[str]:
+        return [self.text(node) for node in nodes]
+
+    def failure(self, code: str, *message: str) -> str:
+        return "NULL" if self.safe else failure(code, *message)
+
+    def native(self, text: str) -> str:
+        """Write what DuckDB itself may refuse to compute."""
+        return f"TRY({text})" if self.safe else text
+
+    # -- numbers --------------------------------------------------------------------------------------------------
+
+    def arithmetic(self, node: e.Apply) -> str:
+        left, right = node.arguments
+        if not (is_numeric(left.type) and is_numeric(right.type)):
+            return self.moved(node)
+        a, b = self.all(node.arguments)
+        operator = str(node.detail)
+        if is_float(node.type):
+            return f"({a} {operator} {b})"
+        if operator in "/%":
+            return self.divided(node, operator, a, b)
+        if is_integer(node.type):
+            return self.native(f"({a} {operator} {b})")
+        if operator == "*" and left.type.parameters[1] + right.type.parameters[1] > node.type.parameters[1]:
+            msg = f"a product of {left.type} and {right.type}"
+            raise UnprintableError(msg)
+        return self.native(f"CAST(({widened(a, left.type, right.type, operator)} {operator} {b}) AS {duckdb_type(node.type)})")
+
+    def chain(self, node: e.Apply) -> str:
+        first, *steps = node.arguments
+        if len(steps) > _MOST_STEPS:
+            msg = f"a run of {len(steps)} operators, of which it takes {_MOST_STEPS}"
+            raise UnprintableError(msg)
+        text = self.text(first)
+        for step in steps:
+            text = _Printer(self.page, safe=self.safe, so_far=text).text(step)
+        return text
+
+    def divided(self, node: e.Apply, operator: str, a: str, b: str) -> str:
+        kinds = [argument.type for argument in node.arguments]
+        zero = self.failure("DIVISION_BY_ZERO", "'Division by zero'")
+        if node.type.base == "decimal" and operator == "/":
+            return once(lambda x, y: decimal_quotient(x, y, kinds, node.type, zero), a, b)
+        if node.type.base == "decimal" and exact_precision("%", *kinds) > MAX_PRECISION:
+            msg = f"the remainder of {kinds[0]} and {kinds[1]}"
+            raise UnprintableError(msg)
+        kind = duckdb_type(node.type)
+        sign = "//" if operator == "/" else "%"
+        divisor = node.arguments[1]
+        if isinstance(divisor, e.Constant) and divisor.value is not None and divisor.value.strip("-0.") not in {"", "1"}:
+            return self.native(f"CAST(({a} {sign} {b}) AS {kind})")
+
+        def write(x: str, y: str) -> str:
+            by_zero = f"WHEN {y} = 0 THEN CASE WHEN {x} IS NOT NULL THEN {zero} END"
+            # DuckDB calls the remainder of the lowest number by -1 an overflow.
+            by_one = f" WHEN {y} = -1 THEN {x} - {x}" if sign == "%" and is_integer(node.type) else ""
+            return f"CASE {by_zero}{by_one} ELSE {self.native(f'CAST(({x} {sign} {y}) AS {kind})')} END"
+
+        return once(write, a, b)
+
+    def negate(self, node: e.Apply) -> str:
+        (text,) = self.all(node.arguments)
+        kind = node.type
+        if kind in _INTERVALS:
+            msg = "an interval that is computed"
+            raise UnprintableError(msg)
+        argument = node.arguments[0]
+        if not is_integer(kind) or (isinstance(argument, e.Constant) and (argument.value or "").isdigit()):
+            return f"CAST((- {text}) AS {duckdb_type(kind)})"
+        lowest = f"CAST('-{_LOWEST[kind.base]}' AS {duckdb_type(kind)})"
+        message = self.failure("NUMERIC_VALUE_OUT_OF_RANGE", f"'{kind} negation overflow: '", f"CAST({lowest} AS VARCHAR)")
+        return once(lambda x: f"CASE WHEN {x} = {lowest} THEN {message} ELSE CAST((- {x}) AS {duckdb_type(kind)}) END", text)
+
+    def moved(self, node: e.Apply) -> str:
+        left, right = node.arguments
+        operator = str(node.detail)
+        if operator == "+" and left.type in _INTERVALS:
+            left, right = right, left
+        if operator in "+-" and isinstance(right, e.Constant) and right.type in _INTERVALS and left.type not in _INTERVALS:
+            return shifted(operator, self.text(left), left.type, right, self.failure)
+        msg = f"{left.type} {operator} {right.type}"
+        raise UnprintableError(msg)
+
+    # -- truth ----------------------------------------------------------------------------------------------------
+
+    def compare(self, node: e.Apply) -> str:
+        kind = node.arguments[0].type
+        _check_compared(kind, node.name)
+        left, right = self.all(node.arguments)
+        if kind == UNKNOWN:
+            return "CAST(NULL AS BOOLEAN)"
+        if not is_float(kind):
+            return f"({left} {node.name} {right})"
+        operator, result = node.name, "true" if node.name == "<>" else "false"
+
+        def nan_aware(a: str, b: str) -> str:
+            """For DuckDB NaN equals NaN and is the largest number; for Trino every comparison with NaN is false, <> is true."""
+            nans = [f"(isnan({a}) AND {b} IS NOT NULL)", f"(isnan({b}) AND {a} IS NOT NULL)"]
+            return f"CASE WHEN {' OR '.join(nans)} THEN {result} ELSE ({a} {operator} {b}) END"
+
+        return once(nan_aware, left, right)
+
+    def distinct(self, node: e.Apply) -> str:
+        _check_compared(node.arguments[0].type, "IS DISTINCT FROM")
+        left, right = self.all(node.arguments)
+        return f"({left} IS {'NOT ' if node.detail else ''}DISTINCT FROM {right})"
+
+    def logical(self, node: e.Apply) -> str:
+        texts = self.all(node.arguments)
+        if not any(may_fail(term) for term in node.arguments[1:]):
+            return f"({f' {node.name.upper()} '.join(texts)})"
+        # Where no term but the last decides, all have been computed without an error, and can be looked at together.
+        word = "WHEN NOT {} THEN false" if node.name == "and" else "WHEN {} THEN true"
+        decided = " ".join(word.format(text) for text in texts[:-1])
+        return f"CASE {decided} ELSE ({f' {node.name.upper()} '.join(texts)}) END"
+
+    def in_list(self, node: e.Apply) -> str:
+        value, *items = node.arguments
+        _check_compared(value.type, "IN")
+        if is_float(value.type) or any(may_fail(item) for item in items):
+            terms = tuple(e.Apply(BOOLEAN, "=", (value, item)) for item in items)
+            found = self.text(e.Apply(BOOLEAN, "or", terms) if len(terms) > 1 else terms[0])
+            return f"(NOT {found})" if node.detail else found
+        return f"({self.text(value)} {'NOT ' if node.detail else ''}IN ({', '.join(self.all(items))}))"
+
+    def in_set(self, node: e.Apply) -> str:
+        """A long list travels to the tasks as the answer of a query does."""
+        known, negated = node.detail
+        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v")
+        found = self.subquery(query)
+        return f"(NOT {found})" if negated else found
+
+    def like(self, node: e.Apply) -> str:
+        value, pattern, *escape = node.arguments
+        if any(part.type.base not in {"varchar", "unknown"} for part in node.arguments):
+            msg = "LIKE of char"
+            raise UnprintableError(msg)
+        negated = "NOT " if node.detail else ""
+        if not escape:
+            return f"({self.text(value)} {negated}LIKE {self.text(pattern)})"
+        mark = escape[0]
+        if not isinstance(mark, e.Constant) or not isinstance(pattern, e.Constant) or pattern.value is None or mark.value is None:
+            msg = "LIKE with a pattern and an escape character that are no constants"
+            raise UnprintableError(msg)
+        text = self.text(value)
+        if len(mark.value) != 1:
+            said = "'Escape string must be a single character'"
+        elif re.search(f"{re.escape(mark.value)}(?![%_{re.escape(mark.value)}])", _without_pairs(pattern.value, mark.value)):
+            said = "'Escape character must be followed by ''%'', ''_'' or the escape character itself'"
+        else:
+            return f"({text} {negated}LIKE {self.text(pattern)} ESCAPE {self.text(mark)})"
+        return f"CASE WHEN {text} IS NOT NULL THEN {self.failure('INVALID_FUNCTION_ARGUMENT', said)} END"
+
+    def case(self, node: e.Apply) -> str:
+        texts = self.all(node.arguments)
+        default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
+        pairs = " ".join(f"WHEN {condition} THEN {value}" for condition, value in zip(texts[::2], texts[1::2], strict=True))
+        return f"CASE {pairs}{default} END"
+
+    def nullif(self, node: e.Apply) -> str:
+        value, same = self.all(node.arguments)
+        return f"CASE WHEN {same} THEN NULL ELSE {value} END"
+
+    def extreme(self, node: e.Apply) -> str:
+        """GREATEST and LEAST give NULL when an argument is NULL, where DuckDB's skip it; NaN is the last that they choose."""
+        _check_compared(node.type, node.name.upper())
+        texts = self.all(node.arguments)
+
+        def write(*values: str) -> str:
+            nulls = " OR ".join(f"{value} IS NULL" for value in values)
+            found = f"{node.name}({', '.join(values)})"
+            if is_float(node.type) and node.name == "greatest" and len(values) > 1:
+                numbers = ", ".join(f"CASE WHEN NOT isnan({value}) THEN {value} END" for value in values)
+                found = f"coalesce(greatest({numbers}), {values[0]})"
+            return f"CASE WHEN {nulls} THEN NULL ELSE {found} END"
+
+        return once(write, *texts)
+
+    # -- the rest -------------------------------------------------------------------------------------------------
+
+    def field(self, node: e.Apply) -> str:
+        return f"struct_extract_at({self.text(node.arguments[0])}, {node.detail + 1})"
+
+    def cast(self, node: e.Apply) -> str:
+        (argument,) = node.arguments
+        safe = self.safe or node.detail == "try"
+        inner = _Printer(self.page, safe=self.safe).text(argument)
+        return cast_text(inner, argument, node.type, safe=safe, storing=node.detail == "store")
+
+    def tried(self, node: e.Apply) -> str:
+        return _Printer(self.page, safe=True).text(node.arguments[0])
+
+    def concat(self, node: e.Apply) -> str:
+        if node.type.base != "varchar":
+            msg = f"a concatenation that gives {node.type}"
+            raise UnprintableError(msg)
+        texts = self.all(node.arguments)
+        while len(texts) > _WIDE:
+            texts = [f"({' || '.join(texts[start : start + _WIDE])})" for start in range(0, len(texts), _WIDE)]
+        return f"({' || '.join(texts)})"
+
+    def function(self, node: e.Apply) -> str:
+        template = FUNCTIONS.get(str(node.detail))
+        if template is None:
+            raise UnprintableError(_described(node))
+        place = CONSTANT_ARGUMENTS.get(str(node.detail))
+        if place is not None:
+            needed = node.arguments[place]
+            if not isinstance(needed, e.Constant) or not needed.value:
+                msg = f"{node.detail.name} with an argument {place + 1} that is empty or no constant"
+                raise UnprintableError(msg)
+        for argument in node.arguments:
+            duckdb_type(argument.type)
+
+        def fill(*texts: str) -> str:
+            def filled(match: re.Match[str]) -> str:
+                mark = match[1]
+                if mark == "type":
+                    return duckdb_type(node.type)
+                if mark.startswith("fail:"):
+                    _, code, message = mark.split(":", 2)
+                    return self.failure(code, "'" + message.replace("'", "''") + "'")
+                return texts[int(mark)]
+
+            return _MARK.sub(filled, template)
+
+        return once(fill, *self.all(node.arguments))
+
+    def written(self, node: e.Apply) -> str:
+        return moment_text(node, self.all(node.arguments[1:]))
+
+    def subquery(self, node: e.Subquery) -> str:
+        if node.outer:
+            msg = "a correlated subquery"
+            raise UnprintableError(msg)
+        if node.kind == "in" and node.value is not None:
+            _check_compared(node.value.type, "IN")
+            if is_float(node.value.type):
+                msg = "IN a query of floating point numbers"
+                raise UnprintableError(msg)
+            query = e.Subquery(node.value.type, "in", node.spark, None, (), node.deterministic, node.column)
+            table, value = self.page.numbered(query), self.text(node.value)
+            return _sought(value, table) if may_fail(node.value) else f"({value} IN (SELECT v FROM {table}))"
+        return self.page.numbered(node)
+
+
+def _sought(value: str, table: str) -> str:
+    """IN a query without a join, for a value that may fail: a join computes it for all rows, whatever guards it."""
+    values, holes = f"(SELECT list(v) FROM {table})", f"(SELECT count(*) > count(v) FROM {table})"
+    return once(
+        lambda x: (
+            f"CASE WHEN {x} IS NULL THEN CASE WHEN {values} IS NULL THEN false END WHEN list_contains({values}, {x}) THEN true "
+            f"WHEN {holes} THEN NULL ELSE false END"
+        ),
+        value,
+    )
+
+
+def may_fail(node: e.Typed) -> bool:
+    """Tell whether computing an expression may end in an error."""
+    return any(_fails(part) for part in e.walk(node) if isinstance(part, e.Apply))
+
+
+def _fails(node: e.Apply) -> bool:
+    if node.name == "arithmetic":
+        kinds = [argument.type for argument in node.arguments]
+        if node.type.base == "decimal" and node.detail in {"+", "-", "*"}:
+            return bool(exact_precision(str(node.detail), *kinds) > node.type.parameters[0])
+        return not is_float(node.type)
+    if node.name == "negate":
+        return is_integer(node.type)
+    if node.name == "cast":
+        return node.detail != "try" and not is_total(node.arguments[0].type, node.type)
+    if node.name == "function":
+        return "{fail" in FUNCTIONS.get(str(node.detail), "")
+    return node.name in {"written", "like"} and (node.name == "written" or len(node.arguments) > 2)
+
+
+def _check_compared(kind: Type, what: str) -> None:
+    if kind.base not in _COMPARED and kind != UNKNOWN:
+        msg = f"{what} of {kind}"
+        raise UnprintableError(msg)
+
+
+def _without_pairs(pattern: str, mark: str) -> str:
+    return pattern.replace(mark + mark, "")
+
+
+def _described(node: e.Typed) -> str:
+    if isinstance(node, e.Apply) and node.name in {"function", "written"}:
+        return f"the function {node.detail.name}({', '.join(str(argument.type) for argument in node.arguments)})"
+    if isinstance(node, e.Apply):
+        return f"the operation '{node.name}' that gives {node.type}"
+    return f"an expression of kind {type(node).__name__}"
+
+
+_WRITERS: Final[dict[str, Callable[[_Printer, Any], str]]] = {
+    "arithmetic": _Printer.arithmetic,
+    "chain": _Printer.chain,
+    "negate": _Printer.negate,
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _Printer.compare),
+    "distinct": _Printer.distinct,
+    "and": _Printer.logical,
+    "or": _Printer.logical,
+    "not": lambda printer, node: f"(NOT {printer.text(node.arguments[0])})",
+    "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
+    "like": _Printer.like,
+    "in": _Printer.in_list,
+    "in set": _Printer.in_set,
+    "case": _Printer.case,
+    "coalesce": lambda printer, node: f"coalesce({', '.join(printer.all(node.arguments))})",
+    "concat": _Printer.concat,
+    "nullif": _Printer.nullif,
+    "greatest": _Printer.extreme,
+    "least": _Printer.extreme,
+    "field": _Printer.field,
+    "cast": _Printer.cast,
+    "try": _Printer.tried,
+    "function": _Printer.function,
+    "written": _Printer.written,
+}

@@ -1,0 +1,88 @@
+"""Dates, times, timestamps and intervals.
+
+What depends on a unit, a pattern or a zone is in `rowmerge_nb.sql.analyzer.moments`; there the wall clock of a timestamp with time zone is
+taken, so a row for the wall clock serves both.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["FRAGMENTS", "ROWS"]
+
+ROWS: Final = r"""
+now() -> timestamp(3) with time zone | date_trunc('MILLISECOND', current_timestamp())
+current_timezone() -> varchar | 'UTC'
+year(date) -> bigint | CAST(year({0}) AS BIGINT)
+year(timestamp(6)) -> bigint | CAST(year({0}) AS BIGINT)
+quarter(date) -> bigint | CAST(quarter({0}) AS BIGINT)
+quarter(timestamp(6)) -> bigint | CAST(quarter({0}) AS BIGINT)
+month(date) -> bigint | CAST(month({0}) AS BIGINT)
+month(timestamp(6)) -> bigint | CAST(month({0}) AS BIGINT)
+week(date) -> bigint | CAST(weekofyear({0}) AS BIGINT)
+week(timestamp(6)) -> bigint | CAST(weekofyear({0}) AS BIGINT)
+week_of_year(date) -> bigint | CAST(weekofyear({0}) AS BIGINT)
+week_of_year(timestamp(6)) -> bigint | CAST(weekofyear({0}) AS BIGINT)
+year_of_week(date) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)
+year_of_week(timestamp(6)) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)
+yow(date) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)
+yow(timestamp(6)) -> bigint | CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)
+day(date) -> bigint | CAST(day({0}) AS BIGINT)
+day(timestamp(6)) -> bigint | CAST(day({0}) AS BIGINT)
+day_of_month(date) -> bigint | CAST(day({0}) AS BIGINT)
+day_of_month(timestamp(6)) -> bigint | CAST(day({0}) AS BIGINT)
+day_of_week(date) -> bigint | CAST(weekday({0}) + 1 AS BIGINT)
+day_of_week(timestamp(6)) -> bigint | CAST(weekday({0}) + 1 AS BIGINT)
+dow(date) -> bigint | CAST(weekday({0}) + 1 AS BIGINT)
+dow(timestamp(6)) -> bigint | CAST(weekday({0}) + 1 AS BIGINT)
+day_of_year(date) -> bigint | CAST(dayofyear({0}) AS BIGINT)
+day_of_year(timestamp(6)) -> bigint | CAST(dayofyear({0}) AS BIGINT)
+doy(date) -> bigint | CAST(dayofyear({0}) AS BIGINT)
+doy(timestamp(6)) -> bigint | CAST(dayofyear({0}) AS BIGINT)
+hour(timestamp(6)) -> bigint | CAST(hour({0}) AS BIGINT)
+hour(time(6)) -> bigint | CAST(hour({0}) AS BIGINT)
+minute(timestamp(6)) -> bigint | CAST(minute({0}) AS BIGINT)
+minute(time(6)) -> bigint | CAST(minute({0}) AS BIGINT)
+second(timestamp(6)) -> bigint | CAST(second({0}) AS BIGINT)
+second(time(6)) -> bigint | CAST(second({0}) AS BIGINT)
+millisecond(timestamp(6)) -> bigint | pmod(unix_millis(CAST({0} AS TIMESTAMP)), 1000L)
+millisecond(time(6)) -> bigint | (time_to_micros({0}) div 1000 % 1000L)
+year(interval year to month) -> bigint | CAST(extract(YEAR FROM {0}) AS BIGINT)
+month(interval year to month) -> bigint | CAST(extract(MONTH FROM {0}) AS BIGINT)
+day(interval day to second) -> bigint | CAST(extract(DAY FROM {0}) AS BIGINT)
+day_of_month(interval day to second) -> bigint | CAST(extract(DAY FROM {0}) AS BIGINT)
+hour(interval day to second) -> bigint | CAST(extract(HOUR FROM {0}) AS BIGINT)
+minute(interval day to second) -> bigint | CAST(extract(MINUTE FROM {0}) AS BIGINT)
+second(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) AS BIGINT)
+millisecond(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) * 1000 % 1000 AS BIGINT)
+to_milliseconds(interval day to second) -> bigint | {milliseconds}
+to_iso8601(date) -> varchar | CAST({0} AS STRING)
+last_day_of_month(date) -> date | last_day({0})
+last_day_of_month(timestamp(6)) -> date | last_day(CAST({0} AS DATE))
+date(date) -> date | {0}
+date(timestamp(6)) -> date | CAST({0} AS DATE)
+to_unixtime(timestamp(6)) -> double | (unix_micros(CAST({0} AS TIMESTAMP)) / 1000000D)
+to_unixtime(timestamp(6) with time zone) -> double | (unix_micros({0}) / 1000000D)
+human_readable_seconds(double) -> varchar | IF(isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE), {fail:INVALID_FUNCTION_ARGUMENT:Invalid argument found: $0}, {periods})
+parse_duration(varchar) -> interval day to second | IF({0} RLIKE '^\\s*[0-9]+([.][0-9]+)?\\s*[a-zA-Z]+\\s*$', {duration}, {fail:INVALID_FUNCTION_ARGUMENT:duration is not a valid data duration string: $0})
+"""
+
+FRAGMENTS: Final = {
+    "milliseconds": (
+        "CAST((extract(DAY FROM {0}) * 86400 + extract(HOUR FROM {0}) * 3600 + extract(MINUTE FROM {0}) * 60 "
+        "+ extract(SECOND FROM {0})) * 1000 AS BIGINT)"
+    ),
+    "periods": (
+        "transform(array(CAST(floor(abs({0}) + 0.5D) AS BIGINT)), s -> IF(s = 0, '0 seconds', array_join(transform(filter(array("
+        "named_struct('n', s div 604800, 'u', 'week'), named_struct('n', s % 604800 div 86400, 'u', 'day'), "
+        "named_struct('n', s % 86400 div 3600, 'u', 'hour'), named_struct('n', s % 3600 div 60, 'u', 'minute'), "
+        "named_struct('n', s % 60, 'u', 'second')), p -> p.n > 0), p -> concat(p.n, ' ', p.u, IF(p.n = 1, '', 's'))), ', ')))[0]"
+    ),
+    "duration": (
+        "make_dt_interval(0, 0, 0, CAST(floor(CAST(regexp_extract({0}, '[0-9.]+', 0) AS DOUBLE) * CASE regexp_extract({0}, '[a-zA-Z]+', 0) "
+        "WHEN 'ns' THEN 0.000001D WHEN 'us' THEN 0.001D WHEN 'ms' THEN 1D WHEN 's' THEN 1000D WHEN 'm' THEN 60000D WHEN 'h' THEN 3600000D "
+        "WHEN 'd' THEN 86400000D ELSE {unit} END + 0.5D) AS DECIMAL(18,0)) / 1000)"
+    ),
+    "unit": "CAST({fail:INVALID_FUNCTION_ARGUMENT:Unknown time unit: $0} AS DOUBLE)",
+}
+"""Parts that templates of several signatures share; ``{name}`` in a template stands for them."""

@@ -1,0 +1,92 @@
+"""FORMAT: a literal of Java's formatter, each argument in the form that Java's formatter gets from Trino."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rowmerge_nb.spi.types import DOUBLE, VARCHAR, Type
+from rowmerge_nb.sql.typed.types import is_float, is_integer, is_text
+
+__all__ = ["FormatError", "argument_types"]
+
+_SPECIFIER: Final = re.compile(r"%(\d+\$)?([-#+ 0,(<]*)(\d+)?(\.\d+)?([tT])?([a-zA-Z%])")
+_EXACT_DIGITS: Final = 15
+_JAVA: Final = {"boolean": "Boolean", "double": "Double", "real": "Float"}
+
+
+class FormatError(ValueError):
+    """Java's formatter refuses the literal, or the argument in its place; the text is Java's."""
+
+
+def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
+    """Give the type that each argument is cast to for Spark's FORMAT_STRING.
+
+    Args:
+        literal: the format.
+        kinds: the arguments' types.
+
+    Returns:
+        One type per argument; None where this engine cannot format it as Trino does.
+
+    Raises:
+        FormatError: Trino refuses the format.
+
+    >>> [str(kind) for kind in argument_types("%s %.2f", [VARCHAR, Type("decimal", (4, 2))])]
+    ['varchar', 'double']
+    """
+    wanted: list[Type | None] = [VARCHAR if not _plain(kind) else kind for kind in kinds]
+    following = place = 0
+    for explicit, flags, _width, _precision, moment, conversion in _SPECIFIER.findall(literal):
+        if conversion in "%n":
+            continue
+        if explicit:
+            place = int(explicit[:-1]) - 1
+        elif "<" not in flags:
+            place, following = following, following + 1
+        if place >= len(kinds):
+            msg = f"MissingFormatArgument: Format specifier '%{explicit}{flags}{_width}{_precision}{moment}{conversion}'"
+            raise FormatError(msg)
+        wanted[place] = None if moment else _wanted(conversion, kinds[place])
+    return wanted
+
+
+def _plain(kind: Type) -> bool:
+    return is_integer(kind) or is_float(kind) or is_text(kind) or kind.base in {"boolean", "unknown"}
+
+
+def _wanted(conversion: str, kind: Type) -> Type | None:
+    base = conversion.lower()
+    if kind.base == "unknown":
+        return VARCHAR
+    if base in "sb" or base == "h":
+        if _plain(kind):
+            return kind if base != "h" else None
+        shown = kind.base in {"date", "uuid", "json"} or (kind.base == "decimal" and kind.parameters[1] <= 6)
+        return VARCHAR if shown and base != "h" else None
+    if base in {"d", "o", "x"}:
+        return kind if is_integer(kind) else _mismatch(conversion, kind)
+    if base in "feg":
+        if kind.base == "decimal":
+            return DOUBLE if kind.parameters[0] <= _EXACT_DIGITS else None
+        return kind if is_float(kind) else _mismatch(conversion, kind)
+    if base in {"a", "c"}:
+        return None
+    msg = f"UnknownFormatConversion: Conversion = '{conversion}'"
+    raise FormatError(msg)
+
+
+def _mismatch(conversion: str, kind: Type) -> Type | None:
+    """Java names the class of the argument that Trino hands it."""
+    if is_integer(kind):
+        name = "java.lang.Long"
+    elif kind.base == "decimal":
+        name = "java.math.BigDecimal"
+    elif is_text(kind):
+        name = "java.lang.String"
+    elif kind.base in _JAVA:
+        name = f"java.lang.{_JAVA[kind.base]}"
+    else:
+        return None
+    msg = f"IllegalFormatConversion: {conversion} != {name}"
+    raise FormatError(msg)

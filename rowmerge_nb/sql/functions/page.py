@@ -1,0 +1,105 @@
+"""Writes docs/functions.md: every function of Trino that this engine knows, what it becomes in Spark SQL, and what is refused.
+
+Run as ``python -m rowmerge_nb.sql.functions.page > docs/functions.md``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.sql.functions.refused import REFUSED
+from rowmerge_nb.sql.functions.signatures import rows_of
+from rowmerge_nb.sql.functions.tables import AGGREGATES, SUBJECTS, WINDOWS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rowmerge_nb.sql.functions.signatures import Overload
+
+__all__ = ["page"]
+
+_TITLES: Final = {
+    "math": "Numbers",
+    "strings": "Text and URLs",
+    "regexp": "Regular expressions",
+    "binary": "Bytes",
+    "json": "JSON",
+    "datetime": "Dates and times",
+    "arrays": "Arrays",
+    "maps": "Maps",
+}
+_NOTES: Final = {
+    "math": "Powers, roots, exponentials, logarithms and trigonometry come from Java's StrictMath in Spark and from Math in Trino: the "
+    "last binary digit may differ. `random` differs by its nature.",
+    "strings": "Text is compared and counted by code points. `format` and the functions below take what Java's formatter takes.",
+    "regexp": "Patterns get the flags `(?Ud)`, with which Java's engine reads `\\w`, `\\d`, `\\s`, `\\b`, `.` and `$` as Trino's does. "
+    "A group that need not take part in a match is refused: Spark gives empty text for it, Trino NULL.",
+    "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "
+    "broken behind the value sought, they give NULL, where Trino does not notice. Of equal keys the last counts. "
+    '`JSON_EXISTS`, `JSON_VALUE` and `JSON_QUERY` take paths in lax and strict mode made of `$`, `.key`, `."key"`, `.*`, `[*]` and '
+    "subscripts (numbers, `last`, `last - 1`, ranges with `to`, lists); filters, methods, `..key`, arithmetic, literals and variables "
+    "(PASSING) are refused, and so are `varbinary` documents, ENCODING UTF16 and UTF32, and documents or defaults that are subqueries. "
+    "`JSON_QUERY` writes equal keys of one object as often as they are there, where Trino writes the last value alone; a default is "
+    "computed where it is needed, and in Trino for every row. `JSON_OBJECT` has its members in Trino's order, that of a hash table: of "
+    "several keys all must be literals. Decimals with more than six decimals are refused by `JSON_OBJECT` and `JSON_ARRAY`.",
+    "arrays": "`concat` and `||` join arrays with arrays and with elements.",
+}
+_INTRODUCTION: Final = (
+    "Expressions mean what they mean in Trino 476. Each function below is written with Trino's signature and the Spark SQL that "
+    "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. What is not here is refused: with "
+    "`FUNCTION_NOT_FOUND` and the nearest name if Trino does not know it, with `NOT_SUPPORTED` and the reason if it does."
+)
+_FORMS: Final = "`CASE`, `COALESCE`, `NULLIF`, `IF`, `TRY`, `TRY_CAST`, `GREATEST`, `LEAST`, `CONCAT`, `TYPEOF`, `EXTRACT`, `JSON_EXTRACT`, `JSON_EXTRACT_SCALAR`, `JSON_SIZE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`"
+
+
+def page() -> str:
+    """Give the page's text.
+
+    >>> page().splitlines()[0]
+    '# Functions'
+    """
+    parts = [
+        "# Functions",
+        "This page is written by `python -m rowmerge_nb.sql.functions.page > docs/functions.md`; a test keeps it up to date.",
+        _INTRODUCTION,
+        f"Forms with a syntax or typing of their own: {_FORMS}.",
+    ]
+    for subject, rows in SUBJECTS.items():
+        parts += [f"## {_TITLES[subject]}", *([_NOTES[subject]] if subject in _NOTES else []), _table(rows_of(rows))]
+    parts += [
+        "## Aggregates",
+        "Sums of floating-point numbers depend on the order of rows, here and there.",
+        _table(rows_of(AGGREGATES)),
+    ]
+    parts += ["## Windows", "Every aggregate may stand before OVER too.", _table(rows_of(WINDOWS))]
+    parts += ["## Refused", _refused()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(overloads: Iterable[Overload]) -> str:
+    lines = ["| Trino | result | Spark SQL |", "| --- | --- | --- |"]
+    for overload in overloads:
+        if overload.refusal:
+            lines.append(f"| `{overload}` | `{overload.result}` | refused: {overload.refusal} |")
+        else:
+            lines.append(f"| `{overload}` | `{overload.result}` | {_code(overload.spark)} |")
+    return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    escaped = text.replace("|", "\\|")
+    return f"`` {escaped} ``" if "`" in text else f"`{escaped}`"
+
+
+def _refused() -> str:
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in REFUSED.items():
+        by_reason.setdefault(reason, []).append(name)
+    lines = ["| functions of Trino | why not here |", "| --- | --- |"]
+    lines += [f"| {', '.join(f'`{name}`' for name in sorted(names))} | {reason} |" for reason, names in by_reason.items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

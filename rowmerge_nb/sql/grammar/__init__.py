@@ -1,1 +1,0 @@
-"""The grammar: readers over tokens that refuse what Trino refuses, where Trino refuses it."""

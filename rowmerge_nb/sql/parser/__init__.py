@@ -1,0 +1,1 @@
+"""From text to the tree: readers over tokens that refuse what Trino refuses, where Trino refuses it."""

@@ -1,0 +1,287 @@
+"""The grammar of what makes, removes and shows tables, views and schemas."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NoReturn
+
+from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.spi.types import Type, parse_type
+from rowmerge_nb.sql.parser.merge import MergeReader
+from rowmerge_nb.sql.parser.reader import PRIMARY_KEY
+from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+
+__all__ = ["DefinitionReader", "read_type"]
+
+_NOT_HERE: Final = {"MATERIALIZED", "FUNCTION", "ROLE", "CATALOG", "BRANCH"}
+_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+"""What CREATE and DROP can be about besides tables."""
+_NOT_SHOWN: Final = {"BRANCHES", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION", "STATS"}
+
+_CONSTANTS: Final[dict[str, Any]] = {
+    "string": str,
+    "integer": int,
+    "decimal": float,
+    "double": float,
+    "boolean": lambda text: text == "true",
+}
+
+
+def read_type(name: s.TypeName) -> Type:
+    """Give the type that a type name means.
+
+    Raises:
+        AnalysisError: at the name; TYPE_MISMATCH "Unknown type: ...", or the error about a precision that no type has.
+    """
+    try:
+        return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", name.text))
+    except ValueError as error:
+        code, message = "TYPE_MISMATCH", f"Unknown type: {name.text.lower()}"
+        if "must be in range" in str(error):
+            code, message = "INVALID_FUNCTION_ARGUMENT" if str(error)[0] in "CD" else "NUMERIC_VALUE_OUT_OF_RANGE", str(error)
+        span = name.span
+        length = span.end - span.start
+        raise AnalysisError(message, code=code, line=span.line, column=span.column, length=length) from None
+
+
+class DefinitionReader(MergeReader):
+    """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
+
+    def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
+        span = self.token.span
+        raise ParseError(
+            message, code="NOT_SUPPORTED", line=span.line, column=span.column, length=len(self.token.text), hint=hint
+        )
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def _create(self) -> st.Statement:
+        what = self.ahead(3 if self.ahead().word == "OR" and self.ahead(2).word == "REPLACE" else 1).word
+        if what in _NOT_HERE:
+            self._refuse_statement(f"The statement CREATE {what} is not supported by this engine")
+        if self.ahead().word == "OR" and what == "TABLE":
+            self._refuse_statement(
+                "CREATE OR REPLACE TABLE is not supported by this engine", "Write DROP TABLE IF EXISTS before it."
+            )
+        self.take()
+        self.note(*(f"'{word}'" for word in (*_CREATED, "OR")))
+        replace = self.accept_all("OR", "REPLACE")
+        if replace or self.at("VIEW"):
+            return self._create_view(replace=replace)
+        if self.accept("SCHEMA"):
+            return self._create_schema()
+        self.expect("TABLE")
+        if_not_exists = self.token.word == "IF" and self.ahead().word == "NOT"
+        if if_not_exists:
+            self.take()
+            self.take()
+            self.expect("EXISTS")
+        else:
+            self.note("'IF'")
+        named_if = self.token.word == "IF"
+        name = self.table_name()
+        if named_if:
+            self.note("'NOT'")
+        aliases, columns = self._create_columns()
+        self._refuse_comment()
+        properties = self._properties()
+        if columns or not (aliases or self.at("AS")):
+            if not columns:
+                self.fail()
+            return st.CreateTable(
+                *self.whole(), name, columns, (), properties, if_not_exists, None, property_spans=self.property_spans
+            )
+        self.expect("AS")
+        return self._create_as(name, aliases, properties, if_not_exists)
+
+    def _create_as(
+        self, name: st.TableName, aliases: tuple[st.Identifier, ...], properties: dict[str, Any], if_not_exists: bool
+    ) -> st.CreateTable:
+        self.note("'('", "'WITH'")
+        tree = self.query()
+        with_data = True
+        if self.accept("WITH"):
+            with_data = self.accept("NO") is None
+            self.expect("DATA")
+        query = st.Query(*self.whole(), tree)
+        spans = self.property_spans
+        return st.CreateTable(*self.whole(), name, (), aliases, properties, if_not_exists, query, with_data, spans)
+
+    def _create_columns(self) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition, ...]]:
+        """Column names alone (CREATE TABLE AS) or columns with types; one look behind the first name decides."""
+        if not self.accept("("):
+            return (), ()
+        if self.at_identifier() and self.ahead().word in {",", ")"}:
+            aliases = self.identifiers()
+            self.expect(")")
+            return aliases, ()
+        columns = [self._column()]
+        self.restart()
+        while self.accept(","):
+            columns.append(self._column())
+            self.restart()
+        self.expect(")")
+        return (), tuple(columns)
+
+    def _column(self) -> st.ColumnDefinition:
+        if self.at("LIKE"):
+            self._refuse_statement(
+                "LIKE in CREATE TABLE is not supported by this engine", "Write CREATE TABLE ... AS ... WITH NO DATA."
+            )
+        name = self.identifier()
+        written = self.type_name()
+        try:
+            kind = read_type(written)
+        except AnalysisError as error:
+            if (name.text.upper(), written.text[:3].upper()) == ("PRIMARY", "KEY"):
+                error.hint = PRIMARY_KEY
+            raise
+        nullable = True
+        if self.accept("NOT"):
+            self.expect("NULL")
+            nullable = False
+        self._refuse_comment()
+        return st.ColumnDefinition(name, kind, nullable)
+
+    def _refuse_comment(self) -> None:
+        if self.at("COMMENT"):
+            self._refuse_statement("Comments of tables and columns are not supported by this engine", "Leave the COMMENT out.")
+
+    def _properties(self) -> dict[str, Any]:
+        properties: dict[str, Any] = {}
+        self.property_spans: dict[str, st.Span] = {}
+        if not self.accept("WITH"):
+            return properties
+        self.expect("(")
+        while True:
+            name = self.identifier()
+            self.expect("=")
+            if name.value in properties:
+                self.error(f"Duplicate property: {name.value}", name.span)
+            self.note("'DEFAULT'")
+            properties[name.value] = self._property_value(self.expression())
+            self.property_spans[name.value] = name.span
+            if not self.accept(","):
+                self.expect(")")
+                return properties
+
+    def _property_value(self, value: s.Expression) -> Any:
+        """A plain Python value: properties are constants, and a bare word (``paradigm = DELETE_ROW_...``) is its own text."""
+        if isinstance(value, s.Name) and len(value.parts) == 1:
+            return value.parts[0].text
+        if isinstance(value, s.ArrayConstructor):
+            return tuple(self._property_value(item) for item in value.items)
+        if isinstance(value, s.Unary) and isinstance(value.operand, s.Literal):
+            number = self._property_value(value.operand)
+            return -number if value.operator == "-" else number
+        if isinstance(value, s.Literal) and value.kind in _CONSTANTS:
+            return _CONSTANTS[value.kind](value.value)
+        span = value.span
+        msg = f"A table property is a constant or an ARRAY of constants, not {span.of(self.text)!r}"
+        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", line=span.line, column=span.column, length=span.end - span.start)
+
+    def _drop(self) -> st.Statement:
+        if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_HERE:
+            self._refuse_statement(f"The statement DROP {self.ahead().word} is not supported by this engine")
+        self.take()
+        self.note(*(f"'{word}'" for word in _CREATED))
+        what = self.expect("SCHEMA", "TABLE", "VIEW").word
+        if_exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
+        if if_exists:
+            self.take()
+            self.take()
+        else:
+            self.note("'IF'")
+        name = self.table_name()
+        if what == "TABLE":
+            return st.DropTable(*self.whole(), name, if_exists)
+        if what == "VIEW":
+            return st.DropView(*self.whole(), name, if_exists)
+        behaviour = self.accept("CASCADE", "RESTRICT")
+        return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
+
+    def _truncate(self) -> st.Truncate:
+        self.take()
+        self.expect("TABLE")
+        return st.Truncate(*self.whole(), self.table_name())
+
+    # -- procedures -----------------------------------------------------------------------------------------------
+
+    def _call_procedure(self) -> st.Call:
+        self.take()
+        name = self.table_name()
+        arguments: list[st.CallArgument] = []
+        self.expect("(")
+        if not self.accept(")"):
+            arguments.append(self._call_argument())
+            self.restart()
+            while self.accept(","):
+                arguments.append(self._call_argument())
+                self.restart()
+            self.expect(")")
+        return st.Call(*self.whole(), name, tuple(arguments))
+
+    def _call_argument(self) -> st.CallArgument:
+        start, name = self.index, None
+        self.note("<identifier>")
+        if self.at_identifier() and self.ahead().word == "=>":
+            name = self.identifier()
+            self.take()
+        value = self.expression()
+        return st.CallArgument(name, value, self.span_from(start))
+
+    # -- views and schemas ----------------------------------------------------------------------------------------
+
+    def _create_view(self, *, replace: bool) -> st.CreateView:
+        self.expect("VIEW")
+        name = self.table_name()
+        self._refuse_comment()
+        if self.token.word in {"SECURITY", "WITH"}:
+            self._refuse_statement(f"{self.token.word} of CREATE VIEW is not supported by this engine", "Leave it out.")
+        self.expect("AS")
+        start = self.index
+        tree = self.query()
+        return st.CreateView(*self.whole(), name, st.Query(*self.whole(), tree), self.span_from(start), replace)
+
+    def _create_schema(self) -> st.CreateSchema:
+        if_not_exists = self.accept_all("IF", "NOT", "EXISTS")
+        name = self.table_name()
+        if self.token.word in {"AUTHORIZATION", "WITH"}:
+            self._refuse_statement(f"{self.token.word} of CREATE SCHEMA is not supported by this engine", "Leave it out.")
+        return st.CreateSchema(*self.whole(), name, if_not_exists)
+
+    # -- SHOW -----------------------------------------------------------------------------------------------------
+
+    def _describe(self) -> st.Show:
+        self.take()
+        return st.Show(*self.whole(), "COLUMNS", self.table_name())
+
+    def _show(self) -> st.Show:
+        if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_SHOWN:
+            self._refuse_statement(f"The statement SHOW {self.ahead().word} is not supported by this engine")
+        self.take()
+        kind = self.expect("CATALOGS", "COLUMNS", "CREATE", "SCHEMAS", "TABLES").word
+        if kind == "CREATE":
+            kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
+            return st.Show(*self.whole(), kind, self.table_name())
+        name = None
+        if kind == "COLUMNS":
+            self.expect("FROM", "IN")
+            name = self.table_name()
+        elif kind != "CATALOGS" and self.accept("FROM", "IN"):
+            name = self.table_name()
+        like = escape = None
+        if self.accept("LIKE"):
+            like = self._pattern()
+            if self.accept("ESCAPE"):
+                escape = self._pattern()
+        return st.Show(*self.whole(), kind, name, like, escape)
+
+    def _pattern(self) -> s.Literal:
+        start = self.token.span
+        value = self.expression()
+        if not (isinstance(value, s.Literal) and value.kind == "string"):
+            self.error("The pattern of SHOW is a text", start)
+        return value

@@ -1,0 +1,153 @@
+"""Reads JSON_EXISTS, JSON_VALUE, JSON_QUERY, JSON_OBJECT and JSON_ARRAY, whose arguments are clauses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.tree import json as j
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.parser.primaries import PrimaryReader
+    from rowmerge_nb.sql.tree import syntax as s
+
+__all__ = ["json_constructor", "json_lookup"]
+
+
+def json_lookup(reader: PrimaryReader, start: int) -> s.Expression:
+    """Read JSON_EXISTS, JSON_VALUE or JSON_QUERY."""
+    name = reader.take().word
+    reader.expect("(")
+    document = _input(reader)
+    reader.expect(",")
+    if reader.token.kind not in {Kind.STRING, Kind.UNICODE_STRING}:
+        reader.note("<string>")
+        reader.fail()
+    path = reader.primary()
+    path_name = reader.identifier() if reader.accept("AS") else None
+    passing = _passing(reader)
+    returning, output_format = (None, None) if name == "JSON_EXISTS" else _returning(reader, with_format=name == "JSON_QUERY")
+    wrapper, quotes = _presentation(reader) if name == "JSON_QUERY" else ("WITHOUT", None)
+    on_empty, on_error = _behaviors(reader, name)
+    reader.expect(")")
+    return j.JsonLookup(
+        reader.span_from(start),
+        name,
+        document,
+        path,
+        path_name,
+        passing,
+        returning,
+        output_format,
+        wrapper,
+        quotes,
+        on_empty,
+        on_error,
+    )
+
+
+def json_constructor(reader: PrimaryReader, start: int) -> s.Expression:
+    """Read JSON_OBJECT or JSON_ARRAY."""
+    name = reader.take().word
+    reader.expect("(")
+    keys: list[s.Expression] = []
+    values: list[j.JsonInput] = []
+    keeps_null, unique = name == "JSON_OBJECT", False
+    if not reader.at(")", "RETURNING"):
+        _member(reader, name, keys, values)
+        while reader.accept(","):
+            _member(reader, name, keys, values)
+        word = reader.accept("NULL", "ABSENT")
+        if word:
+            keeps_null = word.word == "NULL"
+            reader.expect("ON")
+            reader.expect("NULL")
+        if name == "JSON_OBJECT" and (given := reader.accept("WITH", "WITHOUT")):
+            unique = given.word == "WITH"
+            reader.expect("UNIQUE")
+            reader.accept("KEYS")
+    returning, output_format = _returning(reader, with_format=True)
+    reader.expect(")")
+    span = reader.span_from(start)
+    return j.JsonConstructor(span, name, tuple(keys), tuple(values), keeps_null, unique, returning, output_format)
+
+
+def _member(reader: PrimaryReader, name: str, keys: list[s.Expression], values: list[j.JsonInput]) -> None:
+    if name == "JSON_OBJECT":
+        # KEY is a name as well: JSON_OBJECT(key : 1) has a column's value for its key.
+        if reader.token.word == "KEY" and reader.ahead().word not in {":", "VALUE", ".", "(", "[", "||"}:
+            reader.take()
+            keys.append(reader.expression())
+            reader.expect("VALUE")
+        else:
+            keys.append(reader.expression())
+            reader.expect(":", "VALUE")
+    values.append(_input(reader))
+
+
+def _input(reader: PrimaryReader) -> j.JsonInput:
+    value = reader.expression()
+    return j.JsonInput(value, _format(reader))
+
+
+def _format(reader: PrimaryReader) -> str | None:
+    if not reader.accept("FORMAT"):
+        return None
+    reader.expect("JSON")
+    return reader.expect("UTF8", "UTF16", "UTF32").word if reader.accept("ENCODING") else "JSON"
+
+
+def _passing(reader: PrimaryReader) -> j.JsonInput | None:
+    if not reader.accept("PASSING"):
+        return None
+    first = None
+    while True:
+        parameter = _input(reader)
+        reader.expect("AS")
+        reader.identifier()
+        first = first or parameter
+        if not reader.accept(","):
+            return first
+
+
+def _returning(reader: PrimaryReader, *, with_format: bool) -> tuple[s.TypeName | None, str | None]:
+    if not reader.accept("RETURNING"):
+        return None, None
+    kind = reader.type_name()
+    return kind, _format(reader) if with_format else None
+
+
+def _presentation(reader: PrimaryReader) -> tuple[str, str | None]:
+    wrapper, quotes = "WITHOUT", None
+    given = reader.accept("WITH", "WITHOUT")
+    if given:
+        if given.word == "WITH":
+            chosen = reader.accept("CONDITIONAL", "UNCONDITIONAL")
+            wrapper = chosen.word if chosen else "UNCONDITIONAL"
+        reader.accept("ARRAY")
+        reader.expect("WRAPPER")
+    given = reader.accept("KEEP", "OMIT")
+    if given:
+        quotes = given.word
+        reader.expect("QUOTES")
+        if reader.accept("ON"):
+            reader.expect("SCALAR")
+            reader.expect("STRING")
+    return wrapper, quotes
+
+
+def _behaviors(reader: PrimaryReader, name: str) -> tuple[j.JsonBehavior | None, j.JsonBehavior | None]:
+    words = {"JSON_EXISTS": ("TRUE", "FALSE", "UNKNOWN", "ERROR"), "JSON_VALUE": ("ERROR", "NULL", "DEFAULT")}
+    on_empty = None
+    while given := reader.accept(*words.get(name, ("ERROR", "NULL", "EMPTY"))):
+        word, default = given.word, None
+        if word == "DEFAULT":
+            default = reader.expression()
+        elif word == "EMPTY":
+            word = f"EMPTY {reader.expect('ARRAY', 'OBJECT').word}"
+        reader.expect("ON")
+        may_be_empty = name != "JSON_EXISTS" and on_empty is None
+        if reader.expect(*(("EMPTY", "ERROR") if may_be_empty else ("ERROR",))).word == "ERROR":
+            return on_empty, j.JsonBehavior(word, default)
+        on_empty = j.JsonBehavior(word, default)
+    return on_empty, None

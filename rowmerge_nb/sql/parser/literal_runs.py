@@ -1,0 +1,148 @@
+"""Long rows of literals within a statement's text: found, cut and placed without a token for each literal.
+
+One regular expression takes a whole run, another cuts it into the texts of its literals. Where each of them stands is counted anew
+when somebody asks, which is after an error.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, cached_property
+from itertools import islice
+from typing import Final
+
+from rowmerge_nb.sql.tree.statements import Span
+
+__all__ = ["LiteralRun", "find_run", "run_ends"]
+
+_SHORTEST: Final = 64
+"""What has fewer commas is read token by token."""
+_COMMENT: Final = r"--[^\r\n]*+\r?\n?|/\*(?:[^*]|\*(?!/)){0,1000}+\*/"
+_BLANK: Final = rf"(?:\s++|{_COMMENT})*+"
+_DIGITS: Final = r"[0-9](?:_?[0-9])*+"
+_TEXT: Final = r"'[^']*+(?:''[^']*+)*+'"
+_NUMBER: Final = rf"[+-]?+(?:{_DIGITS}(?:\.(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:[eE][+-]?+[0-9]++)?+"
+_MOMENT: Final = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ ][0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{1,6})?+)?+)?+"
+# Typed literals whose values need no look at the rest: a timestamp with a zone, or finer than pages are, is not among them.
+_TYPED: Final = rf"(?:(?i:DATE|TIME|DECIMAL|BIGINT|INTEGER|VARCHAR|UUID)\s*+{_TEXT}|(?i:TIMESTAMP)\s*+'{_MOMENT}'|[xX]'(?:[0-9A-Fa-f]{{2}})*+')"
+_LITERAL: Final = rf"(?:{_TEXT}|{_NUMBER}|(?i:NULL|TRUE|FALSE)|{_TYPED})(?![\w@:.'])"
+_LIST: Final = rf"{_LITERAL}(?:{_BLANK},{_BLANK}{_LITERAL})*+"
+
+_COMMA: Final = re.compile(rf"{_BLANK},{_BLANK}")
+_SPACE: Final = re.compile(_BLANK)
+_ENDED: Final = re.compile(rf"{_BLANK}(?:[,);]|\Z)")
+# What stands behind a literal is taken with it, lest something in a comment is taken for one.
+_CELL: Final = re.compile(rf"(?:[\s(),]++|{_COMMENT})*+({_LITERAL})(?:[\s(),]++|{_COMMENT})*+")
+_ROW: Final = re.compile(rf"\({_BLANK}{_LIST}{_BLANK}\)")
+_ITEMS: Final = re.compile(_LIST)
+_PART: Final = re.compile(_LITERAL)
+_LONG: Final = re.compile(r"[0-9_]{19}")
+_LONG_INTEGER: Final = re.compile(r"[+-]?+[0-9_]{19,}+")
+
+
+@cache
+def _rows(width: int) -> re.Pattern[str]:
+    """The pattern of rows of one width."""
+    row = rf"\({_BLANK}{_LITERAL}(?:{_BLANK},{_BLANK}{_LITERAL}){{{width - 1}}}+{_BLANK}\)"
+    return re.compile(rf"{row}(?:{_BLANK},{_BLANK}{row})*+")
+
+
+def find_run(text: str, place: int, *, rows: bool) -> int:
+    """Find a long run of literals, or of rows of literals, and give the offset behind it.
+
+    Args:
+        text: a statement's text.
+        place: where the run would begin, blanks and comments before it left out.
+        rows: rows in parentheses may stand here, too.
+
+    Returns:
+        The offset behind the run; where there is none, or a short one, the negative of the offset up to which there is none.
+
+    >>> find_run("VALUES " + ", ".join(["(1, 'a')"] * 50) + " LIMIT 3", 7, rows=True)
+    495
+    """
+    pattern = _ITEMS
+    if rows and text.startswith("(", place):
+        first = _ROW.match(text, place)
+        if first is None:
+            return -place
+        pattern = _rows(len(_CELL.findall(first[0])))
+    match = pattern.match(text, place)
+    if match is None:
+        return -place
+    end = match.end()
+    if _ENDED.match(text, end) is None:
+        # The last part belongs to something longer, such as (1, 2) = (3, 4), or an alias follows it.
+        match = pattern.match(text, place, end - 1)
+        if match is None or _COMMA.match(text, match.end()) is None:
+            return -end
+        end = match.end()
+    return end if text.count(",", place, end) >= _SHORTEST else -end
+
+
+def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
+    """Give the offset behind the first part of a run, and the offset of its last part.
+
+    >>> run_ends("VALUES (1, 2), (3, 4), (5, 6)", 7, 29)
+    (13, 23)
+    """
+    row = text[start] == "("
+    part = _ROW if row else _PART
+    first = part.match(text, start)
+    assert first is not None
+    pattern = _rows(len(_CELL.findall(first[0]))) if row else _ITEMS
+    before = pattern.match(text, start, end - 1)
+    comma = _COMMA.match(text, before.end()) if before is not None else None
+    return first.end(), comma.end() if comma is not None else start
+
+
+class LiteralRun:
+    """A run of literals, or of rows of them.
+
+    Args:
+        text: the text of the whole statement.
+        span: where the run stands in it.
+
+    >>> run = LiteralRun("VALUES (1, 'a'), (2, NULL)", Span.within("VALUES (1, 'a'), (2, NULL)", 7, 26))
+    >>> run.width, run.column(1), run.span_of(2).column
+    (2, ["'a'", 'NULL'], 19)
+    """
+
+    def __init__(self, text: str, span: Span) -> None:
+        """Take a run that `find_run` has found."""
+        self._text = text
+        self.span = span
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The literals as they were written, row by row."""
+        return _CELL.findall(self._text, self.span.start, self.span.end)
+
+    @cached_property
+    def width(self) -> int:
+        """How many literals a row has."""
+        if self._text[self.span.start] != "(":
+            return 1
+        first = _ROW.match(self._text, self.span.start)
+        assert first is not None
+        return len(_CELL.findall(first[0]))
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.texts) // self.width
+
+    def column(self, place: int) -> list[str]:
+        """Give the literals of a column as they were written."""
+        return self.texts[place :: self.width]
+
+    def long_integers(self) -> list[int]:
+        """Give the places of the integers with so many digits that a bigint may be too short for them."""
+        if _LONG.search(self._text, self.span.start, self.span.end) is None:
+            return []
+        return [place for place, text in enumerate(self.texts) if _LONG_INTEGER.fullmatch(text)]
+
+    def span_of(self, place: int) -> Span:
+        """Give the place of a literal; they are counted from 0, row by row."""
+        match = next(islice(_CELL.finditer(self._text, self.span.start, self.span.end), place, None))
+        return Span.within(self._text, match.start(1), match.end(1))

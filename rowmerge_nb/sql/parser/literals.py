@@ -1,0 +1,165 @@
+"""Reads what holds no expression: literals and types."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rowmerge_nb.sql.parser.literal_runs import LiteralRun
+from rowmerge_nb.sql.parser.reader import Reader
+from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.statements import Span
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.parser.tokens import Token
+
+__all__ = ["LITERALS", "SimpleReader"]
+
+LITERALS: Final = {
+    Kind.STRING: "string",
+    Kind.INTEGER: "integer",
+    Kind.DECIMAL: "decimal",
+    Kind.DOUBLE: "double",
+}
+_LARGEST_BIGINT: Final = 2**63 - 1
+_LOWEST: Final = frozenset({2**31, 2**63})
+"""Numbers that a type has with a minus only, so that the sign belongs to the literal."""
+_LAST_CODE_POINT: Final = 0x10FFFF
+_SURROGATES: Final = range(0xD800, 0xE000)
+
+
+class SimpleReader(Reader):
+    """Reads literals and types."""
+
+    # -- literals -------------------------------------------------------------------------------------------------
+
+    def _literal(self, token: Token) -> s.Expression:
+        kind = LITERALS[token.kind]
+        if kind == "string":
+            return s.Literal(token.span, kind, token.string)
+        digits = token.text.replace("_", "")
+        if kind == "integer":
+            # More characters than a binary bigint has are not counted, they are too many.
+            number = _LARGEST_BIGINT + 1
+            if len(digits) <= 70:
+                number = int(digits, 0) if re.match(r"0[xXoObB]", digits) else int(digits)
+            signed = self.index - 1 == self.signed_number
+            if number > _LARGEST_BIGINT + signed:
+                self._refuse_number(token.text, token.span)
+            if signed and number in _LOWEST:
+                return s.Literal(token.span, kind, str(-number))
+            return s.Literal(token.span, kind, str(number))
+        return s.Literal(token.span, kind, digits)
+
+    def literals(self) -> s.Literals:
+        """Take a run of literals."""
+        token = self.take()
+        run = LiteralRun(self.text, token.span)
+        for place in run.long_integers():
+            text, span = run.texts[place], run.span_of(place)
+            digits = text.lstrip("+-")
+            if int(digits.replace("_", "")) > _LARGEST_BIGINT + text.startswith("-"):
+                start = span.end - len(digits)
+                self._refuse_number(digits, Span.within(self.text, start, span.end))
+        return s.Literals(token.span, run)
+
+    def _refuse_number(self, text: str, span: Span) -> NoReturn:
+        self.error(f"Invalid numeric literal: {text}", span, "Write DECIMAL '...' for a number this large.")
+
+    def _coded_literal(self) -> s.Expression:
+        token = self.take()
+        if token.kind is Kind.BINARY:
+            digits = re.sub(r"\s", "", token.string).upper()
+            if not re.fullmatch(r"[0-9A-F]*", digits):
+                self.error("Binary literal can only contain hexadecimal digits", token.span)
+            if len(digits) % 2:
+                self.error("Binary literal must contain an even number of digits", token.span)
+            return s.Literal(token.span, "binary", digits)
+        escape = "\\"
+        if self.accept("UESCAPE"):
+            given = self.take()
+            if given.kind is not Kind.STRING or len(given.string) != 1:
+                self.error("Invalid Unicode escape character", given.span)
+            escape = given.string
+        return s.Literal(token.span, "string", self._decode(token, escape))
+
+    def _decode(self, token: Token, escape: str) -> str:
+        mark = re.escape(escape)
+
+        def decoded(match: re.Match[str]) -> str:
+            if match.group(1):
+                return escape
+            long, short, other = match.group(2, 3, 4)
+            if other:
+                self.error(f"Invalid hexadecimal digit: {other}", token.span)
+            digits = long or short or ""
+            if len(digits) < (4 if long is None else 6):
+                self.error(f"Incomplete escape sequence: {digits}", token.span)
+            number = int(digits, 16)
+            if number > _LAST_CODE_POINT:
+                self.error(f"Invalid escaped character: {digits}", token.span)
+            if number in _SURROGATES:
+                said = f"Invalid escaped character: {digits}. Escaped character is a surrogate. Use '\\+123456' instead."
+                self.error(said, token.span)
+            return chr(number)
+
+        # Too few digits, or something else behind the mark, are taken as well: the error names them.
+        pattern = f"{mark}(?:({mark})|\\+([0-9A-Fa-f]{{0,6}})|([0-9A-Fa-f]{{1,4}})|(.?))"
+        return re.sub(pattern, decoded, token.string, flags=re.DOTALL)
+
+    # -- types ----------------------------------------------------------------------------------------------------
+
+    def type_name(self) -> s.TypeName:
+        """Read a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings of ``array(t)`` and ``map(k, v)``."""
+        start = self.index
+        if not self.at_identifier():
+            self.note("<type>")
+            self.fail()
+        word = self.identifier().value
+        self.deeper()
+        modern = ""
+        if word == "double" and self.token.word == "PRECISION":
+            self.take()
+        elif word == "interval" and self.token.word in {"YEAR", "DAY"}:
+            self.take()
+            self.expect("TO")
+            self.expect("MONTH", "SECOND")
+        elif word in {"array", "map"} and self.token.word == "<":
+            modern = self._between_angles(2 if word == "map" else 1, word)
+        elif self.accept("("):
+            self._type_arguments(is_row=word == "row")
+        if word in {"time", "timestamp"} and self.accept("WITH", "WITHOUT"):
+            self.expect("TIME")
+            self.expect("ZONE")
+        self.depth -= 1
+        span = self.span_from(start)
+        modern = modern or span.of(self.text)
+        while self.accept("ARRAY"):
+            modern, span = f"array({modern})", self.span_from(start)
+        return s.TypeName(span, modern)
+
+    def _between_angles(self, count: int, word: str) -> str:
+        self.expect("<")
+        arguments = [self.type_name().text]
+        while len(arguments) < count:
+            self.expect(",")
+            arguments.append(self.type_name().text)
+        self.expect(">")
+        return f"{word}({', '.join(arguments)})"
+
+    def _type_arguments(self, *, is_row: bool) -> None:
+        while True:
+            if self.token.kind is Kind.INTEGER:
+                self.take()
+            else:
+                self.note("<integer>")
+                named = is_row and self.at_identifier() and self.at_identifier(self.ahead())
+                # "x array" is the old spelling of array(x), "x array(...)" a field.
+                suffix = self.ahead().word == "ARRAY" and self.ahead(2).word not in {"(", "<"}
+                if named and not suffix and self.ahead().word not in {"PRECISION", "WITH"}:
+                    self.take()
+                self.type_name()
+            if not self.accept(","):
+                break
+        self.expect(")")

@@ -1,0 +1,121 @@
+"""Reads MERGE: Trino's form, and under ``dialect="extended"`` what PostgreSQL, Spark and others have beyond it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.sql.parser.queries import QueryReader
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+
+__all__ = ["MergeReader"]
+
+
+@dataclass(frozen=True)
+class _Action:
+    """What stands behind THEN; ``star`` is the place of the ``*`` of SET * and INSERT *."""
+
+    operation: Operation
+    columns: tuple[st.Identifier, ...] = ()
+    values: tuple[s.Expression, ...] = ()
+    star: st.Span | None = None
+
+
+class MergeReader(QueryReader):
+    """Reads the clauses of MERGE; the SET list of UPDATE too, which is the same."""
+
+    def whole(self) -> tuple[str, st.Span]:
+        """The text and the span of the whole statement."""
+        return self.text, st.Span.within(self.text, 0, len(self.text))
+
+    def merge(self, named: tuple[s.NamedQuery, ...] = ()) -> st.Merge:
+        """Read a MERGE; ``named`` are the queries of a WITH before it."""
+        self.take()
+        self.expect("INTO")
+        target = self.table_name()
+        self.restart()
+        alias = self.identifier() if self.accept("AS") else self.accept_alias()
+        self.expect("USING")
+        source = self.relation()
+        self.expect("ON")
+        on = self.expression()
+        self.restart()
+        clauses = [self._clause(0)]
+        while self.token.word == "WHEN":
+            clauses.append(self._clause(len(clauses)))
+        self.note("'WHEN'")
+        returning = self.select_items() if self.extended and self.accept("RETURNING") else ()
+        return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), returning, named)
+
+    def assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
+        """Read ``column = value, ...``."""
+        columns, values = [], []
+        while True:
+            columns.append(self.identifier())
+            self.expect("=")
+            values.append(self.expression())
+            if not self.accept(","):
+                return tuple(columns), tuple(values)
+
+    def _clause(self, number: int) -> st.MergeClause:
+        start = self.index
+        self.expect("WHEN")
+        matched = self.accept("NOT") is None
+        self.expect("MATCHED")
+        by_source = (
+            self.extended and not matched and self.accept("BY") is not None and self.expect("SOURCE", "TARGET").word == "SOURCE"
+        )
+        self.undecided += matched  # UPDATE or DELETE: only what follows the condition decides
+        condition = self.expression() if self.accept("AND") else None
+        self.expect("THEN")
+        self.undecided -= matched
+        action = self._change_action() if matched or by_source else self._insert_action()
+        if by_source and action.star is not None:
+            self.error(
+                "mismatched input '*'. Expecting: <identifier>",
+                action.star,
+                "A row that is not matched by the source has no source row to take the columns from; write the columns.",
+            )
+        return st.MergeClause(
+            number,
+            matched,
+            action.operation,
+            condition,
+            action.columns,
+            action.values,
+            self.span_from(start),
+            by_source=by_source,
+            star=action.star,
+        )
+
+    def _change_action(self) -> _Action:
+        """What can be done with a row of the target."""
+        if self._accept_nothing():
+            return _Action(Operation.NONE)
+        if self.expect("DELETE", "UPDATE").word == "DELETE":
+            return _Action(Operation.DELETE)
+        self.expect("SET")
+        return self._accept_star(Operation.UPDATE) or _Action(Operation.UPDATE, *self.assignments())
+
+    def _insert_action(self) -> _Action:
+        if self._accept_nothing():
+            return _Action(Operation.NONE)
+        self.expect("INSERT")
+        starred = self._accept_star(Operation.INSERT)
+        if starred is not None:
+            return starred
+        columns = self.accept_columns()
+        self.expect("VALUES")
+        self.expect("(")
+        values = self.listed()
+        self.expect(")")
+        self.restart()
+        return _Action(Operation.INSERT, columns, values)
+
+    def _accept_nothing(self) -> bool:
+        return self.extended and self.accept_all("DO", "NOTHING")
+
+    def _accept_star(self, operation: Operation) -> _Action | None:
+        star = self.accept("*") if self.extended else None
+        return None if star is None else _Action(operation, star=star.span)

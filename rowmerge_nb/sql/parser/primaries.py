@@ -1,0 +1,483 @@
+"""Reads what needs no operator: names, calls, constructors, and what stands in parentheses."""
+
+# The table of methods at the end belongs to the class.
+# ruff: noqa: SLF001
+
+from __future__ import annotations
+
+from typing import Final
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
+from rowmerge_nb.sql.parser.literals import LITERALS, SimpleReader
+from rowmerge_nb.sql.parser.reader import is_mismatch
+from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
+from rowmerge_nb.sql.tree.statements import Identifier
+
+__all__ = ["PrimaryReader"]
+
+_ADDITION: Final = ("+", "-")
+_WORDS: Final = frozenset(
+    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER CURRENT_CATALOG CURRENT_SCHEMA".split()  # noqa: SIM905 - eight lines would say no more
+)
+_UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
+_AFTER_QUERY: Final = frozenset({")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "OFFSET", "LIMIT", "FETCH", ""})
+
+
+class PrimaryReader(SimpleReader):
+    """Reads what needs no operator."""
+
+    def query(self) -> s.QueryNode:
+        """Read a query; the reader of queries says how."""
+        raise NotImplementedError
+
+    def expression(self) -> s.Expression:
+        """Read an expression; the reader of expressions says how."""
+        raise NotImplementedError
+
+    def value(self) -> s.Expression:
+        """Read an expression without comparisons and logic; the reader of expressions says how."""
+        raise NotImplementedError
+
+    def expressions(self) -> tuple[s.Expression, ...]:
+        """Read expressions with commas between them."""
+        items = [self.expression()]
+        while self.accept(","):
+            items.append(self.expression())
+        return tuple(items)
+
+    def values_rows(self) -> tuple[s.Expression, ...]:
+        """Read the rows of VALUES."""
+        rows = [self._expression_or_run()]
+        while self.accept(","):
+            rows.append(self._expression_or_run())
+        return tuple(rows)
+
+    def listed(self, *, runs: bool = False) -> tuple[s.Expression, ...]:
+        """Read expressions in a list that must be closed: behind each, Trino expects the next comma or the end of the list.
+
+        Args:
+            runs: long runs of literals may be among them.
+        """
+        read = self._expression_or_run if runs else self.expression
+        items = [read()]
+        self._listed()
+        while self.accept(","):
+            items.append(read())
+            self._listed()
+        return tuple(items)
+
+    def _expression_or_run(self) -> s.Expression:
+        return self.literals() if self.token.kind is Kind.LITERALS else self.expression()
+
+    def _listed(self) -> None:
+        if not self.undecided:
+            self.restart()
+
+    def query_follows(self, *, opened: bool = False) -> bool:
+        """Do the next tokens, opening parentheses skipped, begin a query?
+
+        Args:
+            opened: the parenthesis around the query has been read; ``((SELECT 1), 2)`` is a list then.
+        """
+        count = 0
+        while self.ahead(count).word == "(":
+            count += 1
+            if count > DEEPEST:
+                raise too_deep()
+        token = self.ahead(count)
+        if token.kind is not Kind.WORD or token.word not in _QUERY_WORDS:
+            return False
+        # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
+        inner = range(self.index + (not opened), self.index + count)
+        return all(self.tokens[min(self.closing(place) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for place in inner)
+
+    # -- primaries ------------------------------------------------------------------------------------------------
+
+    def primary(self) -> s.Expression:
+        """Read what needs no operator: a literal, a name, a call, something in parentheses."""
+        start, token = self.index, self.token
+        if token.kind in LITERALS:
+            self.take()
+            return self._literal(token)
+        if token.kind in {Kind.BINARY, Kind.UNICODE_STRING}:
+            return self._coded_literal()
+        special = _SPECIAL.get(token.word) if token.kind in {Kind.WORD, Kind.SYMBOL} else None
+        if special is not None:
+            found = special(self, start)
+            if found is not None:
+                return found
+        if not self.at_identifier():
+            self.note("<expression>")
+            self.fail()
+        return self._named(start)
+
+    def _current_path(self, start: int) -> s.Expression:
+        word = self.take().word
+        return s.Unsupported(self.span_from(start), word)
+
+    def _parenthesised(self, start: int) -> s.Expression | None:
+        """A subquery, a row, a lambda's parameters, or an expression in parentheses."""
+        if self._lambda_follows():
+            return self._lambda(start)
+        if self.query_follows():
+            self.take()
+            query = self.query()
+            self.expect(")")
+            return s.ScalarQuery(self.span_from(start), query)
+        self.take()
+        if self.accept(")"):
+            self.expect("->")
+        self.note("<query>")
+        self.undecided += 1
+        items = [self.expression()]
+        self.undecided -= 1
+        while self.accept(","):
+            items.append(self.expression())
+            self._listed()
+        self.expect(")")
+        return items[0] if len(items) == 1 else s.RowConstructor(self.span_from(start), tuple(items))
+
+    def _lambda_follows(self) -> bool:
+        count = 1
+        while self.at_identifier(self.ahead(count)) and self.ahead(count + 1).word == ",":
+            count += 2
+        if self.at_identifier(self.ahead(count)):
+            count += 1
+        return self.ahead(count).word == ")" and self.ahead(count + 1).word == "->"
+
+    def _lambda(self, start: int) -> s.Expression:
+        self.expect("(")
+        parameters = () if self.token.word == ")" else self.identifiers()
+        self.expect(")")
+        self.expect("->")
+        body = self.expression()
+        return s.Lambda(self.span_from(start), parameters, body)
+
+    def _null(self, start: int) -> s.Expression:
+        self.take()
+        return s.Literal(self.span_from(start), "null", "NULL")
+
+    def _boolean(self, start: int) -> s.Expression:
+        word = self.take().word
+        return s.Literal(self.span_from(start), "boolean", word.lower())
+
+    def _parameter(self, start: int) -> s.Expression:
+        self.take()
+        return s.Parameter(self.span_from(start))
+
+    def _special_word(self, start: int) -> s.Expression:
+        word = self.take().word
+        precision = None
+        if self.accept("("):
+            if self.token.kind is not Kind.INTEGER:
+                self.note("<number>")
+                self.fail()
+            precision = int(self.take().text)
+            self.expect(")")
+        return s.Special(self.span_from(start), word, precision)
+
+    def _case(self, start: int) -> s.Expression:
+        self.take()
+        operand = None if self.at("WHEN") else self.expression()
+        whens = []
+        while self.accept("WHEN"):
+            condition = self.expression()
+            self.expect("THEN")
+            whens.append((condition, self.expression()))
+            self._listed()
+        if not whens:
+            self.fail()
+        default = self.expression() if self.accept("ELSE") else None
+        self.expect("END")
+        return s.Case(self.span_from(start), operand, tuple(whens), default)
+
+    def _cast(self, start: int) -> s.Expression | None:
+        if self.ahead().word != "(" and self.token.word != "CAST":
+            return None
+        safe = self.take().word == "TRY_CAST"
+        self.expect("(")
+        value = self.expression()
+        self.expect("AS")
+        target = self.type_name()
+        self.expect(")")
+        return s.Cast(self.span_from(start), value, target, safe)
+
+    def _exists(self, start: int) -> s.Expression:
+        self.take()
+        self.expect("(")
+        query = self.query()
+        self.expect(")")
+        return s.Exists(self.span_from(start), query)
+
+    def _extract(self, start: int) -> s.Expression:
+        self.take()
+        self.expect("(")
+        field = self.identifier()
+        self.expect("FROM")
+        value = self.value()
+        self.expect(")")
+        return s.Extract(self.span_from(start), field, value)
+
+    def _array(self, start: int) -> s.Expression | None:
+        if self.ahead().word != "[":
+            return None
+        self.take()
+        self.take()
+        items = () if self.token.word == "]" else self.listed()
+        self.expect("]")
+        return s.ArrayConstructor(self.span_from(start), items)
+
+    def _row(self, start: int) -> s.Expression | None:
+        if self.ahead().word != "(":
+            return None
+        self.take()
+        self.take()
+        items = self.listed()
+        self.expect(")")
+        return s.RowConstructor(self.span_from(start), items)
+
+    def _interval(self, start: int) -> s.Expression | None:
+        following = self.ahead()
+        if following.kind is Kind.STRING:
+            # INTERVAL is no reserved word: without a unit it is the name of a type.
+            if self.ahead(2).word not in _UNITS:
+                return None
+        elif following.word not in _ADDITION:
+            return None
+        self.take()
+        sign = self.accept(*_ADDITION)
+        if self.token.kind is not Kind.STRING:
+            self.note("<string>")
+            self.fail()
+        value = self.take().string
+        first = self.expect(*_UNITS).word
+        last = None
+        if self.token.word == "TO" and self.ahead().word in _UNITS:
+            self.take()
+            last = self.take().word
+        return s.Interval(self.span_from(start), sign is not None and sign.word == "-", value, first, last)
+
+    def _position(self, start: int) -> s.Expression | None:
+        """``POSITION(a IN b)``; with a comma it is a function's name."""
+        if self.ahead().word != "(":
+            return None
+        self.take()
+        self.take()
+        needle = self.value()
+        if self.token.word == ",":
+            self.index = start
+            return self._call(start)
+        self.expect("IN")
+        haystack = self.value()
+        self.expect(")")
+        return s.Call(self.span_from(start), "strpos", (haystack, needle))
+
+    def _substring(self, start: int) -> s.Expression | None:
+        if self.ahead().word != "(":
+            return None
+        self.take()
+        self.take()
+        arguments = [self.value()]
+        if self.accept("FROM"):
+            arguments.append(self.value())
+            if self.accept("FOR"):
+                arguments.append(self.value())
+        else:
+            while self.accept(","):
+                arguments.append(self.expression())
+        self.expect(")")
+        return s.Call(self.span_from(start), "substr", tuple(arguments))
+
+    def _trim(self, start: int) -> s.Expression:
+        self.take()
+        self.expect("(")
+        side = self.accept("BOTH", "LEADING", "TRAILING")
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side.word if side else "", "trim")
+        first = None if self.token.word == "FROM" else self.value()
+        if self.accept("FROM"):
+            value = self.value()
+            arguments = (value,) if first is None else (value, first)
+        else:
+            arguments = (first, self.value()) if first and not side and self.accept(",") else (first,)  # type: ignore[assignment]
+        self.expect(")")
+        return s.Call(self.span_from(start), name, arguments)
+
+    def _normalize(self, start: int) -> s.Expression:
+        self.take()
+        self.expect("(")
+        value = self.value()
+        form = self.expect("NFD", "NFC", "NFKD", "NFKC").word if self.accept(",") else "NFC"
+        self.expect(")")
+        span = self.span_from(start)
+        return s.Call(span, "normalize", (value, s.Literal(span, "string", form)))
+
+    def _grouping(self, start: int) -> s.Expression:
+        self.take()
+        self.expect("(")
+        arguments = () if self.token.word == ")" else self.expressions()
+        self.expect(")")
+        return s.Call(self.span_from(start), "grouping", arguments)
+
+    # -- names and calls --------------------------------------------------------------------------------------
+
+    def _named(self, start: int) -> s.Expression:
+        """A lambda, a call, a literal of a type (``DATE '...'``), or a name."""
+        following = self.ahead()
+        if following.word == "->":
+            parameter = self.identifier()
+            self.take()
+            body = self.expression()
+            return s.Lambda(self.span_from(start), (parameter,), body)
+        if following.kind is Kind.STRING and self.token.kind in {Kind.WORD, Kind.QUOTED}:
+            kind, text = self.identifier().value, self.take().string
+            return s.TypedLiteral(self.span_from(start), kind, text)
+        if self.token.word == "DOUBLE" and following.word == "PRECISION" and self.ahead(2).kind is Kind.STRING:
+            self.take()
+            self.take()
+            text = self.take().string
+            return s.TypedLiteral(self.span_from(start), "double", text)
+        if following.word == "(":
+            return self._call(start)
+        name = self.identifier()
+        if self.undecided:
+            self.note("'('", "'->'", "'OVER'", "<string>")
+        return s.Name(name.span, (name,))
+
+    def _call(self, start: int) -> s.Expression:
+        name = self.identifier().value
+        self.expect("(")
+        star, distinct = False, False
+        undecided, depth = self.undecided, self.depth
+        arguments: tuple[s.Expression, ...] = ()
+        order_by: tuple[s.SortItem, ...] = ()
+        if self.token.word == "*":
+            self.take()
+            star = True
+        elif not self.at(")"):
+            try:
+                if self.at("DISTINCT", "ALL"):
+                    distinct = self.take().word == "DISTINCT"
+                    arguments = self.listed()
+                else:
+                    arguments = self._arguments()
+            except ParseError as error:
+                if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
+                    raise
+                self.give_up(start + 1)
+                self.depth = depth
+                return s.Name(self.tokens[start].span, (Identifier(name, self.tokens[start].span),))
+            order_by = self.accept_order_by()
+        self.expect(")")
+        condition = self._filter()
+        nulls = self._null_treatment()
+        window = self._over()
+        if self.undecided:
+            self.note("'FILTER'", "'IGNORE'", "'OVER'", "'RESPECT'")
+        return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window)
+
+    def _arguments(self) -> tuple[s.Expression, ...]:
+        self.note("'*'")
+        if self.at_identifier() and self.ahead().word == "." and not self.at_identifier(self.ahead(2)):
+            self.take()
+            self.take()
+            self.note("'*'", "<identifier>")
+            self.fail()
+        return self.listed()
+
+    def _filter(self) -> s.Expression | None:
+        if self.token.word != "FILTER" or self.ahead().word != "(":
+            return None
+        self.take()
+        self.take()
+        self.expect("WHERE")
+        condition = self.expression()
+        self.expect(")")
+        return condition
+
+    def _null_treatment(self) -> str | None:
+        if self.token.word in {"IGNORE", "RESPECT"} and self.ahead().word == "NULLS":
+            word = self.take().word
+            self.take()
+            return word
+        return None
+
+    def _over(self) -> s.Window | None:
+        if self.token.word != "OVER" or self.ahead().word != "(":
+            return None
+        start = self.index
+        self.take()
+        self.take()
+        partition_by: tuple[s.Expression, ...] = ()
+        if self.accept("PARTITION"):
+            self.expect("BY")
+            partition_by = self.expressions()
+        order_by = self.accept_order_by()
+        frame = self._frame() if self.at("RANGE", "ROWS", "GROUPS") else None
+        self.expect(")")
+        return s.Window(self.span_from(start), partition_by, order_by, frame)
+
+    def _frame(self) -> str:
+        unit = self.take().word
+        if self.accept("BETWEEN"):
+            low = self._bound()
+            self.expect("AND")
+            return f"{unit} BETWEEN {low} AND {self._bound()}"
+        return f"{unit} {self._bound()}"
+
+    def _bound(self) -> str:
+        if self.accept("UNBOUNDED"):
+            return f"UNBOUNDED {self.expect('FOLLOWING', 'PRECEDING').word}"
+        if self.accept("CURRENT"):
+            return f"CURRENT {self.expect('ROW').word}"
+        if self.token.kind is not Kind.INTEGER:
+            self.note("<number>")
+            self.fail()
+        return f"{self.take().text} {self.expect('FOLLOWING', 'PRECEDING').word}"
+
+    def accept_order_by(self) -> tuple[s.SortItem, ...]:
+        """Read ``ORDER BY ...`` if it is there."""
+        if not self.accept_all("ORDER", "BY"):
+            return ()
+        items = [self._sort_item()]
+        while self.accept(","):
+            items.append(self._sort_item())
+        return tuple(items)
+
+    def _sort_item(self) -> s.SortItem:
+        start = self.index
+        value = self.expression()
+        direction = self.accept("ASC", "DESC")
+        nulls = self.expect("FIRST", "LAST") if self.accept("NULLS") else None
+        descending = direction is not None and direction.word == "DESC"
+        return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
+
+
+_SPECIAL: Final = {
+    "(": PrimaryReader._parenthesised,
+    "?": PrimaryReader._parameter,
+    "NULL": PrimaryReader._null,
+    "TRUE": PrimaryReader._boolean,
+    "FALSE": PrimaryReader._boolean,
+    "CASE": PrimaryReader._case,
+    "CAST": PrimaryReader._cast,
+    "TRY_CAST": PrimaryReader._cast,
+    "EXISTS": PrimaryReader._exists,
+    "EXTRACT": PrimaryReader._extract,
+    "ARRAY": PrimaryReader._array,
+    "ROW": PrimaryReader._row,
+    "INTERVAL": PrimaryReader._interval,
+    "POSITION": PrimaryReader._position,
+    "SUBSTRING": PrimaryReader._substring,
+    "TRIM": PrimaryReader._trim,
+    "NORMALIZE": PrimaryReader._normalize,
+    "GROUPING": PrimaryReader._grouping,
+    "CURRENT_PATH": PrimaryReader._current_path,
+    **dict.fromkeys(("JSON_EXISTS", "JSON_VALUE", "JSON_QUERY"), json_lookup),
+    **dict.fromkeys(("JSON_OBJECT", "JSON_ARRAY"), json_constructor),
+    **dict.fromkeys(_WORDS, PrimaryReader._special_word),
+}
+"""Words that begin something other than a name or a call, and the method that reads it (None: it was a name after all)."""

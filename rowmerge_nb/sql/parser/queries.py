@@ -1,0 +1,368 @@
+"""Reads queries and relations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.parser.expressions import ExpressionReader
+from rowmerge_nb.sql.parser.tokens import Kind
+from rowmerge_nb.sql.tree import syntax as s
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.tree.statements import Identifier, Span
+
+__all__ = ["QueryReader"]
+
+_PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
+_SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
+
+
+class QueryReader(ExpressionReader):
+    """Reads queries and relations."""
+
+    def query(self) -> s.QueryNode:
+        """Read ``[WITH ...] body [ORDER BY] [OFFSET] [LIMIT]``."""
+        start = self.index
+        named, recursive = self.accept_with()
+        if not named and self.token.word not in _PRIMARY:
+            self.note("<query>")
+            self.fail()
+        return self.query_behind(start, named, recursive=recursive)
+
+    def accept_with(self) -> tuple[tuple[s.NamedQuery, ...], bool]:
+        """Read the named queries of a WITH if it is there, and whether they may be recursive."""
+        if self.token.word != "WITH":
+            return (), False
+        self.deeper()
+        self.take()
+        self.note("'FUNCTION'")
+        recursive = self.accept("RECURSIVE") is not None
+        named = self._named_queries()
+        self.restart()
+        self.depth -= 1
+        return named, recursive
+
+    def query_behind(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
+        """Read what follows the WITH of a query that begins at the token with index ``start``."""
+        self.deeper()
+        query = self._without_with(start, named, recursive=recursive)
+        self.depth -= 1
+        return query
+
+    def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
+        body = self._body()
+        order_by = self.accept_order_by()
+        offset, limit = self._offset(), self._limit()
+        return s.QueryNode(self.span_from(start), named, body, order_by, offset, limit, recursive)
+
+    def _named_queries(self) -> tuple[s.NamedQuery, ...]:
+        queries = []
+        while True:
+            start = self.index
+            name = self.identifier()
+            columns = self.accept_columns()
+            self.expect("AS")
+            self.expect("(")
+            query = self.query()
+            self.expect(")")
+            queries.append(s.NamedQuery(self.span_from(start), name, columns, query))
+            if not self.accept(","):
+                return tuple(queries)
+
+    def _offset(self) -> int | None:
+        if not self.accept("OFFSET"):
+            return None
+        count = self._row_count()
+        if self.token.word in {"ROW", "ROWS"}:
+            self.take()
+        return count
+
+    def _limit(self) -> int | None:
+        if self.accept("LIMIT"):
+            if self.accept("ALL"):
+                return None
+            return self._row_count()
+        if not self.accept("FETCH"):
+            return None
+        self.expect("FIRST", "NEXT")
+        count = self._row_count() if self.token.kind is Kind.INTEGER else 1
+        self.expect("ROW", "ROWS")
+        self.expect("ONLY")
+        return count
+
+    def _row_count(self) -> int:
+        if self.token.kind is not Kind.INTEGER:
+            self.note("<integer>")
+            self.fail()
+        literal = self._literal(self.take())
+        assert isinstance(literal, s.Literal)
+        return int(literal.value)
+
+    def _body(self) -> s.QueryBody:
+        start = self.index
+        left = self._intersections()
+        while word := self.accept("UNION", "EXCEPT"):
+            distinct = self._set_quantifier()
+            right = self._intersections()
+            left = s.SetOperation(self.span_from(start), word.word, distinct, left, right, word.span)
+        return left
+
+    def _intersections(self) -> s.QueryBody:
+        start = self.index
+        left = self._query_primary()
+        while word := self.accept("INTERSECT"):
+            distinct = self._set_quantifier()
+            right = self._query_primary()
+            left = s.SetOperation(self.span_from(start), word.word, distinct, left, right, word.span)
+        return left
+
+    def _set_quantifier(self) -> bool:
+        word = self.accept("ALL", "DISTINCT")
+        return word is None or word.word == "DISTINCT"
+
+    def _query_primary(self) -> s.QueryBody:
+        start = self.index
+        word = self.expect(*_PRIMARY).word
+        if word == "SELECT":
+            return self._select(start)
+        if word == "TABLE":
+            return s.TableBody(self.span_from(start), self.table_name())
+        if word == "VALUES":
+            rows = self.values_rows()
+            return s.Values(self.span_from(start), rows)
+        self.deeper()
+        query = self._without_with(start + 1)
+        self.depth -= 1
+        self.expect(")")
+        return query
+
+    def _select(self, start: int) -> s.Select:
+        quantifier = self.accept("ALL", "DISTINCT")
+        items = self.select_items()
+        relation = self._from() if self.accept("FROM") else None
+        where = self.expression() if self.accept("WHERE") else None
+        group_by = self._group_by()
+        having = self.expression() if self.accept("HAVING") else None
+        if self.at("WINDOW"):
+            self._refuse("WINDOW")
+        distinct = quantifier is not None and quantifier.word == "DISTINCT"
+        return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having)
+
+    def select_items(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
+        """Read what SELECT gives, and RETURNING."""
+        items = [self._select_item()]
+        while self.accept(","):
+            items.append(self._select_item())
+        return tuple(items)
+
+    def _select_item(self) -> s.SelectItem | s.AllColumns:
+        start = self.index
+        if self.token.word == "*":
+            self.take()
+            return s.AllColumns(self.span_from(start), None, ())
+        self.note("'*'")
+        starred = self._starred(start)
+        if starred is not None:
+            return starred
+        self.undecided_primary = start  # it may be the beginning of x.*
+        value = self.expression()
+        alias = self.identifier() if self.accept("AS") else self.accept_alias()
+        return s.SelectItem(self.span_from(start), value, alias)
+
+    def _starred(self, start: int) -> s.AllColumns | None:
+        """``t.*`` and ``s.t.*``, seen by looking ahead."""
+        count = 0
+        while self.at_identifier(self.ahead(count)) and self.ahead(count + 1).word == ".":
+            count += 2
+        if count and self.ahead(count).word != "*" and not self.at_identifier(self.ahead(count)):
+            self.index += count
+            self.note("'*'", "<identifier>")
+            self.fail()
+        if not count or self.ahead(count).word != "*":
+            return None
+        parts = []
+        while self.token.word != "*":
+            parts.append(self.identifier())
+            self.take()
+        target = s.Name(self.span_from(start), tuple(parts))
+        self.take()
+        aliases = self.accept_columns() if self.accept("AS") else ()
+        return s.AllColumns(self.span_from(start), target, aliases)
+
+    def _from(self) -> s.Relation:
+        start = self.index
+        relation = self.relation()
+        while self.accept(","):
+            right = self.relation()
+            relation = s.Join(self.span_from(start), "CROSS", relation, right)
+        return relation
+
+    def _group_by(self) -> tuple[s.Expression, ...] | None:
+        if not self.accept_all("GROUP", "BY"):
+            return None
+        self.accept("ALL", "DISTINCT")
+        items: list[s.Expression] = []
+        while True:
+            start = self.index
+            self.note("'('", "'CUBE'", "'GROUPING'", "'ROLLUP'")
+            if self.token.word in {"ROLLUP", "CUBE"} or (self.token.word == "GROUPING" and self.ahead().word == "SETS"):
+                what = f"GROUP BY {self.take().word}"
+                self._refuse_grouping(what, self.span_from(start))
+            if self.token.word == "(" and self.ahead().word == ")":
+                self.take()
+                self.take()
+            else:
+                item = self.expression()
+                items.extend(item.items if isinstance(item, s.RowConstructor) else [item])
+            if not self.accept(","):
+                return tuple(items)
+
+    def _refuse_grouping(self, what: str, span: Span) -> NoReturn:
+        msg = f"{what} is not supported by this engine"
+        hint = "Write one query per grouping set and put UNION ALL between them."
+        raise ParseError(msg, code="NOT_SUPPORTED", line=span.line, column=span.column, hint=hint)
+
+    # -- relations ------------------------------------------------------------------------------------------------
+
+    def relation(self) -> s.Relation:
+        """Read a relation with its joins; an ON that is left over belongs to the MERGE around it."""
+        start = self.index
+        self.deeper()
+        left = self._sampled()
+        while (joined := self._join(start, left)) is not None:
+            left = joined
+        self.depth -= 1
+        return left
+
+    def _join(self, start: int, left: s.Relation) -> s.Relation | None:
+        if self.accept("CROSS"):
+            self.expect("JOIN")
+            right = self._sampled()
+            return s.Join(self.span_from(start), "CROSS", left, right)
+        natural = self.accept("NATURAL") is not None
+        kind = self._join_kind()
+        if kind is None:
+            return self.fail() if natural else None
+        right = self._sampled() if natural else self.relation()
+        if not natural:
+            self.restart()
+        if natural:
+            return s.Join(self.span_from(start), kind, left, right, natural=True)
+        if self.accept("ON"):
+            condition = self.expression()
+            return s.Join(self.span_from(start), kind, left, right, on=condition)
+        self.expect("USING")
+        self.expect("(")
+        columns = self.identifiers()
+        self.expect(")")
+        return s.Join(self.span_from(start), kind, left, right, using=columns)
+
+    def _join_kind(self) -> str | None:
+        if self.accept("JOIN"):
+            return "INNER"
+        if self.accept("INNER"):
+            self.expect("JOIN")
+            return "INNER"
+        side = self.accept("LEFT", "RIGHT", "FULL")
+        if side is None:
+            return None
+        self.accept("OUTER")
+        self.expect("JOIN")
+        return side.word
+
+    def _sampled(self) -> s.Relation:
+        relation = self._aliased()
+        if self._sample_follows():
+            self._refuse(self.token.word)
+        self.note("'TABLESAMPLE'", "'MATCH_RECOGNIZE'")
+        return relation
+
+    def _sample_follows(self) -> bool:
+        return self.ahead().word in _SAMPLES.get(self.token.word, ())
+
+    def _refuse(self, what: str) -> NoReturn:
+        span = self.token.span
+        msg = f"{what} is not supported by this engine"
+        raise ParseError(msg, code="NOT_SUPPORTED", line=span.line, column=span.column, length=len(what))
+
+    def _aliased(self) -> s.Relation:
+        start = self.index
+        relation = self._relation_primary()
+        if self.accept("AS") or (self.at_alias() and not self._sample_follows()):
+            alias = self.identifier()
+        else:
+            self.note("<identifier>")
+            return relation
+        columns = self.accept_columns()
+        return s.Aliased(self.span_from(start), relation, alias, columns)
+
+    def _relation_primary(self) -> s.Relation:
+        start = self.index
+        if self.token.word == "LATERAL" and self.ahead().word == "(":
+            self.take()
+            self.take()
+            query = self.query()
+            self.expect(")")
+            return s.Lateral(self.span_from(start), query)
+        if self.accept("UNNEST"):
+            return self._unnest(start)
+        if self.token.word == "JSON_TABLE" and self.ahead().word == "(":
+            self._refuse("JSON_TABLE")
+        if self.token.word == "TABLE" and self.ahead().word == "(":
+            return self._table_function(start)
+        if self.token.word in {"TABLE", "JSON_TABLE"}:
+            self.take()
+            self.expect("(")
+        if self.token.word == "(":
+            return self._parenthesised_relation(start)
+        if not self.at_identifier():
+            self.note("'('", "'JSON_TABLE'", "'LATERAL'", "'TABLE'", "'UNNEST'", "<identifier>")
+            self.fail()
+        name = self.table_name()
+        if self.at("FOR"):
+            self._refuse("FOR")
+        return s.Table(name.span, name)
+
+    def _table_function(self, start: int) -> s.Relation:
+        self.take()
+        self.expect("(")
+        name = self.table_name()
+        self.expect("(")
+        arguments: list[tuple[Identifier | None, s.Expression]] = []
+        while not arguments or self.accept(","):
+            if not arguments and self.token.word == ")":
+                break
+            parameter = None
+            if self.at_identifier() and self.ahead().word == "=>":
+                parameter = self.identifier()
+                self.take()
+            if self.token.word in {"TABLE", "DESCRIPTOR"} and self.ahead().word == "(":
+                self._refuse(f"{self.token.word} as an argument of a table function")
+            arguments.append((parameter, self.expression()))
+        self.expect(")")
+        self.expect(")")
+        return s.TableFunction(self.span_from(start), name, tuple(arguments))
+
+    def _unnest(self, start: int) -> s.Relation:
+        self.expect("(")
+        items = self.expressions()
+        self.expect(")")
+        ordinality = self.token.word == "WITH" and self.ahead().word == "ORDINALITY"
+        if ordinality:
+            self.take()
+            self.take()
+        return s.Unnest(self.span_from(start), items, ordinality)
+
+    def _parenthesised_relation(self, start: int) -> s.Relation:
+        """``(query)`` or ``(relation)``."""
+        if self.query_follows():
+            self.take()
+            query = self.query()
+            self.expect(")")
+            return s.SubqueryRelation(self.span_from(start), query)
+        self.expect("(")
+        self.note("<query>")
+        relation = self.relation()
+        self.expect(")")
+        return relation

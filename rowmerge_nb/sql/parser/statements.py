@@ -1,0 +1,241 @@
+"""From text to statements: the frame of every statement is read here, expressions and queries by the readers beside it."""
+
+# The table of methods at the end belongs to the class; Reader.fail never returns.
+# ruff: noqa: SLF001, RET503
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.parser.definitions import DefinitionReader, read_type
+from rowmerge_nb.sql.parser.reader import is_mismatch
+from rowmerge_nb.sql.parser.tokens import Kind, Runs, tokenize
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.depth import check_tree, room
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.parser.tokens import Token
+
+__all__ = ["parse", "parse_query", "read_type", "split_statements"]
+
+Read = TypeVar("Read")
+
+_STATEMENTS: Final = [
+    "ALTER",
+    "ANALYZE",
+    "CALL",
+    "COMMENT",
+    "COMMIT",
+    "CREATE",
+    "DEALLOCATE",
+    "DELETE",
+    "DENY",
+    "DESC",
+    "DESCRIBE",
+    "DROP",
+    "EXECUTE",
+    "EXPLAIN",
+    "GRANT",
+    "INSERT",
+    "MERGE",
+    "PREPARE",
+    "REFRESH",
+    "RESET",
+    "REVOKE",
+    "ROLLBACK",
+    "SET",
+    "SHOW",
+    "START",
+    "TRUNCATE",
+    "UPDATE",
+    "USE",
+    "WITH",
+]
+_CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
+"""What CREATE and DROP can be about besides tables."""
+_KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
+_FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
+
+
+def split_statements(text: str) -> tuple[tuple[str, int], ...]:
+    r"""Split a cell at its semicolons: each statement with the offset where it starts.
+
+    Semicolons in literals, quoted names and comments do not split; empty statements are left out, as are comments around a
+    statement.
+
+    >>> split_statements("SELECT ';';  -- one; two\n SELECT 2 ;")
+    (("SELECT ';'", 0), ('SELECT 2', 26))
+    """
+    found: list[tuple[str, int]] = []
+    run: list[Token] = []
+    for token in tokenize(text, Runs.WHOLE):
+        if token.kind is not Kind.END and token.text != ";":
+            run.append(token)
+        elif run:
+            start, end = run[0].span.start, run[-1].span.end
+            found.append((text[start:end], start))
+            run = []
+    return tuple(found)
+
+
+def parse(text: str, *, dialect: str = "trino") -> st.Statement:
+    """Read one statement.
+
+    Args:
+        text: the statement.
+        dialect: ``trino``, or ``extended`` for forms of MERGE that other engines have and Trino refuses.
+
+    Raises:
+        ParseError: SYNTAX_ERROR with Trino's message and position.
+
+    >>> parse("DROP TABLE IF EXISTS accounts").if_exists
+    True
+    >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'
+    >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
+    'NONE'
+    """
+    with room():
+        statement = _read(text, _StatementReader.statement, extended=dialect == "extended")
+        check_tree(statement)
+    return statement
+
+
+def _read(text: str, read: Callable[[_StatementReader], Read], *, extended: bool = False, runs: Runs = Runs.WHOLE) -> Read:
+    """Read a whole text: long runs of literals as one token each, unless something does not fit."""
+    reader = _StatementReader(text, extended=extended, runs=runs)
+    try:
+        found = read(reader)
+        reader.expect_end()
+    except ParseError as error:
+        if not is_mismatch(error) or not any(token.kind is Kind.LITERALS for token in reader.tokens):
+            raise
+        # With the ends of the runs the same is wrong; where nothing is, a run stands where Trino does not take it for one.
+        _read(text, read, extended=extended, runs=Runs.ENDS)
+        return _read(text, read, extended=extended, runs=Runs.TOKENS)
+    return found
+
+
+def parse_query(text: str) -> s.QueryNode:
+    """Read a query that stands alone, as views keep it.
+
+    Raises:
+        ParseError: as `parse` does.
+
+    >>> parse_query("SELECT 1").limit is None
+    True
+    """
+    return _read(text, _StatementReader.query)
+
+
+class _StatementReader(DefinitionReader):
+    """Reads a whole statement."""
+
+    def statement(self) -> st.Statement:
+        """Read the statement that the first word announces."""
+        word = self.token.word
+        reader = _READERS.get(word)
+        if reader is not None and self.token.kind is Kind.WORD:
+            return reader(self)
+        if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
+            return self._query_statement()
+        if word in _STATEMENTS and self.token.kind is Kind.WORD:
+            self._refuse_statement(f"The statement {word} is not supported by this engine")
+        self.note("<query>", *(f"'{known}'" for known in _STATEMENTS))
+        self.fail()
+
+    def _query_statement(self) -> st.Statement:
+        start = self.index
+        named, recursive = self.accept_with()
+        if named and self.extended and self.at("MERGE"):
+            if recursive:
+                self.index = start
+                self._refuse_statement("WITH RECURSIVE is not supported by this engine")
+            return self.merge(named)
+        return st.Query(*self.whole(), self.query_behind(start, named, recursive=recursive))
+
+    # -- the other statements that change rows --------------------------------------------------------------------
+
+    def _update(self) -> st.Update:
+        self.take()
+        target = self.table_name()
+        self.expect("SET")
+        columns, values = self.assignments()
+        where = self.expression() if self.accept("WHERE") else None
+        return st.Update(*self.whole(), target, columns, values, where)
+
+    def _delete(self) -> st.Delete:
+        self.take()
+        self.expect("FROM")
+        target = self.table_name()
+        where = self.expression() if self.accept("WHERE") else None
+        return st.Delete(*self.whole(), target, where)
+
+    def _insert(self) -> st.Insert:
+        self.take()
+        self.expect("INTO")
+        target = self.table_name()
+        columns = None
+        if self.token.word == "(" and not self.query_follows():
+            columns = self.accept_columns()
+        else:
+            self.restart()
+            self.note("'('")
+        self.note("'WITH'")
+        query = self.query()
+        return st.Insert(*self.whole(), target, columns, st.Query(*self.whole(), query))
+
+    # -- EXPLAIN --------------------------------------------------------------------------------------------------
+
+    def _explain(self) -> st.Explain:
+        if self.ahead().word in {"ANALYZE", "VERBOSE"}:
+            self._refuse_statement(
+                "EXPLAIN ANALYZE is not supported by this engine", "Run the statement: its report has the numbers."
+            )
+        self.take()
+        self.note("'('")
+        kind, form = "DISTRIBUTED", "TEXT"
+        if self.token.word == "(" and self.ahead().word in {"TYPE", "FORMAT"}:
+            self.take()
+            while True:
+                if self.expect("FORMAT", "TYPE").word == "TYPE":
+                    kind = self.expect(*_KINDS).word
+                else:
+                    form = self.expect(*_FORMATS).word
+                if not self.accept(","):
+                    break
+            self.expect(")")
+        inner = self._explained()
+        return st.Explain(*self.whole(), inner, kind, form)
+
+    def _explained(self) -> st.Statement:
+        """The explained statement with the text and places of its own, as if it stood alone."""
+        place = self.token.span.start
+        end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
+        if self.token.word == "EXPLAIN":
+            self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
+        self.statement()
+        if self.token.kind is not Kind.END:
+            self.fail()
+        return parse(self.text[place:end].rstrip(), dialect="extended" if self.extended else "trino")
+
+
+_READERS: Final[dict[str, Callable[[_StatementReader], st.Statement]]] = {
+    "MERGE": _StatementReader.merge,
+    "UPDATE": _StatementReader._update,
+    "DELETE": _StatementReader._delete,
+    "INSERT": _StatementReader._insert,
+    "CREATE": _StatementReader._create,
+    "DROP": _StatementReader._drop,
+    "EXPLAIN": _StatementReader._explain,
+    "TRUNCATE": _StatementReader._truncate,
+    "CALL": _StatementReader._call_procedure,
+    "SHOW": _StatementReader._show,
+    "DESCRIBE": _StatementReader._describe,
+    "DESC": _StatementReader._describe,
+}

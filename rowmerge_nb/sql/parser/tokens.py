@@ -1,0 +1,301 @@
+"""The tokens of Trino's SQL, each with its place in the text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Final
+
+from rowmerge_nb.sql.parser.literal_runs import find_run, run_ends
+from rowmerge_nb.sql.tree.statements import Span
+
+__all__ = ["RESERVED", "Kind", "Runs", "Token", "tokenize"]
+
+
+class Kind(Enum):
+    """What a token is; the grammar only ever asks for these."""
+
+    WORD = "word"
+    QUOTED = "quoted identifier"
+    BACKQUOTED = "backquoted identifier"
+    DIGITS_FIRST = "identifier that starts with a digit"
+    STRING = "string"
+    UNICODE_STRING = "unicode string"
+    BINARY = "binary"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    DOUBLE = "double"
+    SYMBOL = "symbol"
+    LITERALS = "run of literals"
+    UNKNOWN = "unknown"
+    END = "end"
+
+
+class Runs(Enum):
+    """What becomes of long runs of literals behind VALUES and IN.
+
+    One token per run is enough for reading. What is wrong with a statement is said by way of its own tokens, of which those of a run's
+    first and last part have the same to say as all of them.
+    """
+
+    WHOLE = "one token"
+    ENDS = "the tokens of the first and the last part"
+    TOKENS = "all tokens"
+
+
+RESERVED: Final = frozenset(
+    [
+        "ALTER",
+        "AND",
+        "AS",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CAST",
+        "CONSTRAINT",
+        "CREATE",
+        "CROSS",
+        "CUBE",
+        "CURRENT_CATALOG",
+        "CURRENT_DATE",
+        "CURRENT_PATH",
+        "CURRENT_ROLE",
+        "CURRENT_SCHEMA",
+        "CURRENT_TIME",
+        "CURRENT_TIMESTAMP",
+        "CURRENT_USER",
+        "DEALLOCATE",
+        "DELETE",
+        "DESCRIBE",
+        "DISTINCT",
+        "DROP",
+        "ELSE",
+        "END",
+        "ESCAPE",
+        "EXCEPT",
+        "EXECUTE",
+        "EXISTS",
+        "EXTRACT",
+        "FALSE",
+        "FOR",
+        "FROM",
+        "FULL",
+        "GROUP",
+        "GROUPING",
+        "HAVING",
+        "IN",
+        "INNER",
+        "INSERT",
+        "INTERSECT",
+        "INTO",
+        "IS",
+        "JOIN",
+        "JSON_ARRAY",
+        "JSON_EXISTS",
+        "JSON_OBJECT",
+        "JSON_QUERY",
+        "JSON_TABLE",
+        "JSON_VALUE",
+        "LEFT",
+        "LIKE",
+        "LISTAGG",
+        "LOCALTIME",
+        "LOCALTIMESTAMP",
+        "NATURAL",
+        "NORMALIZE",
+        "NOT",
+        "NULL",
+        "ON",
+        "OR",
+        "ORDER",
+        "OUTER",
+        "PREPARE",
+        "RECURSIVE",
+        "RIGHT",
+        "ROLLUP",
+        "SELECT",
+        "SKIP",
+        "TABLE",
+        "THEN",
+        "TRIM",
+        "TRUE",
+        "UESCAPE",
+        "UNION",
+        "UNNEST",
+        "USING",
+        "VALUES",
+        "WHEN",
+        "WHERE",
+        "WITH",
+    ]
+)
+"""Words that are never names unless they stand in double quotes."""
+
+# Possessive quantifiers (*+) keep what they took: without them a long row of digits is tried in every division.
+_PATTERN: Final = re.compile(
+    r"""(?P<space>\s+|--[^\r\n]*\r?\n?|/\*.*?\*/)
+    |(?P<unicode_string>[uU]&'(?:[^']|'')*')
+    |(?P<binary>[xX]'(?:[^']|'')*')
+    |(?P<string>'(?:[^']|'')*')
+    |(?P<quoted>"(?:[^"]|"")*")
+    |(?P<backquoted>`(?:[^`]|``)*`)
+    |(?P<double>(?:[0-9](?:_?[0-9])*+\.?(?:[0-9](?:_?[0-9])*+)?+|\.[0-9](?:_?[0-9])*+)[eE][+-]?[0-9]++)
+    |(?P<decimal>[0-9](?:_?[0-9])*+\.(?:[0-9](?:_?[0-9])*+)?|\.[0-9](?:_?[0-9])*+)
+    |(?P<integer>0[xX](?:_?[0-9A-Fa-f])++|0[oO](?:_?[0-7])++|0[bB](?:_?[01])++|[0-9](?:_?[0-9])*+)
+    |(?P<word>[A-Za-z_][A-Za-z0-9_@:]*)
+    |(?P<symbol><>|!=|<=|>=|\|\||->|=>|[-+*/%=<>(),.;?:\[\]{}])""",
+    re.VERBOSE | re.DOTALL,
+)
+_DIGITS_FIRST: Final = re.compile(r"[0-9][A-Za-z0-9_@:]+")
+_NUMBERS: Final = frozenset({"integer", "decimal", "double"})
+
+
+@dataclass(frozen=True)
+class Token:
+    r"""A token: its kind, its text as written, and where it stands.
+
+    >>> tokenize('t."Key"')[2].name
+    'Key'
+    """
+
+    kind: Kind
+    text: str
+    span: Span
+
+    @cached_property
+    def word(self) -> str:
+        """The text as keywords are compared; ``""`` for what cannot be a keyword."""
+        return self.text.upper() if self.kind is Kind.WORD else self.text if self.kind is Kind.SYMBOL else ""
+
+    @property
+    def name(self) -> str:
+        """The identifier that the token spells, quotes taken off."""
+        return self.text[1:-1].replace('""', '"') if self.kind is Kind.QUOTED else self.text
+
+    @property
+    def string(self) -> str:
+        """The value of a string literal without escapes, quotes taken off."""
+        return self.text[self.text.index("'") + 1 : -1].replace("''", "'")
+
+
+def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
+    """Cut a text into tokens, spaces and comments left out; the last one is of kind END.
+
+    A character that begins no token of the language becomes a token of kind UNKNOWN: the grammar refuses it where it stands.
+
+    Args:
+        text: the text.
+        runs: what becomes of long runs of literals.
+
+    >>> [token.text for token in tokenize("a <> 'it''s' -- no more")]
+    ['a', '<>', "'it''s'", '']
+    >>> [token.kind.value for token in tokenize("VALUES " + "1, " * 100 + "2", Runs.WHOLE)]
+    ['word', 'run of literals', 'end']
+    """
+    return _Tokenizer(text, runs).tokens()
+
+
+class _Tokenizer:
+    def __init__(self, text: str, runs: Runs) -> None:
+        self.text = text
+        self.runs = runs
+        self.found: list[Token] = []
+        self.line, self.line_start = 1, 0
+        self.last_close = text.rfind("*/")
+        self.depth = 0
+        self.lists: list[tuple[int, bool]] = []
+        """The lists that are open: how many parentheses around them are, and whether rows may stand in them."""
+        self.begins_part = False
+        self.no_run_before = 0
+
+    def tokens(self) -> tuple[Token, ...]:
+        place = 0
+        while place < len(self.text):
+            place = self._run(place) if self.begins_part and not self._is_blank(place) else self._token(place)
+        self._add(Kind.END, place, place)
+        return tuple(self.found)
+
+    def _token(self, place: int) -> int:
+        # A comment that is never closed is not looked through to the end of the text again and again.
+        unclosed = self.text.startswith("/*", place) and self.last_close < place + 2
+        kind, end = (Kind.UNKNOWN, place + 1) if unclosed else _next(self.text, place)
+        if kind is None:
+            self._pass(place, end)
+            return end
+        token = self._add(kind, place, end)
+        if self.runs is not Runs.TOKENS:
+            self._look(token)
+        return end
+
+    def _add(self, kind: Kind, place: int, end: int) -> Token:
+        token = Token(kind, self.text[place:end], Span(place, end, self.line, place - self.line_start + 1))
+        self.found.append(token)
+        self._pass(place, end)
+        return token
+
+    def _pass(self, place: int, end: int) -> None:
+        newlines = self.text.count("\n", place, end)
+        if newlines:
+            self.line, self.line_start = self.line + newlines, self.text.rindex("\n", place, end) + 1
+
+    def _is_blank(self, place: int) -> bool:
+        return self.text[place].isspace() or self.text.startswith(("--", "/*"), place)
+
+    # -- runs of literals -------------------------------------------------------------------------------------------
+
+    def _look(self, token: Token) -> None:
+        """See whether a part of a list of literals may begin behind a token."""
+        if token.text == "(":
+            self.depth += 1
+            if len(self.found) > 1 and self.found[-2].word == "IN":
+                self.lists.append((self.depth, False))
+                self.begins_part = True
+        elif token.text == ")":
+            self.depth -= 1
+            while self.lists and self.lists[-1][0] > self.depth:
+                self.lists.pop()
+        elif token.word == "VALUES":
+            self.lists.append((self.depth, True))
+            self.begins_part = True
+        elif token.text == "," and self.lists and self.lists[-1][0] == self.depth:
+            self.begins_part = token.span.end >= self.no_run_before
+
+    def _run(self, place: int) -> int:
+        """Take a run of literals if there is one."""
+        self.begins_part = False
+        end = find_run(self.text, place, rows=self.lists[-1][1])
+        if end <= place:
+            self.no_run_before = -end
+            return place
+        if self.runs is Runs.WHOLE:
+            self._add(Kind.LITERALS, place, end)
+            return end
+        self.no_run_before = end
+        first, last = run_ends(self.text, place, end)
+        while place < first:
+            place = self._token(place)
+        if last > first:
+            while self.found[-1].text != ",":
+                place = self._token(place)
+            self._pass(place, last)
+            place = last
+        while place < end:
+            place = self._token(place)
+        return end
+
+
+def _next(text: str, place: int) -> tuple[Kind | None, int]:
+    match = _PATTERN.match(text, place)
+    if match is None:
+        return Kind.UNKNOWN, place + 1
+    group = str(match.lastgroup)
+    if group == "space":
+        return None, match.end()
+    if group in _NUMBERS:
+        # The longest token wins: 1s is an identifier that starts with a digit, 1E5 and 1.5 are numbers.
+        longer = _DIGITS_FIRST.match(text, place)
+        if longer is not None and longer.end() > match.end():
+            return Kind.DIGITS_FIRST, longer.end()
+    return Kind[group.upper()], match.end()

@@ -1,0 +1,1 @@
+"""Casts in Spark SQL."""

@@ -1,0 +1,317 @@
+"""Casts in Spark SQL that mean what Trino's mean: rounding half away from zero, checked ranges, Trino's error texts."""
+
+# All writers of casts have one signature, whether they need all of it or not.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.sql.spark.casts import json as casts_json
+from rowmerge_nb.sql.spark.casts import moments as casts_moments
+from rowmerge_nb.sql.spark.casts import text as casts_text
+from rowmerge_nb.sql.typed.expressions import fail, once, quote, text_literal
+from rowmerge_nb.sql.typed.types import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    as_decimal,
+    can_coerce,
+    is_float,
+    is_numeric,
+    is_text,
+    spark_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.spark.casts.text import Writer
+
+__all__ = ["can_cast", "can_write_cast", "cast", "store"]
+
+_RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
+_NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
+_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
+_NESTED: Final = frozenset({"array", "map", "row"})
+_SHORT_DECIMAL: Final = 18
+"""Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
+
+_TARGETS: Final = {
+    "boolean": _NUMBERS | {"boolean", "varchar", "json"},
+    **dict.fromkeys(_NUMBERS, _NUMBERS | {"boolean", "varchar", "json"}),
+    "varchar": _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"},
+    "char": _MOMENTS | {"varchar", "char"},
+    "varbinary": frozenset({"uuid"}),
+    "date": _MOMENTS | {"varchar", "json"},
+    "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),
+    "timestamp": _MOMENTS | {"time", "varchar", "json"},
+    "timestamp with time zone": _MOMENTS | {"time", "varchar", "json"},
+    "uuid": frozenset({"varchar", "varbinary"}),
+    "json": _NUMBERS | {"boolean", "varchar"},
+    INTERVAL_DAY.base: frozenset({"varchar"}),
+    INTERVAL_YEAR.base: frozenset({"varchar"}),
+}
+"""To what CAST takes values of a type, nested types apart."""
+
+
+def can_cast(source: Type, target: Type) -> bool:
+    """Does Trino have a cast from one type to the other?
+
+    >>> from rowmerge_nb.spi.types import DATE, INTEGER, VARCHAR
+    >>> can_cast(DATE, INTEGER), can_cast(VARCHAR, DATE)
+    (False, True)
+    """
+    if source == UNKNOWN or can_coerce(source, target):
+        return True
+    if source.base in _NESTED and target.base in _NESTED:
+        same = source.base == target.base and len(source.parameters) == len(target.parameters)
+        return same and all(can_cast(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+    if source.base in _NESTED:
+        return target.base == "json" and casts_json.has_json_form(source)
+    if target.base in _NESTED:
+        return source.base == "json" and casts_json.is_read_from_json(target)
+    return target.base in _TARGETS.get(source.base, frozenset())
+
+
+def can_write_cast(source: Type, target: Type) -> bool:
+    """Can a cast that Trino has be written in Spark SQL?
+
+    >>> from rowmerge_nb.spi.types import DATE, JSON, row_of
+    >>> can_write_cast(JSON, row_of([("a", DATE)]))
+    False
+    """
+    if source.base != "json" or target.base == "json":
+        return True
+    return casts_json.from_json("x", target, lambda *_: "", safe=False) is not None
+
+
+def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
+    """Write the cast of a Spark SQL text from one type to another.
+
+    Args:
+        text: the value.
+        source: its type.
+        target: the type wanted.
+        safe: give NULL where the cast fails (TRY_CAST).
+
+    >>> from rowmerge_nb.spi.types import BIGINT, INTEGER
+    >>> cast("`a`", INTEGER, BIGINT)
+    'CAST(`a` AS BIGINT)'
+    """
+    if source == UNKNOWN:
+        return f"CAST(NULL AS {spark_type(target)})"
+    if source == target:
+        return text
+    writer = _writer(source, target)
+    return once(lambda value: writer(value, source, target, safe), text)
+
+
+def _writer(source: Type, target: Type) -> Writer:
+    if source.base in _NESTED and source.base == target.base:
+        return _nested
+    if target.base == "json":
+        return casts_json.to_json
+    if source.base == "json":
+        return _json_read
+    if is_text(source):
+        return casts_text.from_text(target)
+    if is_text(target):
+        return casts_text.to_text(source)
+    if is_numeric(source):
+        return _from_number(source, target)
+    if source.base == "boolean":
+        return _boolean_to_number
+    if source.base == "uuid":
+        return lambda text, *_: f"unhex(replace({text}, '-', ''))"
+    if source.base == "varbinary":
+        return _binary_to_uuid
+    return casts_moments.between
+
+
+def _failure(safe: bool, code: str, *message: str) -> str:
+    return "NULL" if safe else fail(code, *message)
+
+
+def _binary_to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
+    digits = f"lower(hex({text}))"
+    groups = ", '-', ".join(f"substring({digits}, {start}, {length})" for start, length in _UUID_GROUPS)
+    length = f"octet_length({text})"
+    far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Invalid UUID binary length: '", f"CAST({length} AS STRING)")
+    return f"CASE WHEN {text} IS NULL OR {length} = 16 THEN concat({groups}) ELSE {far} END"
+
+
+_UUID_GROUPS: Final = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool], str]:
+    if target.base == "boolean":
+        return lambda text, _s, _t, _safe: f"({text} <> 0)"
+    if source.base == "decimal" and is_float(target):
+        # By way of the text, so that the nearest number is found: the digits as a number divided by a power of ten may miss it.
+        return lambda text, _s, t, _safe: f"CAST(CAST({text} AS STRING) AS {spark_type(t)})"
+    if target.base == "decimal" and not _has_room(source, target):
+        return _to_decimal
+    if can_coerce(source, target) or is_float(target):
+        return lambda text, _s, t, _safe: f"CAST({text} AS {spark_type(t)})"
+    if source.base == "real" and target.base == "bigint":
+        return _real_to_bigint
+    if is_float(source):
+        return _float_to_integer
+    return _decimal_to_integer if source.base == "decimal" else _integer_to_integer
+
+
+def _has_room(source: Type, decimal: Type) -> bool:
+    """Does a decimal type hold all values of a number's type? What Trino casts unasked may still have too many digits."""
+    if is_float(source):
+        return False
+    (p1, s1), (p2, s2) = as_decimal(source).parameters, decimal.parameters
+    return bool(p2 - s2 >= p1 - s1 and s2 >= s1)
+
+
+def _boolean_to_number(text: str, source: Type, target: Type, safe: bool) -> str:
+    return f"CAST({text} AS {spark_type(target)})"
+
+
+def _integer_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
+    limit = _RANGES[target.base]
+    value = f"CAST({text} AS {spark_type(target)})"
+    message = _failure(
+        safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {target.base}: "), f"CAST({text} AS STRING)"
+    )
+    return f"CASE WHEN {text} IS NULL OR {text} BETWEEN {-limit} AND {limit - 1} THEN {value} ELSE {message} END"
+
+
+def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
+    limit = _RANGES[target.base]
+    precision, scale = source.parameters
+    rounded = text if scale == 0 else f"round({text}, 0)"
+    value = f"CAST({rounded} AS {spark_type(target)})"
+    if precision - scale < len(str(limit)) - 1:
+        return value
+    shown = f"CAST({rounded if precision <= _SHORT_DECIMAL else text} AS STRING)"
+    message = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", shown, text_literal(f"' to {target.base.upper()}"))
+    low, high = (f"CAST('{n}' AS DECIMAL(38,0))" for n in (-limit, limit - 1))
+    return f"CASE WHEN {text} IS NULL OR {rounded} BETWEEN {low} AND {high} THEN {value} ELSE {message} END"
+
+
+def _real_to_bigint(text: str, source: Type, target: Type, safe: bool) -> str:
+    """What is too far is the largest bigint; Trino's cast of a double is not so patient."""
+    nan = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
+    largest, lowest = 2**63 - 1, "(-9223372036854775807L - 1L)"
+    return (
+        f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808D THEN {largest}L "
+        f"WHEN {text} <= -9223372036854775808D THEN {lowest} ELSE CAST(round(CAST({text} AS DOUBLE)) AS BIGINT) END"
+    )
+
+
+def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
+    limit = _RANGES[target.base]
+    name = target.base
+    shown = f"CAST({text} AS STRING)"
+    value = f"CAST(round({text}) AS {spark_type(target)})"
+    nan = _failure(safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}"))
+    if name == "bigint":
+        nan = far = _failure(safe, "INVALID_CAST_ARGUMENT", "'Unable to cast '", shown, "' to bigint'")
+        within = f"{text} >= -9223372036854775808D AND {text} < 9223372036854775808D"
+    else:
+        far = _failure(safe, "NUMERIC_VALUE_OUT_OF_RANGE", text_literal(f"Out of range for {name}: "), shown)
+        within = f"round({text}) BETWEEN {-limit}D AND {limit - 1}D"
+    return f"CASE WHEN isnan({text}) THEN {nan} WHEN {text} IS NULL OR ({within}) THEN {value} ELSE {far} END"
+
+
+def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
+    precision, scale = target.parameters
+    name = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
+    # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
+    value = f"CAST({text} AS STRING)" if is_float(source) else text
+    tried = f"try_cast({value} AS {spark_type(target)})"
+    if safe:
+        return tried
+    shown = f"CAST({text} AS STRING)"
+    message = fail(
+        "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {name} '"), shown, text_literal(f"' to DECIMAL({precision}, {scale})")
+    )
+    return f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
+
+
+# -- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def _json_read(text: str, source: Type, target: Type, safe: bool) -> str:
+    written = casts_json.from_json(text, target, lambda value, a, b: cast(value, a, b, safe=safe), safe=safe)
+    assert written is not None, target
+    return written
+
+
+# -- nested values ----------------------------------------------------------------------------------------------------
+
+
+def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
+    made = _nested_value(text, source, target, safe)
+    if not safe or made == text:
+        return made
+    # One part that cannot be cast makes the whole NULL.
+    return once(lambda value: f"IF({_lost(text, value, source, target)}, NULL, {value})", made)
+
+
+def _lost(before: str, after: str, source: Type, target: Type) -> str:
+    """Has a part become NULL that was not?"""
+    if source.base == "array":
+        return f"exists(zip_with({before}, {after}, (x, y) -> x IS NOT NULL AND y IS NULL), z -> z)"
+    if source.base == "map":
+        values = f"zip_with(map_values({before}), map_values({after}), (x, y) -> x IS NOT NULL AND y IS NULL)"
+        return f"exists({values}, z -> z)"
+    pairs = zip(_field_names(source), _field_names(target), strict=True)
+    return " OR ".join(f"({before}.{quote(a)} IS NOT NULL AND {after}.{quote(b)} IS NULL)" for a, b in pairs)
+
+
+def _field_names(kind: Type) -> list[str]:
+    return [name or f"field{i}" for i, name in enumerate(kind.fields)]
+
+
+def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
+    if source.base == "array":
+        inner = cast("x", source.parameters[0], target.parameters[0], safe=safe)
+        return text if inner == "x" else f"transform({text}, x -> {inner})"
+    if source.base == "map":
+        key = cast("k", source.parameters[0], target.parameters[0], safe=safe)
+        value = cast("v", source.parameters[1], target.parameters[1], safe=safe)
+        with_keys = text if key == "k" else f"transform_keys({text}, (k, v) -> {key})"
+        return with_keys if value == "v" else f"transform_values({with_keys}, (k, v) -> {value})"
+    old, new = _field_names(source), _field_names(target)
+    parts = [
+        f"{text_literal(name)}, {cast(f'{text}.{quote(before)}', a, b, safe=safe)}"
+        for name, before, a, b in zip(new, old, source.parameters, target.parameters, strict=True)
+    ]
+    return f"IF({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
+
+
+# -- assignment -------------------------------------------------------------------------------------------------------
+
+
+def store(text: str, source: Type, target: Type) -> str:
+    """Write the cast that an assignment makes: like `cast`, but text that is too long fails unless only spaces are cut.
+
+    >>> from rowmerge_nb.spi.types import VARCHAR
+    >>> store("`a`", VARCHAR, VARCHAR)
+    '`a`'
+    """
+    if is_text(source) and is_text(target) and target.parameters:
+        length = target.parameters[0]
+        if source.parameters and source.parameters[0] <= length:
+            return cast(text, source, target)
+        message = fail(
+            "INVALID_CAST_ARGUMENT",
+            text_literal(f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"),
+        )
+        return once(lambda value: _cut(value, source, target, message), text)
+    return cast(text, source, target)
+
+
+def _cut(text: str, source: Type, target: Type, message: str) -> str:
+    fits = f"{text} IS NULL OR char_length(rtrim({text})) <= {target.parameters[0]}"
+    return f"CASE WHEN {fits} THEN {cast(text, source, target)} ELSE {message} END"

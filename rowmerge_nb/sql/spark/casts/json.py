@@ -1,0 +1,167 @@
+"""Casts to JSON and from it. A JSON value is carried as its text, without spaces."""
+
+# All writers of casts have one signature, whether they need all of it or not.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import DOUBLE, JSON, VARCHAR
+from rowmerge_nb.sql.spark.casts.text import shown_moment
+from rowmerge_nb.sql.typed.expressions import fail, once, quote, text_literal
+from rowmerge_nb.sql.typed.types import is_float, is_integer, is_numeric, spark_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["from_json", "has_json_form", "is_read_from_json", "to_json"]
+
+_PLAIN: Final = frozenset({"unknown", "boolean", "varchar", "json", "date", "timestamp", "timestamp with time zone"})
+_READ: Final = frozenset({"boolean", "varchar", "json"})
+
+
+def has_json_form(kind: Type) -> bool:
+    """Does CAST take values of the type to JSON?
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> has_json_form(parse_type("map(varchar, array(date))")), has_json_form(parse_type("array(varbinary)"))
+    (True, False)
+    """
+    if kind.base == "map":
+        key, value = kind.parameters
+        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and has_json_form(value)
+    if kind.base in {"array", "row"}:
+        return all(has_json_form(part) for part in kind.parameters)
+    return is_numeric(kind) or kind.base in _PLAIN
+
+
+def is_read_from_json(kind: Type) -> bool:
+    """Does CAST take JSON to the type?"""
+    if kind.base == "map":
+        key, value = kind.parameters
+        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and is_read_from_json(value)
+    if kind.base in {"array", "row"}:
+        return all(is_read_from_json(part) for part in kind.parameters)
+    return is_numeric(kind) or kind.base in _READ
+
+
+def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
+    """Write the JSON text of a value; NULL of NULL."""
+    if source.base == "json":
+        return text
+    if source.base == "array":
+        inner = f"transform({text}, x -> {_or_null('x', source.parameters[0])})"
+        return f"IF({text} IS NULL, NULL, concat('[', array_join({inner}, ','), ']'))"
+    if source.base == "map":
+        key, value = source.parameters
+        pairs = f"transform(map_entries({text}), e -> named_struct('k', {_key('e.key', key)}, 'v', {_or_null('e.value', value)}))"
+        fields = f"transform(array_sort({pairs}), e -> concat({_quoted('e.k')}, ':', e.v))"
+        return f"IF({text} IS NULL, NULL, concat('{{', array_join({fields}, ','), '}}'))"
+    if source.base == "row":
+        named = [(name or "", f"{text}.{quote(name or f'field{i}')}") for i, name in enumerate(source.fields)]
+        parts = [
+            f"{text_literal(json.dumps(name, ensure_ascii=False) + ':')}, {_or_null(value, kind)}"
+            for (name, value), kind in zip(named, source.parameters, strict=True)
+        ]
+        separated = ", ',', ".join(parts)
+        return f"IF({text} IS NULL, NULL, concat('{{', {separated}, '}}'))"
+    return _scalar(text, source)
+
+
+def _quoted(text: str) -> str:
+    """A JSON string, written by Spark: of an array with it alone, what is between the brackets."""
+    return f"regexp_replace(to_json(array({text})), '^.|.$', '')"
+
+
+def _scalar(text: str, source: Type) -> str:
+    shown = f"CAST({text} AS STRING)"
+    if is_float(source):
+        special = f"isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE)"
+        return f"IF({special}, concat('\"', {shown}, '\"'), {shown})"
+    if source.base in {"boolean", "decimal"} or is_integer(source):
+        return shown
+    if source.base == "unknown":
+        return "CAST(NULL AS STRING)"
+    value = shown_moment(text, source) if source.base.startswith("timestamp") else shown
+    return f"IF({text} IS NULL, NULL, {_quoted(value)})"
+
+
+def _or_null(text: str, kind: Type) -> str:
+    return once(lambda value: f"coalesce({to_json(value, kind, JSON, False)}, 'null')", text)
+
+
+def _key(text: str, kind: Type) -> str:
+    return text if kind.base == "varchar" else f"CAST({text} AS STRING)"
+
+
+def from_json(text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool) -> str | None:
+    """Write the cast of a json value to another type.
+
+    Args:
+        text: the value.
+        kind: the type wanted.
+        cast: writes casts between other types.
+        safe: NULL where the cast fails.
+
+    Returns:
+        None if this engine cannot cast json to the type as Trino does.
+    """
+    read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v VARIANT').v"
+    if kind.base == "array":
+        elements = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v ARRAY<VARIANT>').v"
+        inner = _from_variant("e", kind.parameters[0], cast, safe=safe)
+        if inner is None:
+            return None
+        message = _failure(text, kind, safe=safe)
+        return (
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '[%' THEN transform({elements}, e -> {inner}) "
+            f"ELSE {message} END"
+        )
+    if kind.base == "map" and kind.parameters[0].base == "varchar":
+        entries = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v MAP<STRING, VARIANT>').v"
+        inner = _from_variant("e", kind.parameters[1], cast, safe=safe)
+        if inner is None:
+            return None
+        message = _failure(text, kind, safe=safe)
+        return (
+            f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL WHEN {text} LIKE '{{%' "
+            f"THEN transform_values({entries}, (k, e) -> {inner}) ELSE {message} END"
+        )
+    inner = _from_variant("e", kind, cast, safe=safe)
+    return None if inner is None else f"transform(array({read}), e -> {inner})[0]"
+
+
+def _failure(text: str, kind: Type, *, safe: bool) -> str:
+    return "NULL" if safe else fail("INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, text_literal(f"' to {kind}"))
+
+
+def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str], *, safe: bool) -> str | None:
+    """A scalar of a document: text is read as CAST from varchar reads it, numbers are rounded, true is 1."""
+    text = f"try_variant_get({value}, '$', 'string')"
+    form = f"schema_of_variant({value})"
+    container = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%'"
+    message = _failure(f"to_json({value})", kind, safe=safe)
+    if kind.base == "json":
+        return f"to_json({value})"
+    if kind.base == "varchar":
+        whole = cast(text, VARCHAR, kind)
+        return f"CASE WHEN {container} THEN {message} WHEN {form} <> 'VOID' THEN {whole} END"
+    if kind.base == "boolean":
+        number = f"try_variant_get({value}, '$', 'double') <> 0"
+        return (
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN try_variant_get({value}, '$', 'boolean') "
+            f"WHEN {form} = 'STRING' THEN {cast(text, VARCHAR, kind)} WHEN {form} <> 'VOID' THEN {number} END"
+        )
+    if is_integer(kind) or is_float(kind) or kind.base == "decimal":
+        floating = cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, kind)
+        one = f"CAST(IF(try_variant_get({value}, '$', 'boolean'), 1, 0) AS {spark_type(kind)})"
+        return (
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN {one} "
+            f"WHEN {form} IN ('STRING', 'BIGINT') OR {form} LIKE 'DECIMAL(%,0)' THEN {cast(text, VARCHAR, kind)} "
+            f"WHEN {form} <> 'VOID' THEN {floating} END"
+        )
+    return None

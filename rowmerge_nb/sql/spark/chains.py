@@ -1,0 +1,97 @@
+"""Prints long runs of operators for Spark, whose reader and optimizer would go one level deeper with every operator.
+
+Spark walks such a run in a loop at run time: `aggregate` over the numbers of its parts, each of some dozen operators, that hands the value so
+far from part to part. So operators are applied from left to right, nothing behind a NULL is computed, and an error is the first one, as if
+the run were written out. A loop's value has one type: where an operator changes it (decimals grow, an integer meets a double), one loop
+ends and the next begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, too_deep
+from rowmerge_nb.sql.typed import expressions as e
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["MOST_TRIED", "chain_text", "unrolled"]
+
+_PART: Final = 50
+"""Operators that are written out in one part: Spark's reader takes the square of their number."""
+MOST_TRIED: Final = 5
+"""Operators that are written into one another where each is tried. Spark compares a tried one's operands twice, those within them four times."""
+_MOST_PARTS: Final = 100
+"""Parts of one loop: to find the next one takes as many comparisons."""
+_VALUE, _NUMBER = e.quote(e.SO_FAR), e.quote("$part")
+
+Write: TypeAlias = "Callable[[e.Typed, str, str], tuple[str, str]]"
+
+
+def chain_text(node: e.Apply, write: Write, *, tried: bool) -> str:
+    """Write a chain.
+
+    Args:
+        node: the chain.
+        write: gives the text of an expression, and its text without checks, for two such texts of the value so far.
+        tried: its operators give NULL where they fail.
+
+    Raises:
+        ParseError: it has a subquery, which Spark allows in no loop, and is too long to be written out.
+    """
+    first, *steps = node.arguments
+    texts = write(first, "", "")
+    if any(isinstance(part, e.Subquery) for part in e.walk(node)):
+        if len(steps) > (MOST_TRIED if tried else DEEPEST_TREE):
+            raise too_deep()
+        return _written_out(texts, steps, write)[0]
+    most = MOST_TRIED if tried else _PART
+    for _, run in groupby(steps, key=lambda step: step.type):
+        opening, *rest = run
+        texts = write(opening, *texts)
+        texts = _looped(texts, rest, write, most) if len(rest) > most else _written_out(texts, rest, write)
+    return texts[0]
+
+
+def unrolled(node: e.Apply) -> e.Apply:
+    """Give nested operators as a chain.
+
+    >>> from rowmerge_nb.spi.types import BIGINT
+    >>> a = e.Column(BIGINT, "a")
+    >>> sums = e.Apply(BIGINT, "arithmetic", (e.Apply(BIGINT, "arithmetic", (a, a), "+"), a), "-")
+    >>> [part.detail for part in unrolled(sums).arguments]
+    ['+', '-']
+    """
+    steps: list[e.Typed] = []
+    last = node
+    while True:
+        left, right = last.arguments
+        cast = left if isinstance(left, e.Apply) and left.name == "cast" and left.detail is None else None
+        inner = cast.arguments[0] if cast else left
+        if not (isinstance(inner, e.Apply) and inner.name == last.name):
+            return e.Apply(node.type, "chain", (last, *reversed(steps)))
+        so_far: e.Typed = e.Variable(inner.type, e.SO_FAR)
+        steps.append(replace(last, arguments=(replace(cast, arguments=(so_far,)) if cast else so_far, right)))
+        last = inner
+
+
+def _written_out(texts: tuple[str, str], steps: Sequence[e.Typed], write: Write) -> tuple[str, str]:
+    for step in steps:
+        texts = write(step, *texts)
+    return texts
+
+
+def _looped(texts: tuple[str, str], steps: Sequence[e.Typed], write: Write, most: int) -> tuple[str, str]:
+    """A loop over parts of so many operators; over longer parts, which are loops themselves, where there would be too many parts."""
+    length = most if len(steps) <= most * _MOST_PARTS else _MOST_PARTS * most
+    parts = [steps[start : start + length] for start in range(0, len(steps), length)]
+    within = (_VALUE, _VALUE)
+    written = [
+        _written_out(within, part, write)[0] if length == most else _looped(within, part, write, most)[0] for part in parts
+    ]
+    chosen = " ".join(f"WHEN {number} THEN {text}" for number, text in enumerate(written))
+    loop = f"aggregate(sequence(0, {len(parts) - 1}), {texts[0]}, ({_VALUE}, {_NUMBER}) -> CASE {_NUMBER} {chosen} END)"
+    return loop, loop

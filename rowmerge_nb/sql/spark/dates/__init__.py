@@ -1,0 +1,1 @@
+"""Patterns of dates in Spark SQL."""

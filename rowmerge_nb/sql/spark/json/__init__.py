@@ -1,0 +1,1 @@
+"""Paths of JSON in Spark SQL."""

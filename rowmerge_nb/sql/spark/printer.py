@@ -1,0 +1,470 @@
+"""Prints typed expressions as Spark SQL that has Trino's meaning (ANSI mode, session time zone UTC)."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.sql.functions.json import PARSED
+from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, negation
+from rowmerge_nb.sql.spark.casts.casts import cast, store
+from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
+from rowmerge_nb.sql.spark.comparison import compared, distinct
+from rowmerge_nb.sql.spark.json.paths import at_path
+from rowmerge_nb.sql.spark.lookup import looked_up
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, spark_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.sql.functions.signatures import Overload
+
+__all__ = ["print_spark", "sort_keys"]
+
+_SHORT: Final = 1_000
+"""Operands up to this length are repeated in the text of an overflow's error; longer ones would make the text grow without end."""
+_SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
+
+
+def print_spark(node: e.Typed, *, safe: bool = False) -> str:
+    """Print an expression.
+
+    Args:
+        node: the expression.
+        safe: print it as TRY means it: NULL where it would fail.
+
+    >>> from rowmerge_nb.spi.types import BOOLEAN, INTEGER
+    >>> print_spark(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
+    '(`a` = 1)'
+    """
+    return _Printer(safe=safe).text(node)
+
+
+def sort_keys(keys: tuple[e.Sort, ...]) -> str:
+    """Print sort keys; the place of NULL is always said, because Spark's default differs from Trino's."""
+    return ", ".join(
+        f"{print_spark(key.value)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for key in keys
+    )
+
+
+class _Printer:
+    def __init__(self, *, safe: bool, unchecked: bool = False, so_far: tuple[str, str] = ("", "")) -> None:
+        self.safe = safe
+        self.unchecked = unchecked
+        self.so_far = so_far
+
+    def text(self, node: e.Typed) -> str:
+        if isinstance(node, e.Column):
+            return e.quote(node.symbol)
+        if isinstance(node, e.Constant):
+            return _constant(node.type, node.value)
+        if isinstance(node, e.Variable):
+            return self.so_far[self.unchecked] if node.name == e.SO_FAR else node.name
+        if isinstance(node, e.Function):
+            names = node.parameters[0] if len(node.parameters) == 1 else f"({', '.join(node.parameters)})"
+            return f"{names} -> {self.text(node.body)}"
+        if isinstance(node, e.Subquery):
+            return self._subquery(node)
+        if isinstance(node, e.Aggregate):
+            return self._aggregate(node)
+        if isinstance(node, e.Windowed):
+            return self._windowed(node)
+        assert isinstance(node, e.Apply)
+        writer = _WRITERS.get(node.name)
+        assert writer is not None, node.name
+        return writer(self, node)
+
+    def all(self, nodes: tuple[e.Typed, ...]) -> list[str]:
+        return [self.text(node) for node in nodes]
+
+    def failure(self, code: str, *message: str) -> str:
+        return "NULL" if self.safe else e.fail(code, *message)
+
+    # -- operators ------------------------------------------------------------------------------------------------
+
+    def raw(self, nodes: tuple[e.Typed, ...], texts: list[str]) -> list[str] | None:
+        """Operands without checks, for the places where they were computed already; None where none are wanted.
+
+        Long ones and subqueries are not repeated for the sake of a message: Spark's own check finds the error then.
+        """
+        if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
+            return None
+        return _Printer(safe=False, unchecked=True, so_far=self.so_far).all(nodes)
+
+    def chain(self, node: e.Apply) -> str:
+        def write(part: e.Typed, so_far: str, raw_so_far: str) -> tuple[str, str]:
+            checked = _Printer(safe=self.safe, unchecked=self.unchecked, so_far=(so_far, raw_so_far))
+            text = checked.text(part)
+            raw = checked.raw((part,), [text])
+            return text, raw[0] if raw else text
+
+        return chain_text(node, write, tried=self.safe)
+
+    def arithmetic(self, node: e.Apply) -> str:
+        if self.safe and not isinstance(node.arguments[0], e.Variable):
+            chain = unrolled(node)
+            if len(chain.arguments) > MOST_TRIED:
+                return self.chain(chain)
+        texts = self.all(node.arguments)
+        return arithmetic(node, texts, self.raw(node.arguments, texts), self.failure, safe=self.safe)
+
+    def negate(self, node: e.Apply) -> str:
+        texts = self.all(node.arguments)
+        raw = self.raw(node.arguments, texts)
+        return negation(node, texts[0], raw[0] if raw else None, self.failure, safe=self.safe)
+
+    def compare(self, node: e.Apply) -> str:
+        kind = node.arguments[0].type
+        return e.once(lambda a, b: compared(node.name, a, b, kind, self.failure), *self.all(node.arguments))
+
+    def distinct(self, node: e.Apply) -> str:
+        left, right = self.all(node.arguments)
+        return distinct(left, right, node.arguments[0].type, negated=bool(node.detail))
+
+    def like(self, node: e.Apply) -> str:
+        value, pattern, *escape = self.all(node.arguments)
+        negated = "NOT " if node.detail else ""
+        if not escape:
+            return f"({value} {negated}LIKE {_plain_pattern(node.arguments[1], pattern)})"
+        said = "'Escape character must be followed by \\'%\\', \\'_\\' or the escape character itself'"
+        dangling = self.failure("INVALID_FUNCTION_ARGUMENT", said)
+        long = self.failure("INVALID_FUNCTION_ARGUMENT", "'Escape string must be a single character'")
+
+        def write(text: str, mark: str) -> str:
+            known = (
+                f"replace(replace(replace({text}, concat({mark}, {mark}), ''), concat({mark}, '%'), ''), concat({mark}, '_'), '')"
+            )
+            return (
+                f"CASE WHEN char_length({mark}) <> 1 THEN {long} WHEN instr({known}, {mark}) > 0 THEN {dangling} "
+                f"ELSE {_escaped_pattern(text, mark)} END"
+            )
+
+        return f"({value} {negated}LIKE {e.once(write, pattern, escape[0])})"
+
+    def in_list(self, node: e.Apply) -> str:
+        value, *items = self.all(node.arguments)
+        kind = node.arguments[0].type
+        if is_float(kind) or kind.base in {"array", "map", "row"}:
+            found = f"({' OR '.join(compared('=', value, item, kind, self.failure) for item in items)})"
+            return f"(NOT {found})" if node.detail else found
+        return f"({value} {'NOT ' if node.detail else ''}IN ({', '.join(items)}))"
+
+    def in_set(self, node: e.Apply) -> str:
+        known, negated = node.detail
+        found = looked_up(self.text(node.arguments[0]), known)
+        return f"(NOT {found})" if negated else found
+
+    def case(self, node: e.Apply) -> str:
+        texts = self.all(node.arguments)
+        default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
+        pairs = " ".join(f"WHEN {condition} THEN {value}" for condition, value in zip(texts[::2], texts[1::2], strict=True))
+        return f"CASE {pairs}{default} END"
+
+    def row(self, node: e.Apply) -> str:
+        names = [name or f"field{i}" for i, name in enumerate(node.type.fields)]
+        pairs = zip(names, self.all(node.arguments), strict=True)
+        return f"named_struct({', '.join(f'{e.text_literal(name)}, {value}' for name, value in pairs)})"
+
+    def field(self, node: e.Apply) -> str:
+        (base,) = self.all(node.arguments)
+        kind = node.arguments[0].type
+        return f"{base}.{e.quote(kind.fields[node.detail] or f'field{node.detail}')}"
+
+    def subscript(self, node: e.Apply) -> str:
+        base, index = self.all(node.arguments)
+        if node.arguments[0].type.base == "map":
+            missing = self.failure("INVALID_FUNCTION_ARGUMENT", "'Key not present in map: '", f"CAST({index} AS STRING)")
+            there = f"map_contains_key({base}, {index})"
+            return f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {there} THEN try_element_at({base}, {index}) ELSE {missing} END"
+        zero = self.failure("INVALID_FUNCTION_ARGUMENT", "'SQL array indices start at 1'")
+        negative = self.failure("INVALID_FUNCTION_ARGUMENT", "'Array subscript is negative: '", f"CAST({index} AS STRING)")
+        said = "'Array subscript must be less than or equal to array length: '"
+        beyond = self.failure(
+            "INVALID_FUNCTION_ARGUMENT", said, f"CAST({index} AS STRING)", "' > '", f"CAST(size({base}) AS STRING)"
+        )
+        return (
+            f"CASE WHEN {base} IS NULL OR {index} IS NULL THEN NULL WHEN {index} = 0 THEN {zero} WHEN {index} < 0 THEN {negative} "
+            f"WHEN {index} > size({base}) THEN {beyond} ELSE try_element_at({base}, CAST({index} AS INT)) END"
+        )
+
+    def cast(self, node: e.Apply) -> str:
+        (argument,) = node.arguments
+        text = self.text(argument)
+        if node.detail == "store":
+            return store(text, argument.type, node.type)
+        return cast(text, argument.type, node.type, safe=self.safe or node.detail == "try")
+
+    def tried(self, node: e.Apply) -> str:
+        return print_spark(node.arguments[0], safe=True)
+
+    def function(self, node: e.Apply) -> str:
+        overload: Overload = node.detail
+        texts = self.all(node.arguments)
+        if any(isinstance(argument, e.Function) for argument in node.arguments):
+            return self._fill(overload.spark, texts, node.type)
+        return e.once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
+
+    def written(self, node: e.Apply) -> str:
+        return e.once(lambda *texts: node.detail.write(self.failure, *texts), *self.all(node.arguments))
+
+    def _fill(self, template: str, texts: list[str], kind: Type, rows: str = "", distinct: str = "") -> str:
+        def filled(match: re.Match[str]) -> str:
+            name = match.group(1)
+            if name == "*":
+                return ", ".join(texts)
+            if name == "type":
+                return spark_type(kind)
+            if name == "absolute":
+                return absolute(texts[0], kind)
+            if name in {"rows", "distinct"}:
+                return rows if name == "rows" else distinct
+            if name.startswith("fail:"):
+                _, code, message = name.split(":", 2)
+                return self.failure(code, *_message(message, texts))
+            if name.startswith("int:"):
+                return _as_int(texts[int(name[4:])])
+            if " " in name:
+                names, body = texts[int(name[0])].split(" -> ", 1)
+                return names if name.endswith("names") else body
+            return texts[int(name)]
+
+        return _MARK.sub(filled, template)
+
+    # -- queries' parts -------------------------------------------------------------------------------------------
+
+    def _subquery(self, node: e.Subquery) -> str:
+        if node.kind == "exists":
+            return f"EXISTS ({node.spark})"
+        if node.kind == "in":
+            assert node.value is not None
+            return self._in_query(self.text(node.value), node)
+        return f"({node.spark})"
+
+    def _in_query(self, value: str, node: e.Subquery) -> str:
+        """IN over a query; outside of WHERE Spark gives false where SQL says unknown, so NULL is asked for by name."""
+        unknown = f"{value} IS NULL AND EXISTS ({node.spark})"
+        holes = f"EXISTS (SELECT 1 FROM ({node.spark}) WHERE {e.quote(node.column)} IS NULL)"
+        return f"CASE WHEN {value} IN ({node.spark}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE false END"
+
+    def _aggregate(self, node: e.Aggregate, over: str = "") -> str:
+        from rowmerge_nb.sql.functions.signatures import resolve
+
+        found = resolve(node.name, [argument.type for argument in node.arguments])
+        assert found is not None
+        rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
+        distinct = "DISTINCT " if node.distinct else ""
+        value = self._fill(found.overload.spark, self.all(node.arguments), node.type, rows, distinct)
+        return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
+
+    def _windowed(self, node: e.Windowed) -> str:
+        parts = []
+        if node.partition_by:
+            parts.append(f"PARTITION BY {', '.join(self.all(node.partition_by))}")
+        if node.order_by:
+            parts.append(f"ORDER BY {sort_keys(node.order_by)}")
+        if node.frame:
+            parts.append(node.frame)
+        over = f"{' IGNORE NULLS' if node.ignore_nulls else ''} OVER ({' '.join(parts)})"
+        if isinstance(node.function, e.Aggregate):
+            return self._aggregate(node.function, over)
+        assert isinstance(node.function, e.Apply)
+        return self._fill(node.function.detail.spark, self.all(node.function.arguments), node.type, over)
+
+
+_MARK: Final = re.compile(r"\{(\*|type|absolute|rows|distinct|fail:[^{}]+|int:\d|\d(?: names| body)?)\}")
+
+
+def _message(template: str, texts: list[str]) -> list[str]:
+    """The parts of an error's message: ``$0`` is an argument, ``$(...)`` Spark SQL over arguments, the rest is plain."""
+    parts: list[str] = []
+    plain = ""
+    place = 0
+    while place < len(template):
+        end = place + 1
+        if template[place] != "$":
+            plain += template[place]
+            place = end
+            continue
+        inner = template[end]
+        if inner == "(":
+            end = _closing(template, end)
+            inner = template[place + 2 : end]
+        sql = re.sub(r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}")
+        parts += [*([e.text_literal(plain)] if plain else []), f"CAST({sql} AS STRING)"]
+        plain, place = "", end + 1
+    return [*parts, *([e.text_literal(plain)] if plain else [])]
+
+
+def _closing(text: str, opening: int) -> int:
+    depth = 0
+    for place in range(opening, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if depth == 0:
+            return place
+    raise AssertionError(text)
+
+
+_WRITTEN_INTEGER: Final = re.compile(r"(?:CAST\()?\(?(-?\d{1,9})L?\)?(?: AS BIGINT\))?")
+
+
+def _as_int(text: str) -> str:
+    """An argument of type bigint for a parameter that Spark wants as INT: beyond its range the nearest INT serves as well."""
+    written = _WRITTEN_INTEGER.fullmatch(text)
+    if written:
+        return f"({written[1]})" if written[1].startswith("-") else written[1]
+    return (
+        f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN -2147483648 ELSE {text} END AS INT)"
+    )
+
+
+def _overflow(kind: Type, verb: str, left: str, operator: str = "", right: str = "") -> str:
+    """Trino's error for an integer that its type cannot hold, with the operands."""
+    said = e.text_literal(f"{kind.base} {verb} overflow: ")
+    operands = (
+        (f"CAST({left} AS STRING)", e.text_literal(operator), f"CAST({right} AS STRING)")
+        if operator
+        else (f"CAST({left} AS STRING)",)
+    )
+    return e.fail("NUMERIC_VALUE_OUT_OF_RANGE", said, *operands)
+
+
+def _constant(kind: Type, value: str | None) -> str:
+    if value is None:
+        return "NULL" if kind == UNKNOWN else f"CAST(NULL AS {spark_type(kind)})"
+    if is_integer(kind):
+        text = f"{value}{_SUFFIX[kind.base]}"
+        return f"({text})" if value.startswith("-") else text
+    if is_zoned(kind):
+        moment, zone = value.rsplit(" ", 1)
+        return f"named_struct('instant', TIMESTAMP'{moment}', 'zone', {e.text_literal(zone)})"
+    writer = _CONSTANTS.get(kind.base)
+    return writer(kind, value) if writer else f"CAST({e.text_literal(value)} AS {spark_type(kind)})"
+
+
+def _double(_kind: Type, value: str) -> str:
+    number = float(value)
+    if number in {float("inf"), float("-inf")} or number != number:  # noqa: PLR0124 - NaN is the number unlike itself
+        return f"CAST('{'NaN' if number != number else 'Infinity' if number > 0 else '-Infinity'}' AS DOUBLE)"  # noqa: PLR0124
+    text = f"{number!r}D".upper()
+    return f"({text})" if text.startswith("-") else text
+
+
+_LONG_RUN: Final = 10
+_CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
+    "boolean": lambda _k, v: v,
+    "varchar": lambda _k, v: e.text_literal(v),
+    "char": lambda _k, v: e.text_literal(v),
+    "uuid": lambda _k, v: e.text_literal(v),
+    "json": lambda _k, v: PARSED.replace("{0}", e.text_literal(v)),
+    "varbinary": lambda _k, v: f"X'{v}'",
+    "date": lambda _k, v: f"DATE'{v}'",
+    "timestamp": lambda _k, v: f"TIMESTAMP_NTZ'{v}'",
+    "timestamp with time zone": lambda _k, v: f"TIMESTAMP'{v}'",
+    "time": lambda _k, v: f"TIME'{v}'",
+    "double": _double,
+    "interval day to second": lambda _k, v: (
+        f"make_dt_interval(0, 0, 0, {v}BD)" if not v.startswith("-") else f"make_dt_interval(0, 0, 0, ({v}BD))"
+    ),
+    "interval year to month": lambda _k, v: f"make_ym_interval(0, {v})",
+}
+
+
+def _plain_pattern(node: e.Typed, text: str) -> str:
+    r"""Spark's LIKE escapes by \ unless told otherwise; Trino's does not."""
+    if isinstance(node, e.Constant) and node.value is not None:
+        return e.text_literal(node.value.replace("\\", "\\\\"))
+    return f"replace({text}, '\\\\', '\\\\\\\\')"
+
+
+def _escaped_pattern(pattern: str, mark: str) -> str:
+    r"""A pattern with an escape character as one whose escape character is Spark's own, the backslash."""
+    private = "'\ue0de'"
+    doubled = f"IF({mark} = '\\\\', {pattern}, replace({pattern}, '\\\\', '\\\\\\\\'))"
+    marked = f"replace({doubled}, concat({mark}, {mark}), {private})"
+    return f"replace(replace({marked}, {mark}, '\\\\'), {private}, IF({mark} = '\\\\', '\\\\\\\\', {mark}))"
+
+
+def _logical(printer: _Printer, node: e.Apply) -> str:
+    """AND and OR; a long run of equalities of one column is written as a list, which Spark looks up instead of walking it."""
+    texts: list[str] = []
+    for column, run in groupby(node.arguments, lambda term: _listed_column(node.name, term)):
+        terms = tuple(run)
+        if column is None or len(terms) < _LONG_RUN:
+            texts += printer.all(terms)
+            continue
+        values = ", ".join(printer.text(side) for term in terms for side in e.children(term) if side != column)
+        texts.append(f"({printer.text(column)} {'IN' if node.name == 'or' else 'NOT IN'} ({values}))")
+    return texts[0] if len(texts) == 1 else f"({f' {node.name.upper()} '.join(texts)})"
+
+
+def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
+    """The column of ``column = constant`` among terms of OR, of ``column <> constant`` among those of AND."""
+    if not (isinstance(term, e.Apply) and term.name == ("=" if logical == "or" else "<>")):
+        return None
+    left, right = term.arguments
+    if isinstance(right, e.Column):
+        left, right = right, left
+    # Numbers with a NaN and nested values are compared in ways of their own.
+    plain = not is_float(left.type) and left.type.base not in {"array", "map", "row"}
+    if isinstance(left, e.Column) and isinstance(right, e.Constant) and right.value is not None and plain:
+        return left
+    return None
+
+
+def _extreme(printer: _Printer, node: e.Apply) -> str:
+    """GREATEST and LEAST give NULL when an argument is NULL, where Spark's skip it; NaN is the last that they choose."""
+    texts = printer.all(node.arguments)
+    nulls = " OR ".join(f"{text} IS NULL" for text in texts)
+    value = f"{node.name}({', '.join(texts)})"
+    if is_float(node.type) and node.name == "greatest" and len(texts) > 1:
+        numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
+        value = f"coalesce({node.name}({numbers}), {texts[0]})"
+    return f"IF({nulls}, NULL, {value})"
+
+
+def _json_path(printer: _Printer, node: e.Apply) -> str:
+    name, tokens = node.detail
+    written = at_path(name, printer.text(node.arguments[0]), list(tokens))
+    assert written is not None, tokens
+    return written
+
+
+def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
+    return lambda printer, node: f"{name}({', '.join(printer.all(node.arguments))})"
+
+
+_WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
+    "arithmetic": _Printer.arithmetic,
+    "chain": _Printer.chain,
+    "negate": _Printer.negate,
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _Printer.compare),
+    "distinct": _Printer.distinct,
+    "and": _logical,
+    "or": _logical,
+    "not": lambda printer, node: f"(NOT {printer.text(node.arguments[0])})",
+    "is null": lambda printer, node: f"({printer.text(node.arguments[0])} IS {'NOT ' if node.detail else ''}NULL)",
+    "like": _Printer.like,
+    "in": _Printer.in_list,
+    "in set": _Printer.in_set,
+    "case": _Printer.case,
+    "coalesce": _named("coalesce"),
+    "concat": _named("concat"),
+    "array": _named("array"),
+    "nullif": lambda printer, node: (
+        f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE {printer.text(node.arguments[0])} END"
+    ),
+    "greatest": _extreme,
+    "least": _extreme,
+    "row": _Printer.row,
+    "field": _Printer.field,
+    "subscript": _Printer.subscript,
+    "cast": _Printer.cast,
+    "try": _Printer.tried,
+    "function": _Printer.function,
+    "written": _Printer.written,
+    "json path": _json_path,
+}

@@ -1,0 +1,90 @@
+"""How deeply a statement may be nested, and the room on the stack that reading it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.tree.statements import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["DEEPEST", "DEEPEST_TREE", "LONGEST_CHAIN", "NESTED_CHAIN", "check_tree", "room", "too_deep"]
+
+DEEPEST: Final = 400
+"""How many parentheses, calls, CASEs, types or queries may stand within one another."""
+DEEPEST_TREE: Final = 800
+"""How many nodes may hang below one another: a series of JOINs is a tree as deep as it has relations."""
+LONGEST_CHAIN: Final = 20_000
+"""How many terms one AND, OR, ``||``, sum or product may have: they are a list, not a depth."""
+NESTED_CHAIN: Final = 100
+"""Up to so many operators of a chain are nested all the same, so that GROUP BY finds its beginnings as expressions of their own."""
+RECURSION: Final = 20_000
+"""A level takes up to 25 calls of Python and, measured, up to 1 KiB of the C stack: 800 levels end far within both bounds."""
+
+_lock = threading.Lock()
+_inside = {"count": 0, "before": 0, "collecting": False}
+
+
+@contextmanager
+def room() -> Iterator[None]:
+    """Raise Python's limit of recursion while statements are read; what needs more still is refused with a sentence.
+
+    The limit belongs to the whole process: the first to come raises it, the last to go puts it back. So does the search for cycles among
+    objects, which rests meanwhile: trees have none, and looking through a large one again and again while it grows takes as long as
+    reading it.
+    """
+    with _lock:
+        if not _inside["count"]:
+            _inside["before"] = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_inside["before"], RECURSION))
+            _inside["collecting"] = gc.isenabled()
+            gc.disable()
+        _inside["count"] += 1
+    try:
+        yield
+    except RecursionError:
+        raise too_deep() from None
+    finally:
+        with _lock:
+            _inside["count"] -= 1
+            if not _inside["count"]:
+                sys.setrecursionlimit(_inside["before"])
+                if _inside["collecting"]:
+                    gc.enable()
+
+
+def too_deep() -> ParseError:
+    """Give the error of a statement that is nested too deeply; like Trino's, it stands at the beginning."""
+    hint = "Split the statement; write IN lists, arrays or subqueries instead of long chains of operators."
+    return ParseError("The statement is nested too deeply to be read", line=1, column=1, hint=hint)
+
+
+def check_tree(statement: Any) -> None:
+    """Refuse a statement whose tree is too deep to be walked by recursion.
+
+    Raises:
+        ParseError: it is deeper than `DEEPEST_TREE`.
+    """
+    level = [statement]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > DEEPEST_TREE:
+            raise too_deep()
+        level = [child for node in level for child in _children(node)]
+
+
+def _children(node: Any) -> Iterator[Any]:
+    for value in vars(node).values():
+        for item in value if isinstance(value, tuple) else (value,):
+            # Pairs of WHEN and THEN, or of an argument's name and value, where the name may be missing.
+            for part in item if isinstance(item, tuple) else (item,):
+                if dataclasses.is_dataclass(part) and not isinstance(part, Span):
+                    yield part

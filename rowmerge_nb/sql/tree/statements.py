@@ -1,0 +1,325 @@
+"""Statements as they were written: plain frozen data with source spans; names are not resolved yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.spi.operations import Operation
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.tree.syntax import AllColumns, Expression, Literal, NamedQuery, QueryNode, Relation, SelectItem
+
+__all__ = [
+    "Call",
+    "CallArgument",
+    "ColumnDefinition",
+    "CreateSchema",
+    "CreateTable",
+    "CreateView",
+    "Delete",
+    "DropSchema",
+    "DropTable",
+    "DropView",
+    "Explain",
+    "Identifier",
+    "Insert",
+    "Merge",
+    "MergeClause",
+    "Query",
+    "Show",
+    "Span",
+    "Statement",
+    "TableName",
+    "Truncate",
+    "Update",
+    "excerpt",
+]
+
+
+_MOST_SHOWN: Final = 4_000
+
+
+def excerpt(text: str) -> str:
+    """Give a part of a statement as readers get it: of a very long one the begin and the end.
+
+    >>> excerpt("SELECT 1"), len(excerpt("SELECT " + "1 + " * 10_000 + "1"))
+    ('SELECT 1', 4035)
+    """
+    if len(text) <= _MOST_SHOWN:
+        return text
+    half = _MOST_SHOWN // 2
+    return f"{text[:half]} ... {len(text) - 2 * half} characters left out ... {text[-half:]}"
+
+
+@dataclass(frozen=True)
+class Span:
+    r"""A stretch of the statement's text.
+
+    Args:
+        start: offset of the first code point.
+        end: offset behind the last code point.
+        line: line of ``start`` within the statement, from 1.
+        column: column of ``start`` within its line in code points, from 1.
+
+    >>> Span.within("SELECT 1\nFROM t", 9, 13)
+    Span(start=9, end=13, line=2, column=1)
+    """
+
+    start: int
+    end: int
+    line: int
+    column: int
+
+    @classmethod
+    def within(cls, text: str, start: int, end: int) -> Span:
+        """Make a span from offsets, counting lines and columns."""
+        return cls(start, end, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
+
+    def of(self, text: str) -> str:
+        """Cut the span out of the statement's text."""
+        return text[self.start : self.end]
+
+    def shown(self, text: str) -> str:
+        """Cut the span out of the statement's text for readers, who get no more than its begin and its end."""
+        return excerpt(self.of(text))
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A name as written (``text``) and as compared (``value``, lower case: Trino compares quoted names so too)."""
+
+    text: str
+    span: Span
+
+    @property
+    def value(self) -> str:
+        """The name as it is compared."""
+        return self.text.lower()
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table's name of one to three parts."""
+
+    parts: tuple[Identifier, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Base of all statements.
+
+    Args:
+        text: the statement's text as it stood in the cell, without the closing semicolon; spans count within it.
+        span: the whole statement.
+    """
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class MergeClause:
+    """One WHEN clause.
+
+    Args:
+        number: its case number, from 0 in text order.
+        matched: WHEN MATCHED, or WHEN NOT MATCHED.
+        operation: INSERT, UPDATE or DELETE; NONE for DO NOTHING.
+        condition: the AND condition, None if there is none.
+        columns: columns that UPDATE SET or the INSERT list names, in the order written; empty for an INSERT without a list.
+        values: the expressions for them.
+        span: from WHEN to the end of the clause.
+        by_source: WHEN NOT MATCHED BY SOURCE.
+        star: the place of the ``*`` of SET * or INSERT *, None otherwise.
+    """
+
+    number: int
+    matched: bool
+    operation: Operation
+    condition: Expression | None
+    columns: tuple[Identifier, ...]
+    values: tuple[Expression, ...]
+    span: Span
+    by_source: bool = False
+    star: Span | None = None
+
+
+@dataclass(frozen=True)
+class Merge(Statement):
+    """``[WITH ...] MERGE INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
+
+    WITH, RETURNING and some clauses exist in the extended dialect alone.
+    """
+
+    target: TableName
+    target_alias: Identifier | None
+    source: Relation
+    on: Expression
+    clauses: tuple[MergeClause, ...]
+    returning: tuple[SelectItem | AllColumns, ...] = ()
+    named: tuple[NamedQuery, ...] = ()
+
+
+@dataclass(frozen=True)
+class Update(Statement):
+    """``UPDATE table SET column = value, ... [WHERE condition]``."""
+
+    target: TableName
+    columns: tuple[Identifier, ...]
+    values: tuple[Expression, ...]
+    where: Expression | None
+
+
+@dataclass(frozen=True)
+class Delete(Statement):
+    """``DELETE FROM table [WHERE condition]``."""
+
+    target: TableName
+    where: Expression | None
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """A query: SELECT, VALUES, TABLE, with or without WITH."""
+
+    tree: QueryNode
+
+
+@dataclass(frozen=True)
+class Insert(Statement):
+    """``INSERT INTO table [(columns)] query``."""
+
+    target: TableName
+    columns: tuple[Identifier, ...] | None
+    query: Query
+
+
+@dataclass(frozen=True)
+class ColumnDefinition:
+    """A column of CREATE TABLE."""
+
+    name: Identifier
+    type: Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class CreateTable(Statement):
+    """``CREATE TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS query``.
+
+    Args:
+        columns: the columns written; of CREATE TABLE AS only names may stand there, so their types come from the query.
+        properties: property name (lower case) to a plain value: text, number, boolean, or a tuple of those for ARRAY[...].
+        query: the query of CREATE TABLE AS, else None.
+        with_data: False for WITH NO DATA.
+        property_spans: where the name of each property stands.
+    """
+
+    name: TableName
+    columns: tuple[ColumnDefinition, ...]
+    column_aliases: tuple[Identifier, ...]
+    properties: Mapping[str, Any]
+    if_not_exists: bool
+    query: Query | None
+    with_data: bool = True
+    property_spans: Mapping[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DropTable(Statement):
+    """``DROP TABLE [IF EXISTS] name``."""
+
+    name: TableName
+    if_exists: bool
+
+
+@dataclass(frozen=True)
+class Truncate(Statement):
+    """``TRUNCATE TABLE name``."""
+
+    target: TableName
+
+
+@dataclass(frozen=True)
+class CreateView(Statement):
+    """``CREATE [OR REPLACE] VIEW name AS query``.
+
+    Args:
+        query_span: where the query stands: its text is what is stored.
+    """
+
+    name: TableName
+    query: Query
+    query_span: Span
+    replace: bool
+
+
+@dataclass(frozen=True)
+class DropView(Statement):
+    """``DROP VIEW [IF EXISTS] name``."""
+
+    name: TableName
+    if_exists: bool
+
+
+@dataclass(frozen=True)
+class CreateSchema(Statement):
+    """``CREATE SCHEMA [IF NOT EXISTS] name``."""
+
+    name: TableName
+    if_not_exists: bool
+
+
+@dataclass(frozen=True)
+class DropSchema(Statement):
+    """``DROP SCHEMA [IF EXISTS] name [CASCADE | RESTRICT]``."""
+
+    name: TableName
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True)
+class CallArgument:
+    """An argument of a CALL: ``name => value``, or a value alone."""
+
+    name: Identifier | None
+    value: Expression
+    span: Span
+
+
+@dataclass(frozen=True)
+class Call(Statement):
+    """``CALL name(arguments)``."""
+
+    name: TableName
+    arguments: tuple[CallArgument, ...]
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``, ``DESCRIBE name``.
+
+    Args:
+        kind: the words behind SHOW.
+        name: the catalog, schema, table or view it is about; None for the default one.
+        like: the pattern, if there is one, and the character that takes ``%`` and ``_`` their meaning.
+    """
+
+    kind: str
+    name: TableName | None = None
+    like: Literal | None = None
+    escape: Literal | None = None
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """``EXPLAIN [(TYPE LOGICAL | DISTRIBUTED | VALIDATE, FORMAT TEXT | GRAPHVIZ | JSON)] statement``."""
+
+    statement: Statement
+    kind: str = "DISTRIBUTED"
+    format: str = "TEXT"

@@ -1,0 +1,244 @@
+"""What a condition says of single columns: the part of it that a connector can use to skip data.
+
+Only what is certain is taken: comparisons of a column with a constant, of types whose values compare alike everywhere. The rest of
+the condition says nothing here, and the engine applies all of it in any case.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow.compute as pc
+
+from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import is_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["conjuncts", "constraint_of", "described", "intersect", "plain_column", "same_values"]
+
+_BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
+_MICROSECONDS: Final = 6
+MOST_VALUES: Final = 1_000
+"""The values of a longer list say no more than the smallest and the largest of them."""
+_PYTHON_VALUES: Final = frozenset({"decimal", "varchar", "date", "timestamp"})
+_MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Constraint:
+    """Give what a condition demands of single columns of a table.
+
+    Args:
+        condition: the typed condition; a row for which it is false or NULL is not wanted.
+        columns: the table's columns: symbol to name.
+
+    >>> from rowmerge_nb.spi.types import BIGINT, BOOLEAN
+    >>> five = e.Apply(BOOLEAN, "<", (e.Column(BIGINT, "id$1"), e.Constant(BIGINT, "5")))
+    >>> constraint_of(five, {"id$1": "id"}).domains
+    {'id': ColumnDomain(values=None, low=None, high=4)}
+    """
+    domains: dict[str, ColumnDomain] = {}
+    for part in conjuncts(condition) if condition is not None else ():
+        found = _domain(part)
+        if found is not None and found[0] in columns:
+            name = columns[found[0]]
+            domains[name] = intersect(domains[name], found[1]) if name in domains else found[1]
+    return Constraint(domains)
+
+
+def conjuncts(node: e.Typed) -> list[e.Typed]:
+    """Give the parts that must all be true for a condition to be true.
+
+    ``(a, b) = (c, d)`` demands that the fields are equal one by one.
+    """
+    if isinstance(node, e.Apply) and node.name == "and":
+        return [part for argument in node.arguments for part in conjuncts(argument)]
+    if isinstance(node, e.Apply) and node.name == "=" and all(isinstance(a, e.Apply) and a.name == "row" for a in node.arguments):
+        pairs = zip(*(e.children(argument) for argument in node.arguments), strict=True)
+        return [part for left, right in pairs for part in conjuncts(e.Apply(node.type, "=", (left, right)))]
+    return [node]
+
+
+def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
+    """Give the domain of the values that both have.
+
+    >>> intersect(ColumnDomain(low=1, high=9), ColumnDomain(values=(0, 5, 12)))
+    ColumnDomain(values=(5,), low=1, high=9)
+    """
+    lows = [bound for bound in (one.low, other.low) if bound is not None]
+    highs = [bound for bound in (one.high, other.high) if bound is not None]
+    both = ColumnDomain(None, max(lows, default=None), min(highs, default=None))
+    sets = [domain.values for domain in (one, other) if domain.values is not None]
+    if not sets:
+        return both
+    known = [frozenset(others) for others in sets[1:]]
+    values = (value for value in sets[0] if all(value in others for others in known))
+    within = (v for v in values if (both.low is None or v >= both.low) and (both.high is None or v <= both.high))
+    return replace(both, values=tuple(within))
+
+
+def same_values(one: Type, other: Type) -> bool:
+    """Tell whether equal values of two types are stored alike, the width of integers and the length of text aside.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> same_values(parse_type("integer"), parse_type("bigint")), same_values(parse_type("date"), parse_type("timestamp(6)"))
+    (True, False)
+    """
+    if is_integer(one) and is_integer(other):
+        return True
+    if one.base == other.base == "decimal":
+        return bool(one.parameters[1] == other.parameters[1])
+    return one.base == other.base and (one.base == "varchar" or one == other)
+
+
+def _compares_by_value(kind: Type) -> bool:
+    """Tell whether two values of a type are equal just when they are stored alike: not numbers with NaN, padded text, zones."""
+    return is_integer(kind) or kind.base in {"decimal", "varchar", "date", "boolean"} or _is_timestamp(kind)
+
+
+def plain_column(node: e.Typed) -> e.Column | None:
+    """Give the column that an expression is, apart from a cast that changes no value."""
+    while isinstance(node, e.Apply) and node.name == "cast" and _keeps_all(node.arguments[0].type, node.type):
+        node = node.arguments[0]
+    return node if isinstance(node, e.Column) and not node.outer and _compares_by_value(node.type) else None
+
+
+def described(constraint: Constraint) -> str:
+    """Put a constraint into words.
+
+    >>> described(Constraint({"id": ColumnDomain(low=1, high=9), "region": ColumnDomain(values=("EU",))}))
+    "id from 1 to 9, region in ('EU')"
+    """
+    return ", ".join(f"{name} {_in_words(domain)}" for name, domain in constraint.domains.items())
+
+
+def _in_words(domain: ColumnDomain) -> str:
+    if domain.values is not None:
+        return f"in ({', '.join(map(_literal, domain.values))})"
+    bounds = [("from", domain.low), ("to", domain.high)]
+    return " ".join(f"{word} {_literal(bound)}" for word, bound in bounds if bound is not None)
+
+
+def _literal(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
+    """Give the symbol and domain that a comparison speaks of."""
+    if isinstance(part, e.Column) and part.type.base == "boolean" and not part.outer:
+        return part.symbol, ColumnDomain((True,))
+    if not isinstance(part, e.Apply):
+        return None
+    if part.name == "in set":
+        return _listed(part)
+    if part.name == "in" and not part.detail:
+        column, values = plain_column(part.arguments[0]), [_value(item) for item in part.arguments[1:]]
+        if column is None or None in values:
+            return None
+        return column.symbol, ColumnDomain(tuple(v for v in values if _fitting(v, column.type) is not None))
+    if part.name not in _MIRRORED:
+        return None
+    left, right = part.arguments
+    column, value, operator = plain_column(left), _value(right), part.name
+    if column is None:
+        column, value, operator = plain_column(right), _value(left), _MIRRORED[part.name]
+    if column is None or value is None:
+        return None
+    domain = _compared(operator, value, column.type)
+    return (column.symbol, domain) if domain is not None else None
+
+
+def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
+    """Give the symbol and domain of IN over a long list: its values, or of very many the smallest and the largest."""
+    known, negated = part.detail
+    column = plain_column(part.arguments[0])
+    if column is None or negated or not (is_integer(known.type) or known.type.base in _PYTHON_VALUES):
+        return None
+    if len(known.values) > MOST_VALUES:
+        bounds = pc.min_max(known.values)
+        low, high = (_fitting(bounds[name].as_py(), column.type) for name in ("min", "max"))
+        return column.symbol, ColumnDomain(low=low, high=high)
+    return column.symbol, ColumnDomain(tuple(v for v in known.values.to_pylist() if _fitting(v, column.type) is not None))
+
+
+def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
+    """Give the domain of a comparison; with a constant that the column cannot hold only ``=`` says something."""
+    fitting = _fitting(value, kind)
+    if operator == "=":
+        return ColumnDomain(() if fitting is None else (fitting,))
+    if fitting is None:
+        return None
+    if is_integer(kind) and operator in {"<", ">"}:
+        fitting = _fitting(value - 1 if operator == "<" else value + 1, kind)
+        if fitting is None:
+            return ColumnDomain(())
+    return ColumnDomain(high=fitting) if operator in {"<", "<="} else ColumnDomain(low=fitting)
+
+
+def _fitting(value: Any, kind: Type) -> Any:
+    """Give a constant as a value of a column's type, None if that type has no such value."""
+    if is_integer(kind):
+        bits = _BITS[kind.base]
+        return int(value) if value == int(value) and -(2**bits) <= value < 2**bits else None
+    if kind.base == "decimal":
+        precision, scale = kind.parameters
+        scaled = Decimal(value).scaleb(scale)
+        return Decimal(value) if scaled == int(scaled) and abs(scaled) < 10**precision else None
+    if _is_timestamp(kind) and isinstance(value, dt.datetime):
+        return value if value.microsecond % 10 ** (6 - kind.parameters[0]) == 0 else None
+    return value
+
+
+def _value(node: e.Typed) -> Any:
+    """Give the value of a constant, None if it is none, or NULL, or one that a cast may change."""
+    if isinstance(node, e.Apply) and node.name == "cast" and node.detail is None:
+        inner = node.arguments[0].type
+        return _value(node.arguments[0]) if _keeps_all(inner, node.type) else None
+    if isinstance(node, e.Apply) and node.name == "negate" and (is_integer(node.type) or node.type.base == "decimal"):
+        value = _value(node.arguments[0])
+        return -value if value is not None else None
+    if not isinstance(node, e.Constant) or node.value is None:
+        return None
+    kind, text = node.type, node.value
+    if is_integer(kind):
+        return int(text)
+    if kind.base == "decimal":
+        return Decimal(text)
+    if kind.base == "varchar":
+        return text
+    if kind.base == "boolean":
+        return text == "true"
+    try:
+        if kind.base == "date":
+            return dt.date.fromisoformat(text)
+        return dt.datetime.fromisoformat(text) if _is_timestamp(kind) else None
+    except ValueError:
+        # A year that Python's dates do not have.
+        return None
+
+
+def _is_timestamp(kind: Type) -> bool:
+    return kind.base == "timestamp" and bool(kind.parameters[0] <= _MICROSECONDS)
+
+
+def _keeps_all(source: Type, target: Type) -> bool:
+    """Tell whether a cast gives an equal value for every value, in an order that is the same."""
+    if source == target:
+        return True
+    if is_integer(source) and is_integer(target):
+        return _BITS[source.base] <= _BITS[target.base]
+    if is_integer(source) and target.base == "decimal":
+        return bool(10 ** (target.parameters[0] - target.parameters[1]) > 2 ** _BITS[source.base])
+    if source.base == target.base == "decimal":
+        (precision, scale), (wider, finer) = source.parameters, target.parameters
+        return bool(finer >= scale and wider - finer >= precision - scale)
+    if source.base == target.base == "varchar":
+        return not target.parameters or bool(source.parameters and source.parameters[0] <= target.parameters[0])
+    return _is_timestamp(source) and _is_timestamp(target) and bool(source.parameters[0] <= target.parameters[0])

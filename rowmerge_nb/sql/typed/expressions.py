@@ -1,0 +1,329 @@
+"""The typed tree of expressions: every node has its type, and nothing in it is text of one engine.
+
+Printers turn the tree into text: `rowmerge_nb.sql.spark.printer` for Spark SQL. What an expression means is decided where the
+tree is made; a printer only has to keep that meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rowmerge_nb.spi.types import Type
+from rowmerge_nb.sql.tree.depth import too_deep
+
+__all__ = [
+    "SO_FAR",
+    "Aggregate",
+    "Apply",
+    "Column",
+    "Constant",
+    "Function",
+    "Sort",
+    "Subquery",
+    "Typed",
+    "Variable",
+    "Windowed",
+    "Written",
+    "chain_of",
+    "children",
+    "fail",
+    "groups",
+    "is_deterministic",
+    "once",
+    "quote",
+    "references",
+    "text_literal",
+    "walk",
+]
+
+
+_LONG = 80
+"""Texts up to this length are repeated: Spark finds equal expressions itself, and the text stays readable."""
+_LONGEST = 1_000_000
+_SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+")
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Base of the tree. Spans do not count when two expressions are compared, as GROUP BY does."""
+
+    type: Type
+
+
+@dataclass(frozen=True)
+class Column(Typed):
+    """A column by its symbol; ``outer`` if it belongs to a query around the one that it stands in."""
+
+    symbol: str
+    outer: bool = False
+
+
+@dataclass(frozen=True)
+class Constant(Typed):
+    """A constant; ``value`` is None for NULL, otherwise plain text in the form that the type's literal has."""
+
+    value: str | None
+
+
+SO_FAR = "$so_far"
+"""The variable by which a step of a chain speaks of the value of all that stands before it."""
+
+
+@dataclass(frozen=True)
+class Apply(Typed):
+    """An operator or a function over arguments; ``detail`` is what is not an argument, such as a field's index.
+
+    One named ``"chain"`` is a long run of operators, as a list: its first argument is the first value, each further one makes the next value
+    out of the variable `SO_FAR`.
+    """
+
+    name: str
+    arguments: tuple[Typed, ...]
+    detail: Any = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """How an operation is printed that has neither an operator nor a template: the detail of an `Apply` named ``"written"``.
+
+    Args:
+        name: what it is.
+        key: what tells it from others of its name: two of the same name and key mean the same.
+        write: gives Spark SQL for what writes a failure (Trino's code, then the parts of the message) and the arguments' texts.
+    """
+
+    name: str
+    key: Any
+    write: Callable[..., str] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Variable(Typed):
+    """A lambda's parameter, or the value so far within a chain."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Function(Typed):
+    """A lambda."""
+
+    parameters: tuple[str, ...]
+    body: Typed
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A key to sort by."""
+
+    value: Typed
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Aggregate(Typed):
+    """An aggregate function over the rows of a group."""
+
+    name: str
+    arguments: tuple[Typed, ...]
+    distinct: bool = False
+    filter: Typed | None = None
+    order_by: tuple[Sort, ...] = ()
+
+
+@dataclass(frozen=True)
+class Windowed(Typed):
+    """A function over a window of rows; ``frame`` is its text or None."""
+
+    function: Typed
+    partition_by: tuple[Typed, ...]
+    order_by: tuple[Sort, ...]
+    frame: str | None
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True)
+class Subquery(Typed):
+    """A query as a value.
+
+    Args:
+        kind: ``"scalar"``, ``"exists"`` or ``"in"``.
+        spark: the query as Spark SQL text.
+        value: what is looked for, of kind ``"in"``.
+        outer: the columns of queries around it that it reads.
+        column: the name of its one column, of kind ``"in"``.
+        aggregates: it is an aggregation without groups, and so always one row.
+    """
+
+    kind: str
+    spark: str
+    value: Typed | None = None
+    outer: tuple[Column, ...] = ()
+    deterministic: bool = True
+    column: str = ""
+    aggregates: bool = False
+
+
+def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
+    """Give the chain of a first value and its steps; one of concatenations alone is a single concatenation.
+
+    >>> a, kind = Column(Type("varchar"), "a"), Type("varchar")
+    >>> step = Apply(kind, "concat", (Variable(kind, SO_FAR), a))
+    >>> chain_of(kind, [a, step, step]) == Apply(kind, "concat", (a, a, a))
+    True
+    """
+    first, *steps = arguments
+    if not steps:
+        return first
+    operands = [step.arguments for step in steps if isinstance(step, Apply) and step.name == "concat"]
+    if len(operands) == len(steps) and all(isinstance(left, Variable) for left, _ in operands):
+        return Apply(kind, "concat", (first, *(right for _, right in operands)))
+    return Apply(kind, "chain", tuple(arguments))
+
+
+def children(node: Typed) -> tuple[Typed, ...]:
+    """Give the expressions directly below a node."""
+    if isinstance(node, Apply):
+        return node.arguments
+    if isinstance(node, Function):
+        return (node.body,)
+    if isinstance(node, Subquery):
+        return (*node.outer, *((node.value,) if node.value else ()))
+    if isinstance(node, Aggregate):
+        return (*node.arguments, *((node.filter,) if node.filter else ()), *(item.value for item in node.order_by))
+    if isinstance(node, Windowed):
+        return (node.function, *node.partition_by, *(item.value for item in node.order_by))
+    return ()
+
+
+def walk(node: Typed) -> Iterator[Typed]:
+    """Give the node and everything below it, outside in."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting.extend(reversed(children(found)))
+
+
+def references(node: Typed) -> frozenset[str]:
+    """Give the symbols that an expression reads, those its subqueries read from outside included.
+
+    >>> sorted(references(Apply(Type("boolean"), "=", (Column(Type("date"), "a"), Column(Type("date"), "b")))))
+    ['a', 'b']
+    """
+    return frozenset(part.symbol for part in walk(node) if isinstance(part, Column))
+
+
+def quote(name: str) -> str:
+    """Quote a name for Spark SQL.
+
+    >>> quote("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def text_literal(value: str) -> str:
+    r"""Write a string literal for Spark SQL, whose literals know backslash escapes.
+
+    >>> text_literal("it's a \\")
+    "'it\\'s a \\\\'"
+    """
+    # Spark would put a setting's value in the place of ${name}, inside of a literal too.
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
+
+
+def once(write: Callable[..., str], *texts: str) -> str:
+    """Write Spark SQL that uses its arguments more than once without repeating a long one: a lambda's parameter stands for it.
+
+    Args:
+        write: makes the text out of the arguments' texts.
+        texts: the arguments.
+
+    >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a`")
+    'IF(`a` = 0, 1, `a`)'
+    >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a` + " * 20 + "1").count("`a`")
+    20
+    """
+    written = write(*texts)
+    if not any(len(text) > _LONG and written.count(text) > 1 for text in texts):
+        return written
+    if any("(SELECT " in text for text in texts):
+        # Spark allows no subquery inside of a function that takes a lambda; repeated at every level it grows without end.
+        if len(written) > _LONGEST:
+            raise too_deep()
+        return written
+    # Symbols never begin with $, so the parameters hide no column.
+    named = [text if _SIMPLE.fullmatch(text) else f"`${place}`" for place, text in enumerate(texts)]
+    body = write(*named)
+    for name, text in reversed(list(zip(named, texts, strict=True))):
+        if name != text:
+            body = f"transform(array({text}), {name} -> {body})[0]"
+    return body
+
+
+def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str]) -> str:
+    r"""Write Spark SQL over the groups of a regular expression that matches a text, which is matched once for all of them.
+
+    Args:
+        text: the text.
+        regex: the expression, as a Spark SQL literal, whose last group alone may match a text with the character U+001F.
+        count: how many groups it has.
+        write: makes the text out of the groups' texts; a group that matched nothing is empty.
+
+    >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
+    "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"
+    """
+    marks = "\\u001F".join(f"${number}" for number in range(1, count + 1))
+    parts = f"split(regexp_replace({text}, {regex}, '{marks}'), '\\u001F', {count})"
+    if "(SELECT " in text:
+        return write([f"{parts}[{place}]" for place in range(count)])
+    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{place}]' for place in range(count)])})[0]"
+
+
+def fail(code: str, *message: str) -> str:
+    """Write Spark SQL that raises an error which the engine reports with Trino's code.
+
+    Args:
+        code: Trino's error name.
+        message: parts of the message, each Spark SQL text of a string; `text_literal` makes one from plain text.
+
+    >>> fail("DIVISION_BY_ZERO", text_literal("Division by zero"))
+    "raise_error('[[DIVISION_BY_ZERO]] Division by zero')"
+    >>> fail("INVALID_CAST_ARGUMENT", text_literal("Cannot cast "), "CAST(`x` AS STRING)")
+    "raise_error(concat('[[INVALID_CAST_ARGUMENT]] Cannot cast ', CAST(`x` AS STRING)))"
+    """
+    mark = f"[[{code}]] "
+    if message and message[0].startswith("'"):
+        first = f"'{mark}{message[0][1:]}"
+        return f"raise_error({first})" if len(message) == 1 else f"raise_error(concat({first}, {', '.join(message[1:])}))"
+    return f"raise_error(concat('{mark}', {', '.join(message)}))"
+
+
+_VOLATILE = frozenset(
+    {"any_value", "arbitrary", "array_agg", "current_date", "current_timestamp", "localtimestamp", "row_number"}
+)
+
+
+def is_deterministic(node: Typed) -> bool:
+    """Does the expression give the same value for the same row, however often it is evaluated?
+
+    >>> is_deterministic(Column(Type("date"), "a"))
+    True
+    """
+    for part in walk(node):
+        if isinstance(part, Subquery) and not part.deterministic:
+            return False
+        if isinstance(part, Aggregate) and part.name in _VOLATILE:
+            return False
+        if (
+            isinstance(part, Apply)
+            and part.name in {"function", "written"}
+            and (part.detail.name in _VOLATILE or not getattr(part.detail, "deterministic", True))
+        ):
+            return False
+    return True

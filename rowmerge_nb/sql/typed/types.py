@@ -1,0 +1,366 @@
+"""Trino's rules on types: what coerces to what, what two types have in common, what arithmetic gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    SMALLINT,
+    TINYINT,
+    UNKNOWN,
+    VARCHAR,
+    Type,
+    decimal_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+__all__ = [
+    "INTERVAL_DAY",
+    "INTERVAL_YEAR",
+    "MAX_PRECISION",
+    "MOST_MICROSECONDS",
+    "RANGES",
+    "ZONED",
+    "arithmetic_type",
+    "as_decimal",
+    "can_coerce",
+    "cast_type",
+    "common_type",
+    "common_type_of",
+    "exact_precision",
+    "instant",
+    "is_exact",
+    "is_float",
+    "is_integer",
+    "is_numeric",
+    "is_text",
+    "is_zoned",
+    "parts_of",
+    "precision_of",
+    "spark_type",
+    "too_precise",
+    "varchar_of",
+    "zoned",
+]
+
+INTERVAL_DAY: Final = Type("interval day to second")
+INTERVAL_YEAR: Final = Type("interval year to month")
+
+_INTEGERS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
+RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
+_ORDER: Final = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
+_BY_NAME: Final = {t.base: t for t in (TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE)}
+_MOMENTS: Final = ("date", "timestamp", "timestamp with time zone")
+_NESTED: Final = frozenset({"map", "row", "array"})
+MAX_PRECISION: Final = 38
+MOST_MICROSECONDS: Final = 6
+"""The most decimals of a second that values have here."""
+ZONED: Final = ("zone",)
+"""The mark of a timestamp with time zone whose values carry zones of their own; see `zoned`."""
+
+
+def varchar_of(length: int) -> Type:
+    """Give varchar(length), the type of a literal of that many code points.
+
+    >>> str(varchar_of(3))
+    'varchar(3)'
+    """
+    return Type("varchar", (length,))
+
+
+def zoned(kind: Type) -> Type:
+    """Give the timestamp with time zone whose values carry their zones with them.
+
+    Spark's TIMESTAMP is an instant alone, and so is what a table stores; of an expression such as ``t AT TIME ZONE 'Asia/Kolkata'``
+    the zone matters, because casts to other types and the fields of a date go by the clock of that zone.
+
+    >>> str(zoned(Type("timestamp with time zone", (3,))))
+    'timestamp(3) with time zone'
+    """
+    return Type(kind.base, kind.parameters, ZONED)
+
+
+def is_zoned(kind: Type) -> bool:
+    """Is it a timestamp with time zone whose values carry zones of their own?"""
+    return kind.base == "timestamp with time zone" and bool(kind.fields)
+
+
+def instant(kind: Type) -> Type:
+    """Give the type without zones that values carry, at any depth.
+
+    >>> instant(zoned(Type("timestamp with time zone", (3,)))).fields
+    ()
+    """
+    if kind.base == "timestamp with time zone":
+        return Type(kind.base, kind.parameters) if kind.fields else kind
+    if kind.base in {"array", "map", "row"}:
+        return Type(kind.base, tuple(instant(part) for part in kind.parameters), kind.fields)
+    return kind
+
+
+def cast_type(source: Type, target: Type) -> Type:
+    """Give the type that CAST to the target really makes of a type: zones that values or texts carry go along, at any depth.
+
+    >>> is_zoned(cast_type(VARCHAR, Type("timestamp with time zone", (3,))))
+    True
+    """
+    if target.base == "timestamp with time zone":
+        return zoned(target) if is_zoned(source) or is_text(source) else target
+    if source.base == target.base and source.base in _NESTED and len(source.parameters) == len(target.parameters):
+        inner = tuple(cast_type(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+        return Type(target.base, inner, target.fields)
+    return target
+
+
+def too_precise(kind: Type) -> Type | None:
+    """Find a type inside of this one that counts smaller parts of a second than values can have here.
+
+    >>> str(too_precise(Type("array", (Type("timestamp", (9,)),)))), too_precise(Type("timestamp", (6,)))
+    ('timestamp(9)', None)
+    """
+    moments = (part for part in parts_of(kind) if part.base in {"time", "timestamp", "timestamp with time zone"})
+    return next((part for part in moments if part.parameters and part.parameters[0] > MOST_MICROSECONDS), None)
+
+
+def parts_of(kind: Type) -> Iterator[Type]:
+    """Give a type and all types inside of it."""
+    yield kind
+    for part in kind.parameters:
+        if isinstance(part, Type):
+            yield from parts_of(part)
+
+
+def is_integer(kind: Type) -> bool:
+    """Is it tinyint, smallint, integer or bigint?"""
+    return kind.base in _INTEGERS
+
+
+def is_exact(kind: Type) -> bool:
+    """Is it an integer type or decimal?"""
+    return is_integer(kind) or kind.base == "decimal"
+
+
+def is_float(kind: Type) -> bool:
+    """Is it real or double?"""
+    return kind.base in {"real", "double"}
+
+
+def is_numeric(kind: Type) -> bool:
+    """Is it a number?"""
+    return is_exact(kind) or is_float(kind)
+
+
+def is_text(kind: Type) -> bool:
+    """Is it varchar or char, of whatever length?"""
+    return kind.base in {"varchar", "char"}
+
+
+def as_decimal(kind: Type) -> Type:
+    """Give the decimal type that holds every value of an exact type.
+
+    >>> str(as_decimal(INTEGER))
+    'decimal(10,0)'
+    """
+    return decimal_of(_INTEGERS[kind.base]) if kind.base in _INTEGERS else kind
+
+
+def common_type(left: Type, right: Type) -> Type | None:
+    """Give the type to which both coerce, or None.
+
+    >>> str(common_type(INTEGER, decimal_of(3, 1))), common_type(VARCHAR, INTEGER)
+    ('decimal(11,1)', None)
+    """
+    if right in {left, UNKNOWN}:
+        return left
+    if left == UNKNOWN:
+        return right
+    if is_numeric(left) and is_numeric(right):
+        return _common_number(left, right)
+    if is_text(left) and is_text(right):
+        return _common_text(left, right)
+    if left.base in _MOMENTS and right.base in _MOMENTS:
+        wider = max(left, right, key=lambda t: _MOMENTS.index(t.base))
+        return Type(wider.base, (_precision(left, right),), left.fields or right.fields) if wider != DATE else wider
+    if left.base == right.base == "time":
+        return Type("time", (_precision(left, right),))
+    if left.base == right.base and left.base in _NESTED:
+        return _common_nested(left, right)
+    return None
+
+
+def _precision(left: Type, right: Type) -> int:
+    return max((t.parameters[0] for t in (left, right) if t.parameters), default=6)
+
+
+def _common_number(left: Type, right: Type) -> Type:
+    wider = max(left, right, key=lambda t: _ORDER.index(t.base))
+    if wider.base != "decimal":
+        return _BY_NAME[wider.base]
+    (p1, s1), (p2, s2) = as_decimal(left).parameters, as_decimal(right).parameters
+    scale = max(s1, s2)
+    return decimal_of(min(MAX_PRECISION, max(p1 - s1, p2 - s2) + scale), scale)
+
+
+def _common_text(left: Type, right: Type) -> Type:
+    base = "varchar" if left.base == right.base == "varchar" else "char"
+    if base == "varchar" and not (left.parameters and right.parameters):
+        return VARCHAR
+    lengths = [t.parameters[0] if t.parameters else 65536 for t in (left, right)]
+    return Type(base, (min(max(lengths), 65536),)) if base == "char" else varchar_of(max(lengths))
+
+
+def _common_nested(left: Type, right: Type) -> Type | None:
+    if len(left.parameters) != len(right.parameters):
+        return None
+    parts = [common_type(a, b) for a, b in zip(left.parameters, right.parameters, strict=True)]
+    if any(part is None for part in parts):
+        return None
+    names = tuple(a if a == b else None for a, b in zip(left.fields, right.fields, strict=True))
+    return Type(left.base, tuple(parts), names)
+
+
+def common_type_of(kinds: Sequence[Type]) -> Type | None:
+    """Give the type to which all coerce, or None.
+
+    >>> str(common_type_of([INTEGER, UNKNOWN, BIGINT]))
+    'bigint'
+    """
+    found: Type | None = UNKNOWN
+    for kind in kinds:
+        found = common_type(found, kind) if found is not None else None
+    return found
+
+
+def can_coerce(source: Type, target: Type) -> bool:
+    """Does a value of the one type serve where the other is asked for, without a cast being written?
+
+    >>> can_coerce(INTEGER, BIGINT), can_coerce(BIGINT, INTEGER), can_coerce(UNKNOWN, DATE)
+    (True, False, True)
+    """
+    if source.base == target.base == "row":
+        # Names of fields do not matter: an anonymous row fits by position.
+        same_length = len(source.parameters) == len(target.parameters)
+        return same_length and all(can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+    if source.base == target.base and source.base in {"array", "map"}:
+        return all(can_coerce(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+    common = common_type(source, target)
+    return common is not None and instant(common) == instant(target)
+
+
+def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
+    """Give the result type of + - * / %, or None where Trino has no such operator.
+
+    >>> str(arithmetic_type("/", decimal_of(10, 2), decimal_of(5, 3)))
+    'decimal(14,3)'
+    """
+    if UNKNOWN in {left, right}:
+        left, right = (right, right) if left == UNKNOWN else (left, left)
+        if left == UNKNOWN:
+            return UNKNOWN
+    if is_numeric(left) and is_numeric(right):
+        common = _common_number(left, right)
+        return _decimal_result(operator, as_decimal(left), as_decimal(right)) if common.base == "decimal" else common
+    return _temporal_result(operator, left, right)
+
+
+def exact_precision(operator: str, left: Type, right: Type) -> int:
+    """Give the digits that the result of an operation on decimals can need: more than 38 of them may overflow.
+
+    >>> exact_precision("*", decimal_of(20, 2), decimal_of(20, 2))
+    40
+    """
+    (p1, s1), (p2, s2) = left.parameters, right.parameters
+    scale = max(s1, s2)
+    if operator == "*":
+        return int(p1 + p2)
+    if operator == "/":
+        return int(max(p1 + s2 + max(s2 - s1, 0), scale))
+    if operator == "%":
+        return int(max(min(p1 - s1, p2 - s2) + scale, 1))
+    return int(max(p1 - s1, p2 - s2) + scale + 1)
+
+
+def _decimal_result(operator: str, left: Type, right: Type) -> Type:
+    scales = (left.parameters[1], right.parameters[1])
+    scale = min(MAX_PRECISION, sum(scales)) if operator == "*" else max(scales)
+    return decimal_of(min(MAX_PRECISION, exact_precision(operator, left, right)), scale)
+
+
+def _temporal_result(operator: str, left: Type, right: Type) -> Type | None:
+    intervals = (INTERVAL_DAY, INTERVAL_YEAR)
+    if operator == "+" and left in intervals and right not in intervals:
+        left, right = right, left
+    if operator in "+-" and right in intervals:
+        return left if left == right else _moved(left, right)
+    if operator == "-" and (left.base in _MOMENTS) == (right.base in _MOMENTS):
+        alike = left.base in _MOMENTS or left.base == right.base == "time"
+        return INTERVAL_DAY if alike else None
+    if operator == "*" and right in intervals:
+        left, right = right, left
+    return left if operator in "*/" and left in intervals and is_numeric(right) else None
+
+
+def _moved(moment: Type, interval: Type) -> Type | None:
+    """The type of a moment moved by an interval, which counts milliseconds."""
+    if moment == DATE or (moment.base in _MOMENTS and interval == INTERVAL_YEAR):
+        return moment
+    if moment.base in _MOMENTS or (moment.base == "time" and interval == INTERVAL_DAY):
+        return Type(moment.base, (max(3, *moment.parameters),), moment.fields)
+    return None
+
+
+_SPARK: Final = {
+    "boolean": "BOOLEAN",
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "integer": "INT",
+    "bigint": "BIGINT",
+    "real": "FLOAT",
+    "double": "DOUBLE",
+    "varchar": "STRING",
+    "char": "STRING",
+    "json": "STRING",
+    "uuid": "STRING",
+    "varbinary": "BINARY",
+    "date": "DATE",
+    "time": "TIME(6)",
+    "timestamp": "TIMESTAMP_NTZ",
+    "timestamp with time zone": "TIMESTAMP",
+    "unknown": "VOID",
+    "interval day to second": "INTERVAL DAY TO SECOND",
+    "interval year to month": "INTERVAL YEAR TO MONTH",
+}
+
+
+def spark_type(kind: Type) -> str:
+    """Give the Spark type that holds a type's values.
+
+    >>> spark_type(decimal_of(12, 2)), spark_type(Type("row", (DATE,), ("a",)))
+    ('DECIMAL(12,2)', 'STRUCT<`a`: DATE>')
+    """
+    if kind.base == "decimal":
+        return f"DECIMAL({kind.parameters[0]},{kind.parameters[1]})"
+    if kind.base == "array":
+        return f"ARRAY<{spark_type(kind.parameters[0])}>"
+    if kind.base == "map":
+        return f"MAP<{spark_type(kind.parameters[0])}, {spark_type(kind.parameters[1])}>"
+    if kind.base == "row":
+        named = zip(kind.fields, kind.parameters, strict=True)
+        inner = ", ".join(f"`{(name or f'field{i}').replace('`', '``')}`: {spark_type(t)}" for i, (name, t) in enumerate(named))
+        return f"STRUCT<{inner}>"
+    if is_zoned(kind):
+        return "STRUCT<`instant`: TIMESTAMP, `zone`: STRING>"
+    return _SPARK[kind.base]
+
+
+def precision_of(kind: Type) -> int:
+    """Give the decimals of a second that a type's values have here."""
+    return min(kind.parameters[0], MOST_MICROSECONDS) if kind.parameters else 0

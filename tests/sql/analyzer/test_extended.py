@@ -1,0 +1,275 @@
+"""The extended dialect: what it lets in, what it means, and how it is refused without the option."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
+from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.sql.tree import statements as st
+from tests.sql.support import FakeTables, meaning, place, refusal
+
+MERGE = "MERGE INTO t USING s ON t.id = s.id "
+TABLES = FakeTables(
+    {
+        "t": [("id", "integer"), ("v", "bigint")],
+        "s": [("id", "integer"), ("v", "integer"), ("w", "varchar")],
+        "half": [("id", "integer")],
+        "text": [("id", "integer"), ("v", "varchar")],
+    }
+)
+UNSUPPORTED = Path(__file__).parents[2] / "goldens" / "unsupported.json"
+ACCEPTED = {
+    "un-not-matched-by-source": "BY SOURCE",
+    "un-not-matched-by-source-second": "BY SOURCE",
+    "un-do-nothing": "DO NOTHING",
+    "un-not-matched-do-nothing": "DO NOTHING",
+    "un-returning": "RETURNING",
+    "un-update-star": "SET *",
+    "un-insert-star": "INSERT *",
+    "un-with-before-merge": "WITH",
+}
+"""What Trino refuses and the extended dialect accepts."""
+RECORDED = {case["id"]: case for case in json.loads(UNSUPPORTED.read_text(encoding="utf-8"))}
+
+
+def _merge(sql: str) -> MergeAnalysis:
+    found = meaning(sql, tables=TABLES, dialect="extended")
+    assert isinstance(found, MergeAnalysis)
+    return found
+
+
+def _refused(sql: str, dialect: str = "trino") -> ParseError:
+    with pytest.raises(ParseError) as caught:
+        parse(sql, dialect=dialect)
+    return caught.value
+
+
+# -- without the option -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_without_the_option_trinos_error_stands_and_the_hint_names_the_option(case):
+    expected = RECORDED[case]["expect"]["error"]
+    error = _refused(RECORDED[case]["sql"])
+    assert (place(error), error.message) == ((expected["code"], expected["line"], expected["column"]), expected["message"])
+    assert error.hint is not None
+    assert ACCEPTED[case] in error.hint
+    assert error.hint.endswith('The option --dialect extended accepts it (in a program: dialect="extended").')
+    parse(RECORDED[case]["sql"], dialect="extended")
+
+
+@pytest.mark.parametrize("case", sorted(RECORDED.keys() - ACCEPTED.keys()))
+def test_what_the_extended_dialect_refuses_too_has_no_hint_that_it_accepts_it(case):
+    sql = RECORDED[case]["sql"]
+    assert "accepts it" not in (_refused(sql).hint or "")
+    assert _refused(sql, "extended").code == "SYNTAX_ERROR"
+
+
+def test_the_hint_is_about_merge_alone():
+    assert "extended" not in (_refused("UPDATE t SET *").hint or "")
+    assert "extended" not in (_refused("UPDATE t SET a = 1 RETURNING a").hint or "")
+
+
+# -- grammar ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_form_is_read():
+    merge = parse(
+        "WITH a AS (SELECT 1 x), b (y) AS (SELECT x FROM a) "
+        + MERGE
+        + "WHEN NOT MATCHED BY SOURCE AND t.v > 1 THEN UPDATE SET v = 0 "
+        "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DO NOTHING "
+        "WHEN NOT MATCHED BY TARGET AND s.v > 1 THEN INSERT (id) VALUES (s.id) WHEN NOT MATCHED THEN INSERT * "
+        "WHEN NOT MATCHED THEN DO NOTHING WHEN MATCHED AND s.v = 1 THEN UPDATE SET * WHEN MATCHED THEN DO NOTHING "
+        "RETURNING merge_action(), t.*, s.id AS sid, old.v + 1 plus",
+        dialect="extended",
+    )
+    assert isinstance(merge, st.Merge)
+    assert [(c.number, c.matched, c.by_source, c.operation, c.star is not None) for c in merge.clauses] == [
+        (0, False, True, Operation.UPDATE, False),
+        (1, False, True, Operation.DELETE, False),
+        (2, False, True, Operation.NONE, False),
+        (3, False, False, Operation.INSERT, False),
+        (4, False, False, Operation.INSERT, True),
+        (5, False, False, Operation.NONE, False),
+        (6, True, False, Operation.UPDATE, True),
+        (7, True, False, Operation.NONE, False),
+    ]
+    assert [query.name.value for query in merge.named] == ["a", "b"]
+    assert [item.span.of(merge.text) for item in merge.returning] == ["merge_action()", "t.*", "s.id AS sid", "old.v + 1 plus"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "message", "column"),
+    [
+        ("WHEN NOT MATCHED BY", "mismatched input '<EOF>'. Expecting: 'SOURCE', 'TARGET'", 56),
+        ("WHEN MATCHED BY SOURCE THEN DELETE", "mismatched input 'BY'. Expecting: 'AND', 'THEN'", 50),
+        ("WHEN NOT MATCHED x", "mismatched input 'x'. Expecting: 'AND', 'BY', 'THEN'", 54),
+        ("WHEN NOT MATCHED BY SOURCE THEN INSERT *", "mismatched input 'INSERT'. Expecting: 'DELETE', 'DO', 'UPDATE'", 69),
+        ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *", "mismatched input '*'. Expecting: <identifier>", 80),
+        ("WHEN NOT MATCHED BY TARGET THEN DELETE", "mismatched input 'DELETE'. Expecting: 'DO', 'INSERT'", 69),
+        ("WHEN MATCHED THEN DO", "mismatched input '<EOF>'. Expecting: 'NOTHING'", 57),
+        ("WHEN MATCHED THEN DELETE x", "mismatched input 'x'. Expecting: 'RETURNING', 'WHEN', <EOF>", 62),
+        ("WHEN MATCHED THEN UPDATE SET *, v = 1", "mismatched input ','. Expecting: 'RETURNING', 'WHEN', <EOF>", 67),
+    ],
+)
+def test_what_is_wrong_in_the_extended_dialect_is_said_in_trinos_way(rest, message, column):
+    error = _refused(MERGE + rest, "extended")
+    assert (error.message, error.column) == (message, column)
+
+
+def test_a_recursive_with_before_merge_is_refused_by_name():
+    error = _refused("WITH RECURSIVE q AS (SELECT 1 id) MERGE INTO t USING q ON true WHEN MATCHED THEN DELETE", "extended")
+    assert (error.code, error.column) == ("NOT_SUPPORTED", 1)
+
+
+@pytest.mark.parametrize("sql", ["WITH q AS (SELECT 1 x) SELECT * FROM q", "SELECT 1", "(SELECT 1)", "VALUES 1", "TABLE t"])
+def test_a_query_is_the_same_in_both_dialects(sql):
+    assert parse(sql) == parse(sql, dialect="extended")
+
+
+def test_explain_takes_the_dialect_along():
+    explain = parse(f"EXPLAIN {MERGE}WHEN NOT MATCHED BY SOURCE THEN DELETE", dialect="extended")
+    assert isinstance(explain, st.Explain)
+    assert isinstance(explain.statement, st.Merge)
+    assert explain.statement.clauses[0].by_source
+
+
+# -- meaning ------------------------------------------------------------------------------------------------------------
+
+
+def test_star_takes_the_columns_by_name_and_leaves_further_ones():
+    merge = _merge(MERGE + "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
+    for clause in merge.clauses:
+        assert [(value.text, sorted(value.references)) for value in clause.values if value] == [
+            ("s.id", ["id_0"]),
+            ("s.v", ["v_0"]),
+        ]
+    assert [str(value.type) for value in merge.clauses[0].values if value] == ["integer", "bigint"]
+
+
+def test_star_needs_every_column_of_the_target_in_the_source():
+    error = refusal("MERGE INTO t USING half s ON t.id = s.id\nWHEN NOT MATCHED THEN INSERT *", tables=TABLES, dialect="extended")
+    assert place(error) == ("COLUMN_NOT_FOUND", 2, 30)
+    assert error.message == "Column 'v' of the target cannot be found in the source"
+    assert error.hint == "* takes every column of t from the source by its name; the source has: id."
+
+
+def test_star_refuses_a_name_that_the_source_has_twice():
+    source = "(SELECT s.id, s.v, x.v FROM s JOIN s x ON s.id = x.id) s"
+    error = refusal(
+        f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", tables=TABLES, dialect="extended"
+    )
+    assert error.code == "AMBIGUOUS_NAME"
+
+
+def test_star_checks_types_as_an_assignment_does():
+    error = refusal("MERGE INTO t USING text s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", tables=TABLES, dialect="extended")
+    assert place(error) == ("TYPE_MISMATCH", 1, 42)
+    assert "Table: [integer, bigint], Expressions: [integer, varchar]" in error.message
+
+
+@pytest.mark.parametrize(
+    ("clause", "column"),
+    [
+        ("WHEN NOT MATCHED BY SOURCE AND s.v > 1 THEN DELETE", 68),
+        ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = s.v", 84),
+        ("WHEN NOT MATCHED BY SOURCE AND w IS NULL THEN DO NOTHING", 68),
+    ],
+)
+def test_a_clause_about_rows_without_a_source_row_cannot_read_one(clause, column):
+    error = refusal(MERGE + clause, tables=TABLES, dialect="extended")
+    assert place(error) == ("COLUMN_NOT_FOUND", 1, column)
+    assert error.hint == "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
+
+
+def test_a_name_that_no_side_has_keeps_its_own_hint():
+    error = refusal(MERGE + "WHEN NOT MATCHED BY SOURCE AND t.vv > 1 THEN DELETE", tables=TABLES, dialect="extended")
+    assert error.hint == "Did you mean 't.v'?"
+
+
+def test_a_bare_name_means_the_target_where_there_is_no_source_row():
+    for era in ("documents", "current"):
+        clause = _merge(MERGE + "WHEN NOT MATCHED BY SOURCE AND v > 1 THEN UPDATE SET v = v + 1").clauses[0]
+        assert clause.by_source, era
+        assert clause.values[1] is not None
+        assert clause.values[1].references == {"v"}
+
+
+def test_the_queries_of_with_can_be_seen_in_the_source_and_in_every_subquery():
+    merge = _merge(
+        "WITH q AS (SELECT id, v FROM s), few AS (SELECT id FROM q) MERGE INTO t USING q ON t.id = q.id AND q.id IN (SELECT id FROM few) "
+        "WHEN MATCHED AND EXISTS (SELECT 1 FROM few WHERE few.id = t.id) THEN UPDATE SET v = (SELECT max(id) FROM few) "
+        "RETURNING (SELECT count(*) FROM few)"
+    )
+    assert merge.source.binding is None
+    assert [binding.display for binding in merge.bindings] == ["t", "s"]
+
+
+def test_a_query_of_with_that_nothing_uses_must_be_right():
+    error = refusal("WITH q AS (SELECT nope FROM s) " + MERGE + "WHEN MATCHED THEN DELETE", tables=TABLES, dialect="extended")
+    assert place(error) == ("COLUMN_NOT_FOUND", 1, 19)
+
+
+def test_with_names_no_target():
+    sql = "WITH q AS (SELECT * FROM s) MERGE INTO q USING s ON q.id = s.id WHEN MATCHED THEN DELETE"
+    assert place(refusal(sql, tables=TABLES, dialect="extended")) == ("TABLE_NOT_FOUND", 1, 1)
+
+
+# -- RETURNING ----------------------------------------------------------------------------------------------------------
+
+
+def _returned(rest: str, before: str = MERGE) -> list[tuple[str, str]]:
+    returning = _merge(f"{before}WHEN MATCHED THEN DELETE RETURNING {rest}").returning
+    assert returning is not None
+    return [(column.name, str(column.expression.type)) for column in returning.columns]
+
+
+def test_the_columns_that_are_returned_have_names_and_types():
+    assert _returned("merge_action(), merge_clause(), t.id, s.v AS x, s.v + 1, NULL, old.v, new.v n") == [
+        ("merge_action", "varchar"),
+        ("merge_clause", "integer"),
+        ("id", "integer"),
+        ("x", "integer"),
+        ("_col4", "integer"),
+        ("_col5", "boolean"),
+        ("v", "bigint"),
+        ("n", "bigint"),
+    ]
+
+
+def test_star_is_the_source_and_then_the_target():
+    assert [name for name, _ in _returned("*")] == ["id", "v", "w", "id", "v"]
+    assert [name for name, _ in _returned("t.*, old.*, new.*")] == ["id", "v"] * 3
+
+
+def test_a_side_called_old_hides_the_old_values():
+    merge = "MERGE INTO t USING s AS old ON t.id = old.id "
+    assert _returned("old.w", merge) == [("w", "varchar")]
+    assert [name for name, _ in _returned("old.*", merge)] == ["id", "v", "w"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "code", "column"),
+    [
+        ("v", "AMBIGUOUS_NAME", 72),
+        ("t.nope", "COLUMN_NOT_FOUND", 72),
+        ("x.*", "TABLE_NOT_FOUND", 72),
+        ("count(*)", "EXPRESSION_NOT_SCALAR", 72),
+        ("merge_action(1)", "FUNCTION_NOT_FOUND", 72),
+    ],
+)
+def test_what_cannot_be_returned_is_refused_at_its_place(rest, code, column):
+    error = refusal(f"{MERGE}WHEN MATCHED THEN DELETE RETURNING {rest}", tables=TABLES, dialect="extended")
+    assert place(error) == (code, 1, column)
+
+
+def test_merge_action_exists_in_returning_alone():
+    error = refusal(MERGE + "WHEN MATCHED AND merge_action() = 'x' THEN DELETE", tables=TABLES, dialect="extended")
+    assert place(error) == ("FUNCTION_NOT_FOUND", 1, 54)

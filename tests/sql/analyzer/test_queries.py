@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
+from tests.sql.support import meaning, place, refusal
+
+
+def _query(sql: str) -> QueryAnalysis:
+    found = meaning(sql)
+    assert isinstance(found, QueryAnalysis)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT * FROM parts", ["id", "code", "tags", "made"]),
+        ("SELECT p.*, 1 AS one FROM parts p", ["id", "code", "tags", "made", "one"]),
+        ("SELECT i, i FROM numbers", ["i", "i"]),
+        ("SELECT 1, count(*) FROM numbers", ["_col0", "_col1"]),
+        ("TABLE parts", ["id", "code", "tags", "made"]),
+        ("VALUES (1, 'a'), (2, NULL)", ["_col0", "_col1"]),
+        ("SELECT a.i, b.s FROM numbers a JOIN numbers b ON a.i = b.i", ["i", "s"]),
+        ("SELECT * FROM numbers a JOIN (SELECT i, 1 x FROM numbers) q USING (i)", ["i", "l", "n", "d", "s", "b", "x"]),
+        ("WITH w(k) AS (SELECT i FROM numbers) SELECT k FROM w UNION SELECT 1.5", ["k"]),
+        ("SELECT t, o FROM parts CROSS JOIN UNNEST(tags) WITH ORDINALITY AS u(t, o)", ["t", "o"]),
+        ("SELECT s, row_number() OVER (PARTITION BY s ORDER BY i) n FROM numbers", ["s", "n"]),
+    ],
+)
+def test_the_columns_of_a_query_have_their_names_and_unique_symbols(sql, names):
+    query = _query(sql)
+    assert [field.name for field in query.fields] == names
+    symbols = [field.symbol for field in query.fields]
+    assert len(set(symbols)) == len(symbols)
+
+
+def test_null_sorts_last_unless_told_otherwise():
+    assert _query("SELECT i FROM numbers ORDER BY i DESC").spark.endswith("ORDER BY `i` DESC NULLS LAST")
+    assert _query("SELECT i FROM numbers ORDER BY 1 NULLS FIRST").spark.endswith("ORDER BY `i` ASC NULLS FIRST")
+
+
+def test_an_inner_column_cannot_catch_an_outer_one_of_the_same_name():
+    spark = _query("SELECT i FROM numbers a WHERE EXISTS (SELECT 1 FROM numbers b WHERE b.i = a.i)").spark
+    assert "WHERE (`i_0` = `i`)" in spark
+
+
+def test_a_query_cut_off_by_a_limit_is_not_deterministic():
+    merge = meaning("MERGE INTO parts t USING (SELECT i FROM numbers LIMIT 2) s ON t.id = s.i WHEN MATCHED THEN DELETE")
+    assert not merge.source.deterministic
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "column"),
+    [
+        ("SELECT s, count(*) FROM numbers", "EXPRESSION_NOT_AGGREGATE", 8),
+        ("SELECT i + 1 FROM numbers GROUP BY l", "EXPRESSION_NOT_AGGREGATE", 10),
+        ("SELECT i FROM numbers WHERE sum(i) > 1", "EXPRESSION_NOT_SCALAR", 36),
+        ("SELECT i FROM numbers WHERE i", "TYPE_MISMATCH", 29),
+        ("SELECT i FROM numbers GROUP BY 2", "INVALID_COLUMN_REFERENCE", 32),
+        ("SELECT i FROM numbers UNION SELECT s FROM numbers", "TYPE_MISMATCH", 29),
+        ("SELECT DISTINCT i FROM numbers ORDER BY s", "EXPRESSION_NOT_IN_DISTINCT", 41),
+        ("SELECT x.* FROM numbers", "TABLE_NOT_FOUND", 8),
+        ("SELECT *", "COLUMN_NOT_FOUND", 8),
+        ("SELECT i FROM numbers GROUP BY ROLLUP (i)", "NOT_SUPPORTED", 32),
+        ("SELECT 1 FROM nowhere", "TABLE_NOT_FOUND", 15),
+        ("WITH RECURSIVE r(n) AS (SELECT 1) SELECT n FROM r", "NOT_SUPPORTED", 1),
+    ],
+)
+def test_wrong_queries_are_refused_at_their_place(sql, code, column):
+    assert place(refusal(sql)) == (code, 1, column)

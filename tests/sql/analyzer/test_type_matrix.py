@@ -1,0 +1,134 @@
+"""What may be cast to what, and assigned to what: all pairs of types, as Trino 476 has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.sql.spark.casts.casts import can_cast
+from rowmerge_nb.sql.typed.types import common_type
+from tests.sql.support import FakeTables, meaning, refusal
+
+TYPES = {
+    "b": "boolean",
+    "t": "tinyint",
+    "s": "smallint",
+    "i": "integer",
+    "l": "bigint",
+    "n": "decimal(10,2)",
+    "r": "real",
+    "d": "double",
+    "v": "varchar",
+    "w": "varchar(3)",
+    "c": "char(5)",
+    "x": "varbinary",
+    "D": "date",
+    "T": "time(3)",
+    "S": "timestamp(6)",
+    "Z": "timestamp(6) with time zone",
+    "I": "interval day to second",
+    "Y": "interval year to month",
+    "u": "uuid",
+    "j": "json",
+    "a": "array(integer)",
+    "A": "array(varchar)",
+    "m": "map(varchar,bigint)",
+    "o": "row(p integer, q varchar)",
+}
+
+CASTS = {
+    "b": "b tsilnrd vw j",
+    "t": "b tsilnrd vw j",
+    "s": "b tsilnrd vw j",
+    "i": "b tsilnrd vw j",
+    "l": "b tsilnrd vw j",
+    "n": "b tsilnrd vw j",
+    "r": "b tsilnrd vw j",
+    "d": "b tsilnrd vw j",
+    "v": "b tsilnrd vwc x DTSZ u j",
+    "w": "b tsilnrd vwc x DTSZ u j",
+    "c": "vwc DSZ",
+    "x": "x u",
+    "D": "vw DSZ j",
+    "T": "vw TSZ",
+    "S": "vw DTSZ j",
+    "Z": "vw DTSZ j",
+    "I": "vw I",
+    "Y": "vw Y",
+    "u": "vw x u",
+    "j": "b tsilnrd vw j aAmo",
+    "a": "a A j",
+    "A": "a A j",
+    "m": "m j",
+    "o": "o j",
+}
+"""From each type: the types to which CAST takes it."""
+
+ASSIGNMENTS = {
+    **dict.fromkeys("tsilnrd", "tsilnrd"),
+    **dict.fromkeys("vwc", "vwc"),
+    **dict.fromkeys("DSZ", "DSZ"),
+    **{letter: letter for letter in "bxTIYujaAmo"},
+}
+"""From each type: the types of columns that take its values without a cast being written."""
+
+
+@pytest.mark.parametrize("source", TYPES)
+def test_cast_takes_each_type_where_trino_does(source):
+    allowed = {target for target in TYPES if can_cast(parse_type(TYPES[source]), parse_type(TYPES[target]))}
+    assert "".join(sorted(allowed)) == "".join(sorted(CASTS[source].replace(" ", "")))
+
+
+@pytest.mark.parametrize("source", TYPES)
+def test_assignment_takes_each_type_where_trino_does(source):
+    allowed = {target for target in TYPES if common_type(parse_type(TYPES[source]), parse_type(TYPES[target])) is not None}
+    assert "".join(sorted(allowed)) == "".join(sorted(ASSIGNMENTS[source]))
+
+
+STORED = {letter: kind for letter, kind in TYPES.items() if letter not in "IY"}
+TABLES = FakeTables(
+    {"target": [(f"c_{ord(k)}", v) for k, v in STORED.items()], "source": [(f"c_{ord(k)}", v) for k, v in STORED.items()]}
+)
+
+
+@pytest.mark.parametrize("source", STORED)
+def test_every_pair_is_assigned_or_refused_by_merge(source):
+    for target in STORED:
+        merge = f"MERGE INTO target t USING source s ON false WHEN NOT MATCHED THEN INSERT (c_{ord(target)}) VALUES (s.c_{ord(source)})"
+        if target in ASSIGNMENTS[source]:
+            meaning(merge, tables=TABLES)
+        else:
+            error = refusal(merge, tables=TABLES)
+            shown = f"Table: [{parse_type(TYPES[target])}], Expressions: [{parse_type(TYPES[source])}]"
+            assert (error.code, error.message.endswith(shown)) == ("TYPE_MISMATCH", True)
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "message"),
+    [
+        ("decimal(39)", "INVALID_FUNCTION_ARGUMENT", "DECIMAL precision must be in range [1, 38]: 39"),
+        ("decimal(3,4)", "INVALID_FUNCTION_ARGUMENT", "DECIMAL scale must be in range [0, precision (3)]: 4"),
+        ("char(65537)", "INVALID_FUNCTION_ARGUMENT", "CHAR length must be in range [0, 65536], got 65537"),
+        ("timestamp(13)", "NUMERIC_VALUE_OUT_OF_RANGE", "TIMESTAMP precision must be in range [0, 12]: 13"),
+        ("timestamp(9)", "NOT_SUPPORTED", "The type timestamp(9) is not supported by this engine: its values have microseconds"),
+        ("array(time(7))", "NOT_SUPPORTED", "The type time(7) is not supported by this engine: its values have microseconds"),
+        ("double(3)", "TYPE_MISMATCH", "Unknown type: double(3)"),
+    ],
+)
+def test_types_that_values_cannot_have_are_refused_with_the_reason(written, code, message):
+    error = refusal(f"SELECT CAST(NULL AS {written})")
+    assert (error.code, error.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("timestamp(9)", "values have microseconds here, timestamp(9) has more"),
+        ("array(time(7))", "values have microseconds here, time(7) has more"),
+        ("interval day to second", "Unsupported column type: interval day to second of column 'a'"),
+    ],
+)
+def test_tables_refuse_columns_that_they_cannot_carry(written, reason):
+    error = refusal(f"CREATE TABLE fresh (a {written})")
+    assert error.code == "NOT_SUPPORTED"
+    assert reason in error.message

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import pytest
+
+from rowmerge_nb.errors import AnalysisError, ParseError
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.sql.parser.statements import parse, split_statements
+from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.tree import syntax as s
+
+MERGE = "MERGE INTO t USING s ON t.id = s.id "
+
+
+def _refused(sql: str) -> ParseError:
+    with pytest.raises(ParseError) as caught:
+        parse(sql)
+    return caught.value
+
+
+def test_semicolons_in_strings_names_and_comments_do_not_split():
+    text = """SELECT ';' AS "a;b" -- one; two\n/* ; */ FROM t;\n\nDROP TABLE t;"""
+    statements = split_statements(text)
+    assert [statement for statement, _ in statements] == ["""SELECT ';' AS "a;b" -- one; two\n/* ; */ FROM t""", "DROP TABLE t"]
+    assert all(text[start:].startswith(statement) for statement, start in statements)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", ";", ";;", "-- nothing\n", "/* nothing */;"])
+def test_nothing_is_no_statement(text):
+    assert split_statements(text) == ()
+
+
+def test_clauses_keep_their_order_number_and_text():
+    merge = parse(
+        MERGE + "WHEN NOT MATCHED AND s.x > 1 THEN INSERT (id, x) VALUES (s.id, 1)\n"
+        "WHEN MATCHED THEN DELETE WHEN MATCHED AND true THEN UPDATE SET x = 1, y = s.y"
+    )
+    assert isinstance(merge, st.Merge)
+    assert [(c.number, c.matched, c.operation) for c in merge.clauses] == [
+        (0, False, Operation.INSERT),
+        (1, True, Operation.DELETE),
+        (2, True, Operation.UPDATE),
+    ]
+    assert [column.text for column in merge.clauses[2].columns] == ["x", "y"]
+    assert merge.clauses[1].span.of(merge.text) == "WHEN MATCHED THEN DELETE"
+    assert merge.clauses[1].span.line == 2
+
+
+def test_the_last_on_after_a_bare_join_is_that_of_merge():
+    merge = parse("MERGE INTO t USING a JOIN b ON a.x = b.x ON t.id = a.id WHEN MATCHED THEN DELETE")
+    assert isinstance(merge, st.Merge)
+    assert isinstance(merge.source, s.Join)
+    assert merge.on.span.of(merge.text) == "t.id = a.id"
+
+
+def test_words_that_are_not_reserved_can_be_aliases():
+    merge = parse("MERGE INTO t AS merge USING s update ON merge.id = update.id WHEN MATCHED THEN DELETE")
+    assert isinstance(merge, st.Merge)
+    assert merge.target_alias is not None
+    assert merge.target_alias.text == "merge"
+
+
+def test_and_binds_tighter_than_or_and_not_looser_than_comparison():
+    query = parse("SELECT NOT a = 1 AND b OR c")
+    assert isinstance(query, st.Query)
+    value = query.tree.body.items[0].value
+    assert (value.operator, value.terms[0].operator) == ("OR", "AND")
+    assert isinstance(value.terms[0].terms[0], s.Not)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "((SELECT 1) + 1)",
+        "((SELECT 1))",
+        "(1, 2) = (3, 4)",
+        "f(x -> x + 1)",
+        "reduce(a, 0, (p, q) -> p + q, p -> p)",
+        "a[1].b",
+        "-(-x)",
+    ],
+)
+def test_parentheses_may_hold_queries_rows_lambdas_and_expressions(value):
+    assert isinstance(parse(f"SELECT {value}"), st.Query)
+
+
+def test_arguments_of_a_table_function_may_go_without_names():
+    assert isinstance(parse("SELECT * FROM TABLE(sequence(1, 5)) s (n)"), st.Query)
+    assert isinstance(parse("SELECT * FROM TABLE(sequence(start => 1, stop => 5)) s (n)"), st.Query)
+
+
+def test_properties_become_plain_values():
+    create = parse(
+        "CREATE TABLE t (a INTEGER NOT NULL, b row(x integer, y varchar)) "
+        "WITH (paradigm = DELETE_ROW_AND_INSERT_ROW, partitioned_by = ARRAY['a'], bucket_count = 4, name = 'x', fast = true)"
+    )
+    assert isinstance(create, st.CreateTable)
+    assert create.properties == {
+        "paradigm": "DELETE_ROW_AND_INSERT_ROW",
+        "partitioned_by": ("a",),
+        "bucket_count": 4,
+        "name": "x",
+        "fast": True,
+    }
+    assert [(c.name.text, str(c.type), c.nullable) for c in create.columns] == [
+        ("a", "integer", False),
+        ("b", "row(x integer, y varchar)", True),
+    ]
+
+
+def test_create_table_as_may_name_columns_and_leave_the_data_out():
+    create = parse("CREATE TABLE IF NOT EXISTS t (a, b) AS SELECT 1, 2 WITH NO DATA")
+    assert isinstance(create, st.CreateTable)
+    assert create.if_not_exists
+    assert not create.with_data
+    assert [alias.text for alias in create.column_aliases] == ["a", "b"]
+
+
+def test_explain_has_a_statement_with_a_text_of_its_own():
+    explain = parse("EXPLAIN (TYPE LOGICAL, FORMAT JSON)\nDROP TABLE t")
+    assert isinstance(explain, st.Explain)
+    assert (explain.kind, explain.format, explain.statement.text) == ("LOGICAL", "JSON", "DROP TABLE t")
+
+
+def test_update_and_delete_are_read():
+    update, delete = parse("UPDATE t SET a = 1, b = 2 WHERE c"), parse("DELETE FROM t")
+    assert isinstance(update, st.Update)
+    assert isinstance(delete, st.Delete)
+    assert [column.text for column in update.columns] == ["a", "b"]
+    assert delete.where is None
+
+
+@pytest.mark.parametrize(
+    ("clause", "word"),
+    [
+        ("WHEN NOT MATCHED BY SOURCE THEN DELETE", "BY SOURCE"),
+        ("WHEN MATCHED THEN DO NOTHING", "DO NOTHING"),
+        ("WHEN MATCHED THEN UPDATE SET *", "UPDATE SET *"),
+        ("WHEN NOT MATCHED THEN INSERT *", "INSERT *"),
+        ("WHEN MATCHED THEN DELETE RETURNING id", "RETURNING"),
+    ],
+)
+def test_forms_of_other_engines_are_refused_with_a_sentence(clause, word):
+    error = _refused(MERGE + clause)
+    assert error.code == "SYNTAX_ERROR"
+    assert error.hint is not None
+    assert word in error.hint
+
+
+def test_with_before_merge_is_refused_with_a_way_out():
+    error = _refused("WITH s AS (SELECT 1 id) MERGE INTO t USING s ON true WHEN MATCHED THEN DELETE")
+    assert "USING (...)" in str(error.hint)
+
+
+def test_a_misspelt_keyword_is_recognised():
+    assert _refused(MERGE + "WEHN MATCHED THEN DELETE").hint == "Did you mean WHEN?"
+    assert _refused("SELEC 1").hint == "Did you mean SELECT?"
+
+
+def test_statements_of_trino_that_are_not_for_this_engine_are_named():
+    error = _refused("DEALLOCATE PREPARE x")
+    assert (error.code, error.message) == ("NOT_SUPPORTED", "The statement DEALLOCATE is not supported by this engine")
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("DROP TABLE a\nDROP TABLE b", "Is a semicolon missing before it?"),
+        ("SELECT 1\nSELECT 2", "Is a semicolon missing before it?"),
+        (MERGE + "WHEN MATCHED THEN DELETE\nINSERT INTO t VALUES 1", "Is a semicolon missing before it?"),
+        ("SELECT a FROM t\nMERGE INTO t", "Is a semicolon missing before MERGE?"),
+        ("SELECT 1 FROM t WHERE a == 1", "Use = for equality."),
+        (MERGE + "WHEN MATCHED THEN UPDATE SET t.a = 1", "Write the column without the table's name."),
+        (MERGE + "WHEN NOT MATCHED THEN INSERT (t.a) VALUES (1)", "Write the column without the table's name."),
+        (
+            MERGE + "WHEN MATCHED THEN INSERT VALUES (1)",
+            "Only a WHEN NOT MATCHED clause can INSERT; one about rows of the target takes UPDATE or DELETE.",
+        ),
+        (
+            MERGE + "WHEN NOT MATCHED THEN UPDATE SET a = 1",
+            "WHEN NOT MATCHED has no row of the target to change; UPDATE belongs under WHEN MATCHED.",
+        ),
+    ],
+)
+def test_common_slips_have_a_hint(sql, hint):
+    assert _refused(sql).hint == hint
+
+
+@pytest.mark.parametrize("columns", ["id int PRIMARY KEY", "id int NOT NULL PRIMARY KEY, a int", "id int, PRIMARY KEY (id)"])
+def test_a_primary_key_has_a_hint(columns):
+    with pytest.raises((ParseError, AnalysisError)) as caught:
+        parse(f"CREATE TABLE t ({columns})")
+    assert "WITH (primary_key = ARRAY['...'])" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "kind", ["row(d array(bigint))", "row(a integer, b row(c varchar, d array(row(x date))))", "row(array(bigint))"]
+)
+def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
+    statement = parse(f"CREATE TABLE t (r {kind}, v varchar)")
+    assert isinstance(statement, st.CreateTable)
+    assert [str(column.type) for column in statement.columns] == [kind, "varchar"]

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from rowmerge_nb.sql.parser.tokens import Kind, tokenize
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("abc_1", Kind.WORD),
+        ('"A ""b"""', Kind.QUOTED),
+        ("`a`", Kind.BACKQUOTED),
+        ("1s", Kind.DIGITS_FIRST),
+        ("'it''s'", Kind.STRING),
+        ("U&'\\00e9'", Kind.UNICODE_STRING),
+        ("X'CA FE'", Kind.BINARY),
+        ("1_000", Kind.INTEGER),
+        ("0xFF", Kind.INTEGER),
+        ("1.", Kind.DECIMAL),
+        (".5", Kind.DECIMAL),
+        ("1E5", Kind.DOUBLE),
+        (".5e-3", Kind.DOUBLE),
+        ("->", Kind.SYMBOL),
+        ("š", Kind.UNKNOWN),
+        ("'", Kind.UNKNOWN),
+    ],
+)
+def test_one_token_of_each_kind(text, kind):
+    token, end = tokenize(text)
+    assert (token.kind, token.text, end.kind) == (kind, text, Kind.END)
+
+
+def test_columns_count_code_points_and_lines_begin_at_one():
+    tokens = tokenize("'🐴' x\n\ty")
+    assert [(t.span.line, t.span.column) for t in tokens] == [(1, 1), (1, 5), (2, 2), (2, 3)]
+
+
+def test_comments_and_spaces_leave_no_tokens():
+    assert [t.text for t in tokenize("a /* b\nc */ -- d\n e")] == ["a", "e", ""]
