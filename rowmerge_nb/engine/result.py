@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rowmerge_nb.report.outcome import Balance
+    from rowmerge_nb.report.model.outcome import Balance
     from rowmerge_nb.report.verdicts import Verdicts
     from rowmerge_nb.trace.trace import Call, PageSample, Trace, VerificationRecord
 
@@ -67,7 +67,7 @@ class Result:
         ``holds`` is False where the store does not hold what was to be, None where it could not be asked or does not count. None
         itself for a statement that failed, for other statements than MERGE, UPDATE and DELETE, and where the rows before are not known.
         """
-        from rowmerge_nb.report.outcome import build_balance
+        from rowmerge_nb.report.model.outcome import build_balance
 
         return build_balance(self.trace)
 
@@ -183,7 +183,7 @@ class Result:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         if self.explained is not None:
-            from rowmerge_nb.report.layout import preformatted
+            from rowmerge_nb.report.words.columns import preformatted
 
             return {"text/plain": self.explained, "text/html": preformatted(self.explained)}
         rows: dict[str, str] = {}

@@ -8,8 +8,8 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.report.layout import pad, width_of
-from rowmerge_nb.report.values import Cell, visible
+from rowmerge_nb.report.words.columns import pad, width_of
+from rowmerge_nb.report.words.values import Cell, visible
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -53,7 +53,7 @@ def text_bundle(text: str) -> Bundle:
     >>> sorted(text_bundle("a < b"))
     ['text/html', 'text/plain']
     """
-    from rowmerge_nb.report.layout import preformatted
+    from rowmerge_nb.report.words.columns import preformatted
 
     return {"text/plain": text, "text/html": preformatted(text)}
 

@@ -312,7 +312,7 @@ def _check_parts(parts: str | None) -> None:
     """Refuse an unknown name in ``--show`` before anything runs."""
     if parts is None:
         return
-    from rowmerge_nb.report.model import PARTS
+    from rowmerge_nb.report.model.report import PARTS
 
     for name in filter(None, (part.strip() for part in parts.split(","))):
         if name not in PARTS:

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.bundle import mime_bundle as mime_bundle
+    from rowmerge_nb.report.drawing.graph import pages_dot as pages_dot
+    from rowmerge_nb.report.drawing.graph import plan_dot as plan_dot
+    from rowmerge_nb.report.drawing.svg import dot_to_svg as dot_to_svg
     from rowmerge_nb.report.error import render_error_html as render_error_html
     from rowmerge_nb.report.error import render_error_text as render_error_text
-    from rowmerge_nb.report.graph import pages_dot as pages_dot
-    from rowmerge_nb.report.graph import plan_dot as plan_dot
     from rowmerge_nb.report.html import render_html as render_html
     from rowmerge_nb.report.html import render_page as render_page
-    from rowmerge_nb.report.model import Report as Report
-    from rowmerge_nb.report.model import build_report as build_report
-    from rowmerge_nb.report.svg import dot_to_svg as dot_to_svg
+    from rowmerge_nb.report.model.report import Report as Report
+    from rowmerge_nb.report.model.report import build_report as build_report
     from rowmerge_nb.report.text import render_text as render_text
 
 _HOMES = {
-    "Report": "model",
-    "build_report": "model",
-    "dot_to_svg": "svg",
+    "Report": "model.report",
+    "build_report": "model.report",
+    "dot_to_svg": "drawing.svg",
     "mime_bundle": "bundle",
-    "pages_dot": "graph",
-    "plan_dot": "graph",
+    "pages_dot": "drawing.graph",
+    "plan_dot": "drawing.graph",
     "render_error_html": "error",
     "render_error_text": "error",
     "render_html": "html",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.report.html import render_html
-from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
 
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.html import render_parts
-from rowmerge_nb.report.layout import columns_of
-from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import WIDTH, diff_lines, stored_lines
-from rowmerge_nb.report.values import cell
+from rowmerge_nb.report.words.columns import columns_of
+from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.nodes import explain_text
 
 if TYPE_CHECKING:
-    from rowmerge_nb.report.changes import Stored
-    from rowmerge_nb.report.model import Report
-    from rowmerge_nb.report.values import Cell
+    from rowmerge_nb.report.model.changes import Stored
+    from rowmerge_nb.report.model.report import Report
+    from rowmerge_nb.report.words.values import Cell
     from rowmerge_nb.trace.comparison import Comparison, Metric, Side
 
 __all__ = ["comparison_bundle"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.report.failures import Failure, failure_of_error, failure_text
 from rowmerge_nb.report.html import render_failure, render_html
-from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.model.failures import Failure, failure_of_error, failure_text
+from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import WIDTH, render_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.errors import RowMergeError
-    from rowmerge_nb.report.model import Report
+    from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["render_error_html", "render_error_text"]

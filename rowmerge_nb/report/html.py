@@ -12,10 +12,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.failures import Failure
-from rowmerge_nb.report.model import Report, build_report, parts_to_show
+from rowmerge_nb.report.model.failures import Failure
+from rowmerge_nb.report.model.report import Report, build_report, parts_to_show
 from rowmerge_nb.report.text import render_text
-from rowmerge_nb.report.values import visible
+from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.words import number
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def render_html(
 
     Args:
         report: the report.
-        show: names of the parts to show, see `rowmerge_nb.report.model.PARTS`; folds among them are open. None for the usual ones.
+        show: names of the parts to show, see `rowmerge_nb.report.model.report.PARTS`; folds among them are open. None for the usual ones.
         timings: show times, which differ from run to run.
         number: tells this output's ids from those of the same statement shown before.
         first_line: the number of the cell's line on which the statement begins.
@@ -164,9 +164,9 @@ def _drawings(report: Report, part: str, prefix: str) -> dict[str, Any]:
     """Make the drawing of a part, and what goes with it."""
     from markupsafe import Markup
 
-    from rowmerge_nb.report.channel_map import channel_map_description
-    from rowmerge_nb.report.graph import pages_dot, plan_description, plan_dot
-    from rowmerge_nb.report.svg import dot_to_svg
+    from rowmerge_nb.report.drawing.channel_map import channel_map_description
+    from rowmerge_nb.report.drawing.graph import pages_dot, plan_description, plan_dot
+    from rowmerge_nb.report.drawing.svg import dot_to_svg
 
     if part == "plan" and report.plan is not None:
         title, words = f"Plan of {report.outcome.subject}", plan_description(report.plan)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.clauses import condition_text
-from rowmerge_nb.report.failures import failure_text
-from rowmerge_nb.report.layout import columns_of, width_of
-from rowmerge_nb.report.model import parts_to_show
-from rowmerge_nb.report.operators import CHANGERS, WRITERS
-from rowmerge_nb.report.phrases import by_operation, phrase_text
-from rowmerge_nb.report.values import Cell, cell
+from rowmerge_nb.report.model.clauses import condition_text
+from rowmerge_nb.report.model.failures import failure_text
+from rowmerge_nb.report.model.plan import CHANGERS, WRITERS
+from rowmerge_nb.report.model.report import parts_to_show
+from rowmerge_nb.report.words.columns import columns_of, width_of
+from rowmerge_nb.report.words.phrases import by_operation, phrase_text
+from rowmerge_nb.report.words.values import Cell, cell
 from rowmerge_nb.trace.words import letters, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowmerge_nb.report.changes import ChangeCell, Stored
-    from rowmerge_nb.report.ledger import AfterRow, Channel, LedgerRow, Pages
-    from rowmerge_nb.report.model import Report
-    from rowmerge_nb.report.operators import Operator, Plan
+    from rowmerge_nb.report.model.changes import ChangeCell, Stored
+    from rowmerge_nb.report.model.pages import AfterRow, Channel, LedgerRow, Pages
+    from rowmerge_nb.report.model.plan import Operator, Plan
+    from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.trace.verdicts import Verdict
 
 __all__ = ["diff_lines", "render_text", "stored_lines", "verdict_lines"]
@@ -36,7 +36,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
 
     Args:
         report: the report.
-        show: names of the parts to show, see `rowmerge_nb.report.model.PARTS`; None for the usual ones.
+        show: names of the parts to show, see `rowmerge_nb.report.model.report.PARTS`; None for the usual ones.
         timings: show times, which differ from run to run.
         first_line: the number of the cell's line on which the statement begins.
 
@@ -44,7 +44,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         Lines without a newline at the end.
 
     >>> from rowmerge_nb.trace.trace import Trace
-    >>> from rowmerge_nb.report.model import build_report
+    >>> from rowmerge_nb.report.model.report import build_report
     >>> trace = Trace(statement="INSERT ...", kind="INSERT", state="finished", target="accounts", count=5)
     >>> print(render_text(build_report(trace)))
     5 rows inserted into accounts.

@@ -78,7 +78,7 @@ def load_trace(path: str | Path) -> Trace:
 
 def _drawable(trace: Trace) -> Trace:
     """See that a report can be made of a trace: every part may be as it should be, and the parts not go together."""
-    from rowmerge_nb.report.model import build_report
+    from rowmerge_nb.report.model.report import build_report
 
     try:
         build_report(trace)

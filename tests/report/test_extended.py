@@ -9,8 +9,8 @@ import pytest
 
 from rowmerge_nb import Engine
 from rowmerge_nb.report import build_report, dot_to_svg, plan_dot
-from rowmerge_nb.report.phrases import phrase_text
 from rowmerge_nb.report.text import render_text
+from rowmerge_nb.report.words.phrases import phrase_text
 from rowmerge_nb.trace.trace import Trace
 
 MERGE = (

@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rowmerge_nb.report.dot import COLORS
-from rowmerge_nb.report.graph import pages_dot, plan_dot
-from rowmerge_nb.report.metrics import text_width
-from rowmerge_nb.report.model import build_report
-from rowmerge_nb.report.svg import dot_to_svg
+from rowmerge_nb.report.drawing.dot import COLORS
+from rowmerge_nb.report.drawing.graph import pages_dot, plan_dot
+from rowmerge_nb.report.drawing.metrics import text_width
+from rowmerge_nb.report.drawing.svg import dot_to_svg
+from rowmerge_nb.report.model.report import build_report
 from tests.report import building, snapshot, traces
 from tests.report.building import Setup
 from tests.report.cases import CASES

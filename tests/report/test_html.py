@@ -8,7 +8,7 @@ import pytest
 
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.html import PageEntry, render_html, render_page, style_sheet
-from rowmerge_nb.report.model import PARTS, build_report
+from rowmerge_nb.report.model.report import PARTS, build_report
 from tests.report import building, traces
 from tests.report.cases import CASES
 

@@ -9,7 +9,7 @@ import pytest
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.html import render_html
-from rowmerge_nb.report.model import build_report
+from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import journeys_of

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.changes import Diff, Stored, build_diff, build_stored
-from rowmerge_nb.report.clauses import ClauseTable, build_clauses
-from rowmerge_nb.report.failures import Failure, build_failure
-from rowmerge_nb.report.journeys import Journeys, build_journeys
-from rowmerge_nb.report.ledger import Pages, build_pages
-from rowmerge_nb.report.operators import Plan, build_plan
-from rowmerge_nb.report.outcome import ROW_CHANGES, Outcome, build_outcome
-from rowmerge_nb.report.values import visible
+from rowmerge_nb.report.model.changes import Diff, Stored, build_diff, build_stored
+from rowmerge_nb.report.model.clauses import ClauseTable, build_clauses
+from rowmerge_nb.report.model.failures import Failure, build_failure
+from rowmerge_nb.report.model.journeys import Journeys, build_journeys
+from rowmerge_nb.report.model.outcome import ROW_CHANGES, Outcome, build_outcome
+from rowmerge_nb.report.model.pages import Pages, build_pages
+from rowmerge_nb.report.model.plan import Plan, build_plan
+from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
 from rowmerge_nb.trace.words import plural
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.layout import columns_of, width_of
-from rowmerge_nb.report.phrases import style_of
-from rowmerge_nb.report.values import Cell, cell, visible
+from rowmerge_nb.report.words.columns import columns_of, width_of
+from rowmerge_nb.report.words.phrases import style_of
+from rowmerge_nb.report.words.values import Cell, cell, visible
 from rowmerge_nb.trace.words import join, number, plural
 
 if TYPE_CHECKING:

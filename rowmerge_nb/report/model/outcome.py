@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.clauses import operation_counts
-from rowmerge_nb.report.phrases import Phrase, Run
-from rowmerge_nb.report.values import visible
+from rowmerge_nb.report.model.clauses import operation_counts
+from rowmerge_nb.report.words.phrases import Phrase, Run
+from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.words import MINUS, number, plural
 
 if TYPE_CHECKING:

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.channel_map import channel_map_dot
-from rowmerge_nb.report.clauses import condition_text
-from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, identifier, mono, muted, new_graph, node, plain
-from rowmerge_nb.report.operators import WRITERS
-from rowmerge_nb.report.phrases import operation_word, style_of
-from rowmerge_nb.report.sinks import Arrival, draw_writers
-from rowmerge_nb.report.values import cell
+from rowmerge_nb.report.drawing.channel_map import channel_map_dot
+from rowmerge_nb.report.drawing.dot import GAP, Box, Text, bold, edge, identifier, mono, muted, new_graph, node, plain
+from rowmerge_nb.report.drawing.writers import Arrival, draw_writers
+from rowmerge_nb.report.model.clauses import condition_text
+from rowmerge_nb.report.model.plan import WRITERS
+from rowmerge_nb.report.words.phrases import operation_word, style_of
+from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
     import graphviz
 
-    from rowmerge_nb.report.clauses import Lane
-    from rowmerge_nb.report.model import Report
-    from rowmerge_nb.report.operators import Operator, Plan
+    from rowmerge_nb.report.model.clauses import Lane
+    from rowmerge_nb.report.model.plan import Operator, Plan
+    from rowmerge_nb.report.model.report import Report
 
 __all__ = ["pages_dot", "plan_description", "plan_dot"]
 

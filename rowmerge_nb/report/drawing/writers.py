@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
-from rowmerge_nb.report.operators import CHANGERS
-from rowmerge_nb.report.phrases import by_operation, operation_word
-from rowmerge_nb.report.values import cell
+from rowmerge_nb.report.drawing.dot import GAP, Box, Text, bold, edge, mono, muted, node, plain
+from rowmerge_nb.report.model.plan import CHANGERS
+from rowmerge_nb.report.words.phrases import by_operation, operation_word
+from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
     import graphviz
 
-    from rowmerge_nb.report.operators import Operator, Plan, Writer
+    from rowmerge_nb.report.model.plan import Operator, Plan, Writer
 
 __all__ = ["Arrival", "draw_writers"]
 

@@ -7,8 +7,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.phrases import operation_word, style_of
-from rowmerge_nb.report.values import visible
+from rowmerge_nb.report.words.phrases import operation_word, style_of
+from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.words import number
 

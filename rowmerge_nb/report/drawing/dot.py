@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.metrics import text_width
-from rowmerge_nb.report.values import visible
+from rowmerge_nb.report.drawing.metrics import text_width
+from rowmerge_nb.report.words.values import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

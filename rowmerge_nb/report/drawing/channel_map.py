@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
-from rowmerge_nb.report.ledger import TYPE_ROOM
-from rowmerge_nb.report.outcome import DELETE_AND_INSERT
+from rowmerge_nb.report.drawing.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
+from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
+from rowmerge_nb.report.model.pages import TYPE_ROOM
 from rowmerge_nb.trace.words import plural
 
 if TYPE_CHECKING:
-    from rowmerge_nb.report.ledger import Channel, Channels, Pages
+    from rowmerge_nb.report.model.pages import Channel, Channels, Pages
 
 __all__ = ["channel_map_description", "channel_map_dot"]
 

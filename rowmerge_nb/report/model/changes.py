@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.clauses import operation_counts
-from rowmerge_nb.report.ledger import row_limit, stored_channels
-from rowmerge_nb.report.phrases import style_of
-from rowmerge_nb.report.values import Cell, cell, struct_rows
+from rowmerge_nb.report.model.clauses import operation_counts
+from rowmerge_nb.report.model.pages import row_limit, stored_channels
+from rowmerge_nb.report.words.phrases import style_of
+from rowmerge_nb.report.words.values import Cell, cell, struct_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
-    from rowmerge_nb.report.ledger import Channel, Pages
+    from rowmerge_nb.report.model.pages import Channel, Pages
     from rowmerge_nb.trace.trace import PageSample, StoredSample, Trace
 
 __all__ = ["Change", "ChangeCell", "Diff", "Stored", "StoredPage", "StoredRow", "build_diff", "build_stored"]

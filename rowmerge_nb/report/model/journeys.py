@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.report.ledger import row_limit
-from rowmerge_nb.report.phrases import style_of
-from rowmerge_nb.report.values import cell
+from rowmerge_nb.report.model.pages import row_limit
+from rowmerge_nb.report.words.phrases import style_of
+from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.trace.words import number, plural
 

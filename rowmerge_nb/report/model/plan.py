@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
-from rowmerge_nb.report.outcome import DELETE_AND_INSERT
-from rowmerge_nb.report.phrases import style_of
-from rowmerge_nb.report.values import visible
+from rowmerge_nb.report.model.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
+from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
+from rowmerge_nb.report.words.phrases import style_of
+from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.words import MINUS, number, plural

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.report.outcome import DELETE_AND_INSERT
-from rowmerge_nb.report.phrases import style_of
-from rowmerge_nb.report.values import NULL, Cell, cell, is_number, struct_rows, tail, visible
+from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
+from rowmerge_nb.report.words.phrases import style_of
+from rowmerge_nb.report.words.values import NULL, Cell, cell, is_number, struct_rows, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import from_arrow

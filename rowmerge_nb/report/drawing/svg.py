@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from html import escape, unescape
 from typing import Final
 
-from rowmerge_nb.report.dot import COLORS, LINE, PAD
-from rowmerge_nb.report.values import visible
+from rowmerge_nb.report.drawing.dot import COLORS, LINE, PAD
+from rowmerge_nb.report.words.values import visible
 
 __all__ = ["dot_to_svg"]
 
@@ -36,7 +36,7 @@ class _Cell:
 
 
 def dot_to_svg(dot: str, *, prefix: str = "rm", title: str = "", description: str = "", standalone: bool = False) -> str:
-    """Draw DOT that `rowmerge_nb.report.graph` wrote.
+    """Draw DOT that `rowmerge_nb.report.drawing.graph` wrote.
 
     Args:
         dot: the DOT text.
