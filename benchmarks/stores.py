@@ -24,7 +24,7 @@ KEYED = "(id bigint NOT NULL, region varchar, name varchar, amount decimal(12,2)
 
 def postgresql(stack: ExitStack) -> str:
     """Start a server of our own, if there is one on this machine; gives its connection string."""
-    from rowmerge_nb.testing.postgresql import private_server
+    from proof.engines.postgresql import private_server
 
     try:
         return stack.enter_context(private_server())

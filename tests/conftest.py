@@ -26,8 +26,8 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """A private PostgreSQL server's connection string; where there is no server, the test is skipped with the reason."""
+    from proof.engines.postgresql import find_server, private_server
     from rowmerge_nb.errors import SetupError
-    from rowmerge_nb.testing.postgresql import find_server, private_server
 
     try:
         find_server()

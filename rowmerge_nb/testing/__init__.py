@@ -1,1 +1,1 @@
-"""Tools that prove the engine: random statements, an executable reading of the standard, and other engines beside them."""
+"""What a connector developer proves a connector with: the contract kit, and faults on purpose."""

@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 import rowmerge_nb as rm
+from proof.trials.driver import MERGE, Place, digest, initial_rows, merged_rows, news, read
 from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
-from rowmerge_nb.testing.killed_driver import MERGE, Place, digest, initial_rows, merged_rows, news, read
 from tests.clusters.servers import SMALL_JAVA
 
 SLOW = """UPDATE accounts SET purchases = purchases + (

@@ -12,8 +12,8 @@ from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
+from proof.engines.postgresql import find_server
 from rowmerge_nb.spi.types import Type
-from rowmerge_nb.testing.postgresql import find_server
 from tests.connectors.jdbc.support import Database
 
 NULL = "<null>"

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from proof.engines.stores import insert_page, read_rows
 from rowmerge_nb import HiveAcidConnector, SqliteConnector
 from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
@@ -26,7 +27,6 @@ from rowmerge_nb.spi import (
     parse_type,
 )
 from rowmerge_nb.spi.page_source import PagesSource
-from rowmerge_nb.testing.stores import insert_page, read_rows
 
 COLUMNS = {"id": "integer", "name": "varchar", "val": "double", "place": "varchar"}
 ROWS = [(1, "a", 1.0, "n"), (2, "b", 2.0, "s"), (3, None, None, "n"), (4, "d", 4.0, "n"), (5, "e", 5.0, "s")]

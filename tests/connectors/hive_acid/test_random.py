@@ -18,16 +18,16 @@ import pyarrow as pa
 import pyorc
 import pytest
 
+from proof.engines.backends import EngineUnderTest, InexpressibleError, Oracle, arrow_table
+from proof.fuzz import fuzz
+from proof.oracle.oracle import Outcome, multiset
+from proof.statements.model import InsertAction, MergeStatement, Scenario
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.values import check_partition_type
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName
-from rowmerge_nb.testing.backends import EngineUnderTest, InexpressibleError, Oracle, arrow_table
-from rowmerge_nb.testing.fuzz import fuzz
-from rowmerge_nb.testing.model import InsertAction, MergeStatement, Scenario
-from rowmerge_nb.testing.oracle import Outcome, multiset
 from tests.connectors.hive_acid.kit import Statement
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

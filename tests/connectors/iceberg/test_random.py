@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from proof.engines.backends import EngineUnderTest, Oracle, arrow_table
+from proof.fuzz import fuzz
+from proof.oracle.oracle import Outcome, multiset
+from proof.statements.model import Scenario
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from rowmerge_nb.spi import SchemaTableName
-from rowmerge_nb.testing.backends import EngineUnderTest, Oracle, arrow_table
-from rowmerge_nb.testing.fuzz import fuzz
-from rowmerge_nb.testing.model import Scenario
-from rowmerge_nb.testing.oracle import Outcome, multiset
 from tests.connectors.iceberg.kit import by_pyiceberg, contents, create, insert
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

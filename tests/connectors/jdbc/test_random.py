@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from proof.engines.backends import EngineUnderTest, Oracle, arrow_table
+from proof.fuzz import fuzz
+from proof.oracle.oracle import Outcome, multiset
+from proof.statements.model import InsertAction, MergeStatement, Scenario
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.connectors.jdbc.postgresql import types as postgresql_types
 from rowmerge_nb.connectors.jdbc.sqlite import types as sqlite_types
-from rowmerge_nb.testing.backends import EngineUnderTest, Oracle, arrow_table
-from rowmerge_nb.testing.fuzz import fuzz
-from rowmerge_nb.testing.model import InsertAction, MergeStatement, Scenario
-from rowmerge_nb.testing.oracle import Outcome, multiset
 from tests.connectors.foreign_readers import rows_of_others
 from tests.connectors.jdbc.support import Database, Statement
 from tests.connectors.jdbc.test_calls import insert

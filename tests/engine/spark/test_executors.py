@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from proof.trials.driver import MERGE, digest, initial_rows, merged_rows, news
 from rowmerge_nb import Engine
 from rowmerge_nb.engine.spark.executors import RELATION_BYTES, executors_of, relation_of
-from rowmerge_nb.testing.killed_driver import MERGE, digest, initial_rows, merged_rows, news
 
 
 def test_to_workers_of_our_own_session_nothing_is_sent(spark):

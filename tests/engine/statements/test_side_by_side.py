@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from proof.trials.points.in_process import MERGE
+from proof.trials.points.stores import ROWS, STORES, Postgresql, Store, table_of
+from proof.trials.points.writers import SideBySide, expected_rows, run_writer
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
-from rowmerge_nb.testing.points.in_process import MERGE
-from rowmerge_nb.testing.points.stores import ROWS, STORES, Postgresql, Store, table_of
-from rowmerge_nb.testing.points.writers import SideBySide, expected_rows, run_writer
 
 WRITERS = 2
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
+from proof.engines.stores import insert_page, read_rows
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError, SqliteConnector
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider
 from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
@@ -24,7 +25,6 @@ from rowmerge_nb.spi import (
     UpdatablePageSource,
     parse_type,
 )
-from rowmerge_nb.testing.stores import insert_page, read_rows
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

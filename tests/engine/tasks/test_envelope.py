@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from proof.trials.driver import Place
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.catalog.marks import orphaned_marks, put_mark
 from rowmerge_nb.engine.catalog.orphans import orphans_of
@@ -17,7 +18,6 @@ from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.tasks.envelope import deliver
 from rowmerge_nb.engine.tasks.outcome import OUTCOME, outcome
 from rowmerge_nb.spi import ConnectorSession
-from rowmerge_nb.testing.killed_driver import Place
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

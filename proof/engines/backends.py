@@ -1,0 +1,296 @@
+"""Engines that run a scenario: the engine under test, DuckDB and PostgreSQL, each with the same answer to give."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import pyarrow as pa
+
+from proof.oracle.oracle import DUPLICATE, NOT_NULL, OUT_OF_RANGE, Outcome, multiset, predict
+from proof.statements.model import DeleteAction, InsertAction, MergeStatement, Table, UpdateAction
+from proof.statements.printing import Printer
+from rowmerge_nb.errors import RowMergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from proof.statements.model import Clause, Row, Scenario
+
+__all__ = ["Backend", "DuckDB", "EngineUnderTest", "InexpressibleError", "Oracle", "PostgreSQL", "arrow_table"]
+
+
+class InexpressibleError(Exception):
+    """The engine has no way to say this; the scenario is passed over."""
+
+
+class Backend(Protocol):
+    """Runs scenarios.
+
+    Attributes:
+        name: the engine's name.
+        rule: the rule for duplicates that it follows; None for that of the scenario's settings.
+        eager: classes of error that it also raises for values that no row is given, since it computes constants, or the values
+            of clauses that do not fire, beforehand. Nothing can be said of a statement that ends so.
+    """
+
+    name: str
+    rule: str | None
+    eager: frozenset[str]
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Run a scenario's statement on fresh tables.
+
+        Raises:
+            InexpressibleError: the engine cannot say it.
+        """
+
+    def close(self) -> None:
+        """Free what is held."""
+
+
+class Oracle:
+    """The prediction, as an engine among others."""
+
+    name: str = "oracle"
+    rule: str | None = None
+    eager: frozenset[str] = frozenset()
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Say what the statement must do."""
+        return predict(scenario)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class DuckDB:
+    """DuckDB within this process.
+
+    Of a MERGE it asks what the standard asks: no target row may be changed twice.
+
+    >>> from proof.statements.scenarios import numbered_scenario
+    >>> backend, scenario = DuckDB(), numbered_scenario(1, 2)
+    >>> backend.run(scenario) == predict(scenario)
+    True
+    >>> backend.close()
+    """
+
+    name: str = "duckdb"
+    rule: str | None = "standard"
+    eager: frozenset[str] = frozenset({OUT_OF_RANGE})
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self._errors: Any = duckdb.Error
+        self._connection = duckdb.connect()
+        self._printer = Printer("duckdb")
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Run a scenario's statement."""
+        _refuse_unreachable(scenario)
+        for table in scenario.tables:
+            self._connection.execute(self._printer.create(table, "CREATE OR REPLACE TABLE"))
+            if table.rows:
+                self._connection.execute(self._printer.insert(table))
+        try:
+            answer = self._connection.execute(self._printer.statement(scenario)).fetchone()
+        except self._errors as error:
+            return _failed(error, _duckdb_class(error))
+        rows = self._connection.execute(f"SELECT * FROM {scenario.target.name}").fetchall()
+        return Outcome(multiset(rows), answer[0] if answer else None)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _duckdb_class(error: Exception) -> str:
+    kind, text = type(error).__name__, str(error)
+    if "affect the same target row more than once" in text:
+        return DUPLICATE
+    if kind == "ConstraintException" and "NOT NULL" in text:
+        return NOT_NULL
+    if kind in {"ConversionException", "OutOfRangeException"}:
+        return OUT_OF_RANGE
+    return kind
+
+
+class PostgreSQL:
+    """A PostgreSQL server, version 15 or newer.
+
+    Args:
+        uri: where it is; tables are made in the connection's temporary schema and leave nothing behind.
+    """
+
+    name: str = "postgresql"
+    rule: str | None = "standard"
+    eager: frozenset[str] = frozenset({OUT_OF_RANGE})
+    _CLASSES: Final = {"21000": DUPLICATE, "23502": NOT_NULL, "22003": OUT_OF_RANGE}
+
+    def __init__(self, uri: str) -> None:
+        from adbc_driver_manager import Error
+        from adbc_driver_postgresql import dbapi
+
+        self._errors = Error
+        self._connection = dbapi.connect(uri, autocommit=True)
+        self._printer = Printer("postgresql")
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Run a scenario's statement."""
+        _refuse_unreachable(scenario)
+        with self._connection.cursor() as cursor:
+            for table in scenario.tables:
+                cursor.execute(f"DROP TABLE IF EXISTS pg_temp.{table.name}")
+                cursor.execute(self._printer.create(table, "CREATE TEMPORARY TABLE"))
+                if table.rows:
+                    cursor.execute(self._printer.insert(table))
+            try:
+                cursor.execute(self._printer.statement(scenario))
+            except self._errors as error:
+                return _failed(error, self._CLASSES.get(error.sqlstate or "", f"SQLSTATE {error.sqlstate}"))
+            count = cursor.rowcount
+            cursor.execute(f"SELECT * FROM {scenario.target.name}")
+            rows = _rows(cursor.fetch_arrow_table(), scenario.target)
+        return Outcome(multiset(rows), count)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _refuse_unreachable(scenario: Scenario) -> None:
+    """Refuse clauses behind one without a condition: Trino passes them by, DuckDB and PostgreSQL do not take them."""
+    statement = scenario.statement
+    if isinstance(statement, MergeStatement):
+        for matched in (True, False):
+            clauses = [clause for clause in statement.clauses if clause.matched is matched]
+            if any(clause.condition is None for clause in clauses[:-1]):
+                msg = "A WHEN clause cannot be reached"
+                raise InexpressibleError(msg)
+
+
+class EngineUnderTest:
+    """The engine of this package, through its front door: text in, table out.
+
+    Args:
+        engine: an `rowmerge_nb.Engine`.
+        flow: how UPDATE and DELETE are executed; what the flow ``updatable`` refuses is passed over.
+    """
+
+    name: str = "rowmerge_nb"
+    rule: str | None = None
+    eager: frozenset[str] = frozenset()
+    _CLASSES: Final = {
+        "MERGE_TARGET_ROW_MULTIPLE_MATCHES": DUPLICATE,
+        "CONSTRAINT_VIOLATION": NOT_NULL,
+        "NUMERIC_VALUE_OUT_OF_RANGE": OUT_OF_RANGE,
+        "INVALID_CAST_ARGUMENT": OUT_OF_RANGE,
+    }
+
+    def __init__(self, engine: Any, flow: str = "merge") -> None:
+        self._engine = engine
+        self._printer = Printer("trino")
+        self._flow = flow
+        if flow != "merge":
+            self.name = f"rowmerge_nb, flow {flow}"
+
+    def run(self, scenario: Scenario) -> Outcome:
+        """Run a scenario's statement."""
+        from rowmerge_nb.plan.rules import RULES
+
+        settings, target = scenario.settings, scenario.target
+        self._engine.register(
+            target.name,
+            arrow_table(target),
+            paradigm=settings.paradigm,
+            partitioned_by=settings.partitioned_by,
+            bucketed_by=settings.bucketed_by,
+            bucket_count=3 if settings.bucketed_by else None,
+            not_null=[column.name for column in target.columns if not column.nullable],
+        )
+        for table in scenario.tables[1:]:
+            self._engine.register(table.name, arrow_table(table))
+        before = self._engine.table(target.name)
+        try:
+            result = self._engine.run(
+                self._printer.statement(scenario),
+                era=settings.era,
+                duplicates=settings.duplicates,
+                trace=settings.trace,
+                rules_off=() if settings.rules else tuple(RULES),
+                flow=self._flow,
+            )
+        except RowMergeError as error:
+            self._pass_over(error)
+            if not self._engine.table(target.name).equals(before):
+                return _failed(error, f"{error.code}, and the table was changed")
+            return _failed(error, self._class(error))
+        after = self._engine.table(target.name)
+        if after.schema != before.schema:
+            return Outcome(None, None, frozenset({f"the table's columns are now {after.schema}"}))
+        told = _told(scenario, result)
+        if told:
+            return Outcome(None, None, frozenset({told}))
+        return Outcome(multiset(_rows(after, target)), result.count)
+
+    def _class(self, error: RowMergeError) -> str:
+        # UPDATE has another code than MERGE for the same sentence.
+        if error.code == "INVALID_ARGUMENTS" and "NOT NULL" in error.message:
+            return NOT_NULL
+        return self._CLASSES.get(error.code, error.code)
+
+    def _pass_over(self, error: RowMergeError) -> None:
+        """Tell what the older flow has not from what it does wrong."""
+        if self._flow == "updatable" and (error.code == "NOT_SUPPORTED" or "Invalid descendant" in error.message):
+            raise InexpressibleError(str(error)) from error
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
+def _told(scenario: Scenario, result: Any) -> str:
+    """Check that the account of a MERGE adds up; gives what is wrong with it."""
+    if not isinstance(scenario.statement, MergeStatement):
+        return ""
+    per_clause = {clause.number: clause.rows for clause in result.trace.clauses if clause.number >= 0}
+    if sum(per_clause.values()) != result.count:
+        return f"the clauses' rows {per_clause} do not add up to the count {result.count}"
+    for number, rows in per_clause.items():
+        if rows and result.counts[_operation(scenario.statement.clauses[number])] < rows:
+            return f"clause {number} took {rows} rows, and the counts are {result.counts}"
+    return ""
+
+
+def _operation(clause: Clause) -> str:
+    return {InsertAction: "INSERT", UpdateAction: "UPDATE", DeleteAction: "DELETE"}[type(clause.action)]
+
+
+def _failed(error: Exception, kind: str) -> Outcome:
+    return Outcome(None, None, frozenset({kind}), str(error))
+
+
+def arrow_table(table: Table) -> pa.Table:
+    """Give a table as Arrow data of its exact types.
+
+    >>> from rowmerge_nb.spi.types import DATE
+    >>> from proof.statements.model import ColumnDefinition
+    >>> arrow_table(Table("t", (ColumnDefinition("d", DATE),), ())).schema.field("d").type
+    DataType(date32[day])
+    """
+    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
+    arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, table.columns, strict=True)]
+    return pa.table(arrays, names=list(table.names))
+
+
+def _rows(data: pa.Table, table: Table) -> Iterable[Row]:
+    """Give rows as tuples; what a driver gives as text becomes the number that it is."""
+    columns = []
+    for column, array in zip(table.columns, data.columns, strict=True):
+        values = array.to_pylist()
+        if column.type.base == "decimal":
+            values = [None if value is None else Decimal(value) for value in values]
+        columns.append(values)
+    return zip(*columns, strict=True)

@@ -1,0 +1,332 @@
+"""Random statements on the engine and on others, compared: what ``scripts/fuzz`` runs.
+
+Statement 17 of seed 5 is the same whatever is run beside it: ``scripts/fuzz --seed 5 --first 17 --statements 1``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from proof.comparison import Difference, Verdict, judge
+from proof.engines.backends import Backend, DuckDB, EngineUnderTest, InexpressibleError, Oracle, PostgreSQL
+from proof.engines.postgresql import private_server
+from proof.statements.model import Scenario
+from proof.statements.printing import script
+from proof.statements.reduction import reduced
+from proof.statements.scenarios import KINDS, numbered_scenario
+from rowmerge_nb.errors import SetupError
+
+__all__ = ["Failure", "Summary", "fuzz", "main"]
+
+REFERENCES: Final = ("oracle", "duckdb", "postgresql")
+STORES: Final = ("memory", "hive", "sqlite")
+AT_ONCE: Final = 2
+MOST_DIFFERENCES: Final = 50
+"""A run ends early that has found so many: then it is not the statements, the engine is gone."""
+REDUCED: Final = 5
+"""So many failures are made smaller; each takes up to a hundred runs."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A statement on which engines differ."""
+
+    number: int
+    scenario: Scenario
+    differences: tuple[Difference, ...]
+
+    def text(self, seed: int) -> str:
+        """Write a script that shows the difference."""
+        settings = self.scenario.settings
+        lines = [
+            f"-- seed {seed}, statement {self.number}: scripts/fuzz --seed {seed} --first {self.number} --statements 1",
+            f"-- era={settings.era} duplicates={settings.duplicates} trace={settings.trace} rules={settings.rules}",
+            *(f"-- {difference.reference}: {difference.sentence}".replace("\n", " ") for difference in self.differences),
+        ]
+        return "\n".join([*lines, script(self.scenario)])
+
+
+@dataclass
+class Summary:
+    """What came of a run.
+
+    Attributes:
+        kinds: statements per kind.
+        endings: how many succeeded alike, failed alike, differ, or could not be said by the engine.
+        agreed: per reference how many statements it confirmed.
+        passed_over: per reference how many it could not be asked.
+        failures: the statements that differ.
+    """
+
+    seed: int
+    seconds: float = 0.0
+    kinds: Counter[str] = field(default_factory=Counter)
+    endings: Counter[str] = field(default_factory=Counter)
+    agreed: Counter[str] = field(default_factory=Counter)
+    passed_over: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+
+    def add(self, number: int, scenario: Scenario, verdict: Verdict | None) -> None:
+        """Count a statement."""
+        self.kinds[scenario.kind] += 1
+        if verdict is None:
+            self.endings["not said"] += 1
+            return
+        self.agreed.update(verdict.agreed)
+        self.passed_over.update(verdict.passed_over)
+        if verdict.differences:
+            self.endings["differ"] += 1
+            self.failures.append(Failure(number, scenario, verdict.differences))
+        else:
+            self.endings["failed alike" if verdict.outcome.errors else "succeeded alike"] += 1
+
+    def line(self) -> str:
+        """Tell it in a line.
+
+        >>> Summary(5, 1.0).line()
+        '0 statements of seed 5 in 1 s: 0 succeeded alike, 0 failed alike, 0 differ.'
+        """
+        total = sum(self.kinds.values())
+        kinds = f" ({', '.join(f'{kind} {count}' for kind, count in sorted(self.kinds.items()))})" if self.kinds else ""
+        told = ", ".join(f"{self.endings[name]} {name}" for name in ("succeeded alike", "failed alike", "differ"))
+        asked = [
+            f"{name} confirmed {self.agreed[name]}" + (f", passed over {skipped}" if (skipped := self.passed_over[name]) else "")
+            for name in sorted({*self.agreed, *self.passed_over})
+        ]
+        unsaid = f"; the engine cannot say {self.endings['not said']}" if self.endings["not said"] else ""
+        answers = f" {'; '.join(asked)}." if asked else ""
+        return f"{total} statements of seed {self.seed}{kinds} in {self.seconds:.0f} s: {told}{unsaid}.{answers}"
+
+
+def fuzz(
+    make: Callable[[], tuple[Backend, Sequence[Backend]]],
+    numbers: Sequence[int],
+    seed: int,
+    *,
+    kinds: Sequence[str] = KINDS,
+    at_once: int = 1,
+    progress: Callable[[Summary], None] = lambda _: None,
+) -> Summary:
+    """Run statements of a series and compare.
+
+    Args:
+        make: gives an engine and its references; called once per thread.
+        numbers: the statements' numbers.
+        seed: the series.
+        kinds: the kinds of statement.
+        at_once: how many statements run at the same time.
+        progress: is told after every statement.
+    """
+    summary = Summary(seed)
+    started = time.monotonic()
+    with ExitStack() as stack:
+        backends = _PerThread(make, stack)
+
+        def run(number: int) -> tuple[int, Scenario, Verdict | None]:
+            scenario = numbered_scenario(seed, number, kinds)
+            return number, scenario, _verdict(*backends.get(), scenario)
+
+        pool = ThreadPoolExecutor(at_once)
+        # Stopped by its user, it tells what it has found by then.
+        with suppress(KeyboardInterrupt):
+            for number, scenario, verdict in pool.map(run, numbers):
+                summary.add(number, scenario, verdict)
+                summary.seconds = time.monotonic() - started
+                progress(summary)
+                if summary.endings["differ"] >= MOST_DIFFERENCES:
+                    break
+        pool.shutdown(cancel_futures=True)
+    return summary
+
+
+def _verdict(engine: Backend, references: Sequence[Backend], scenario: Scenario) -> Verdict | None:
+    try:
+        return judge(engine, references, scenario)
+    except InexpressibleError:
+        return None
+
+
+class _PerThread:
+    """Engines and references, one set per thread; all are closed at the end."""
+
+    def __init__(self, make: Callable[[], tuple[Backend, Sequence[Backend]]], stack: ExitStack) -> None:
+        self._make = make
+        self._stack = stack
+        self._known = threading.local()
+
+    def get(self) -> tuple[Backend, Sequence[Backend]]:
+        """Give those of this thread."""
+        if not hasattr(self._known, "made"):
+            engine, references = self._make()
+            for backend in (engine, *references):
+                self._stack.callback(backend.close)
+            self._known.made = (engine, references)
+        return self._known.made  # type: ignore[no-any-return]
+
+
+def smallest(failure: Failure, engine: Backend, references: Sequence[Backend], tries: int = 100) -> Failure:
+    """Make a failure's scenario smaller; what differs stays of the same kind."""
+    kind = _kind(failure.differences)
+    last = failure.differences
+
+    def still(candidate: Scenario) -> bool:
+        nonlocal last
+        try:
+            verdict = judge(engine, references, candidate)
+        except Exception:  # noqa: BLE001 - a part that has another type cannot be evaluated: it shows nothing
+            return False
+        if not verdict.differences or _kind(verdict.differences) != kind:
+            return False
+        last = verdict.differences
+        return True
+
+    return Failure(failure.number, reduced(failure.scenario, still, tries), last)
+
+
+def _kind(differences: tuple[Difference, ...]) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (d.reference, " ".join(d.sentence.split()[:4]) if d.sentence.startswith("it ended") else "rows") for d in differences
+    )
+
+
+# -- on the command line ----------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``scripts/fuzz``; gives 1 if something differs."""
+    options = _parser().parse_args(arguments)
+    if (options.flow, options.store) != ("merge", "memory"):
+        options.kinds = ",".join(kind for kind in options.kinds.split(",") if kind != "MERGE")
+    with ExitStack() as stack:
+        make = _maker(options, stack)
+        numbers = range(options.first, options.first + options.statements)
+        shown = _Shown(options.statements)
+        summary = fuzz(
+            make, numbers, options.seed, kinds=options.kinds.split(","), at_once=options.at_once, progress=shown.progress
+        )
+        texts = list(_told(summary, make)) if summary.failures else []
+    for text in texts:
+        print(text, end="\n\n")
+    if options.failures_to:
+        Path(options.failures_to).write_text("\n\n".join(texts), encoding="utf-8")
+    print(summary.line())
+    return 1 if summary.failures else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/fuzz", description="Runs random statements and compares engines.")
+    parser.add_argument("--statements", type=int, default=100, metavar="N", help="how many (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="the series of statements (%(default)s)")
+    parser.add_argument("--first", type=int, default=0, metavar="NUMBER", help="the first statement's number (%(default)s)")
+    parser.add_argument(
+        "--against", default="", metavar="NAMES", help=f"of {','.join(REFERENCES)}; by default all that are there"
+    )
+    parser.add_argument(
+        "--engine", choices=("rowmerge_nb", *REFERENCES), default="rowmerge_nb", help="what is tested (%(default)s)"
+    )
+    parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of statement (%(default)s)")
+    parser.add_argument(
+        "--flow", choices=("merge", "updatable"), default="merge", help="how UPDATE and DELETE are executed (%(default)s)"
+    )
+    parser.add_argument(
+        "--store", choices=STORES, default="memory", help="where the target is; others take UPDATE and DELETE (%(default)s)"
+    )
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="statements at the same time (%(default)s)")
+    parser.add_argument("--failures-to", metavar="FILE", help="where scripts of the differences are written")
+    return parser
+
+
+def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[Backend, Sequence[Backend]]]:
+    """Give what makes the engine and its references."""
+    wanted = [name.strip() for name in options.against.split(",") if name.strip()] or list(REFERENCES)
+    if unknown := sorted(set(wanted) - set(REFERENCES)):
+        raise SystemExit(f"--against has no {unknown[0]!r}; there are: {', '.join(REFERENCES)}")  # noqa: EM102, TRY003
+    uri = ""
+    if "postgresql" in {*wanted, options.engine}:
+        try:
+            uri = os.environ.get("ROWMERGE_POSTGRES") or stack.enter_context(private_server())
+        except SetupError as error:
+            if options.against or options.engine == "postgresql":
+                raise SystemExit(str(error)) from error
+            print(f"Without PostgreSQL: {error}", file=sys.stderr)
+            wanted.remove("postgresql")
+
+    def backend(name: str, flow: str = options.flow) -> Backend:
+        if name == "rowmerge_nb":
+            return _engine_under_test(options.store, flow, stack)
+        return PostgreSQL(uri) if name == "postgresql" else DuckDB() if name == "duckdb" else Oracle()
+
+    # The older flow is compared with the other one as well.
+    flows = ["merge"] if options.flow != "merge" else []
+    return lambda: (
+        backend(options.engine),
+        [*(backend("rowmerge_nb", flow) for flow in flows), *(backend(name) for name in wanted if name != options.engine)],
+    )
+
+
+def _engine_under_test(store: str, flow: str, stack: ExitStack) -> EngineUnderTest:
+    """Make an engine with a store of its own."""
+    from rowmerge_nb.engine.engine import Engine
+
+    if store == "memory":
+        return EngineUnderTest(Engine(cores=2), flow)
+    from proof.engines.stores import StoreUnderTest
+    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rowmerge_nb-")))
+    connector = HiveAcidConnector(folder) if store == "hive" else SqliteConnector(folder / "fuzz.db", create=True)
+    schema = "default" if store == "hive" else "main"
+    engine = Engine(cores=2, catalog="store", schema=schema)
+    engine.add_catalog("store", connector)
+    return StoreUnderTest(engine, "store", connector, schema, keyed=store == "sqlite", flow=flow)
+
+
+def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]]) -> Iterator[str]:
+    """Give the failures as scripts, the first ones made small."""
+    engine, references = make()
+    try:
+        for position, failure in enumerate(summary.failures):
+            yield (smallest(failure, engine, references) if position < REDUCED else failure).text(summary.seed)
+    finally:
+        for backend in (engine, *references):
+            backend.close()
+
+
+class _Shown:
+    """A line for every difference, and a line of progress every ten seconds."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._told = 0
+        self._last = time.monotonic()
+
+    def progress(self, summary: Summary) -> None:
+        """Tell how far it is."""
+        for failure in summary.failures[self._told :]:
+            for difference in failure.differences:
+                print(f"Statement {failure.number} differs from {difference.reference}: {difference.sentence}", flush=True)
+        self._told = len(summary.failures)
+        if time.monotonic() - self._last < 10:
+            return
+        self._last = time.monotonic()
+        done = sum(summary.kinds.values())
+        pace = summary.seconds / done
+        left = (self._total - done) * pace / 60
+        print(f"{done} of {self._total}, {pace:.2f} s each, {summary.endings['differ']} differ, {left:.0f} min left", flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,495 @@
+"""Processes are killed or interrupted in the middle of a MERGE, and the table is looked at afterwards: ``scripts/kill-trials``.
+
+A trial lets a child run a MERGE, and sends SIGKILL after a random time: to the driver with all that it has started, or to one of Spark's Python
+workers; or SIGINT to the driver, as a notebook's button does. Then another process reads the table: it must hold the rows of before or those
+of after, and none of them twice, and what the statement says of it must be true; what was left behind must be listed and go when it is
+removed; and the next statement must work.
+
+``--every-point`` does without Spark, and strikes at every operation of a disk or database: `proof.trials.points`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+import pyarrow as pa
+
+from proof.engines.postgresql import private_server
+from proof.trials.driver import Place, digest, initial_rows, merged_rows, news
+from rowmerge_nb.errors import SetupError
+
+__all__ = ["Report", "Trials", "main", "places"]
+
+STORES: Final = ("hive", "sqlite", "postgresql", "iceberg")
+KINDS: Final = ("worker", "driver")
+PATIENCE_SECONDS: Final = 60
+_STAGED: Final = {"sqlite": "*.arrow", "hive": "_tmp_*"}
+"""Files by which it is seen that a MERGE has begun to write, where a store has such."""
+_DAEMON: Final = "rowmerge_nb.engine.spark.worker"
+
+
+@dataclass
+class Report:
+    """What came of the trials of one kind on one store.
+
+    Args:
+        store: the store.
+        kind: what was killed.
+        trials: how many trials there were.
+        old: how often the table held the rows of before.
+        new: how often those of after.
+        finished: how often the statement had ended before the kill, or was not disturbed by it.
+        retried: how often the statement succeeded though a worker was killed, or the change was there when the interrupt came.
+        failed: how often it failed.
+        unknown: how often it said that the outcome is unknown.
+        orphans: how many leftovers were listed, and removed.
+        problems: sentences; none if all is well.
+        seconds: how long it took.
+    """
+
+    store: str
+    kind: str
+    trials: int = 0
+    old: int = 0
+    new: int = 0
+    finished: int = 0
+    retried: int = 0
+    failed: int = 0
+    unknown: int = 0
+    orphans: int = 0
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Child:
+    """A process that takes orders, the leader of a group of its own."""
+
+    def __init__(self, place: Place) -> None:
+        command = [sys.executable, "-m", "proof.trials.driver", place.store, place.where]
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
+        )
+
+    def order(self, order: str, **arguments: Any) -> None:
+        """Send an order."""
+        stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment]
+        stdin.write(json.dumps({"order": order, **arguments}).encode() + b"\n")
+        stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        """Wait for an answer.
+
+        Raises:
+            RuntimeError: the process died.
+        """
+        line = self._process.stdout.readline()  # type: ignore[union-attr]
+        if not line:
+            self._log.seek(0)
+            msg = f"The process of the trial died: {self._log.read()[-3000:].decode(errors='replace')}"
+            raise RuntimeError(msg)
+        answered: dict[str, Any] = json.loads(line)
+        return answered
+
+    def ask(self, order: str, **arguments: Any) -> dict[str, Any]:
+        """Send an order and wait for the answer."""
+        self.order(order, **arguments)
+        return self.answer()
+
+    def has_answered(self, seconds: float) -> bool:
+        """Wait for some seconds; tell whether there is an answer by then."""
+        stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
+        return bool(select.select([stdout], [], [], seconds)[0])
+
+    def interrupt(self) -> None:
+        """Do what a notebook does where the button is pressed."""
+        os.kill(self._process.pid, signal.SIGINT)
+
+    def workers(self) -> list[int]:
+        """Give the Python workers of its Spark: what the daemon, which Java has started, has forked."""
+        session = _session(self._process.pid)
+        daemons = {
+            pid for pid, (parent, command) in session.items() if _DAEMON in command and "java" in session.get(parent, (0, ""))[1]
+        }
+        return [
+            pid for pid, (_, command) in session.items() if _DAEMON in command and "java" not in command and pid not in daemons
+        ]
+
+    def kill(self) -> None:
+        """Kill it with all that it has started, and wait until nothing of it lives."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        end = time.monotonic() + PATIENCE_SECONDS
+        # Workers notice by themselves that their Spark is gone.
+        while _session(self._process.pid) and time.monotonic() < end:
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """End it."""
+        with suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(PATIENCE_SECONDS)
+        if self._process.poll() is None:
+            self.kill()
+        self._process.stdout.close()  # type: ignore[union-attr]
+        self._log.close()
+
+
+def _session(leader: int) -> dict[int, tuple[int, str]]:
+    """Give the parent and the command of every process that lives in the session of a child."""
+    command = ["ps", "-ww", "-eo", "pid=,ppid=,sid=,stat=,args="]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 4) for line in told.splitlines()]
+    alive = [row for row in rows if row[2] == str(leader) and not row[3].startswith("Z")]
+    return {int(row[0]): (int(row[1]), row[4] if len(row) > 4 else "") for row in alive}
+
+
+class Trials:
+    """Trials on one store; the table goes from one to the next.
+
+    Args:
+        place: the store, empty.
+        rows: how many rows the table has at first.
+        changes: how many rows the source of every MERGE has.
+        seed: decides about the times.
+        told: is given a line after every trial.
+    """
+
+    def __init__(
+        self, place: Place, rows: int, changes: int, seed: int = 1, told: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._place = place
+        self._changes = changes
+        self._random = random.Random(seed)  # noqa: S311 - no secret
+        self._told = told
+        self._table = initial_rows(rows)
+        self._number = 0
+        self._seconds = 0.0
+        self._driver: Child | None = None
+        self._files = Path(tempfile.mkdtemp(prefix="rowmerge_nb-trials-"))
+
+    def prepare(self) -> None:
+        """Make the table, and see how long a MERGE takes that nobody disturbs."""
+        child = self._living_driver()
+        _succeeded(child.ask("create", rows=self._table.num_rows))
+        after = self._next()
+        began = time.monotonic()
+        _succeeded(child.ask("merge", source=str(self._source)))
+        self._seconds = time.monotonic() - began
+        self._table = after
+        told = self._look(remove=False)
+        if told["digest"] != _digest(after) or told["orphans"]:
+            msg = f"The MERGE that nobody disturbed left {told}"
+            raise RuntimeError(msg)
+
+    def close(self) -> None:
+        """End the driver, and remove what the trials have needed beside the store."""
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None
+        shutil.rmtree(self._files, ignore_errors=True)
+
+    def drivers(self, trials: int) -> Report:
+        """Kill drivers."""
+        report, began = Report(self._place.store, "driver"), time.monotonic()
+        for number in range(trials):
+            child = self._living_driver()
+            self._later_statement(child, report)
+            after = self._next()
+            began_merge = time.monotonic()
+            child.order("merge", source=str(self._source))
+            delay = self._random.uniform(0, self._seconds)
+            if number % 2 and self._place.store in _STAGED:
+                # Every second one is to die with rows staged, or behind that.
+                while not list(Path(self._place.where).rglob(_STAGED[self._place.store])) and not child.has_answered(0.05):
+                    pass
+                delay = self._random.uniform(0, self._seconds / 50)
+            report.finished += child.has_answered(delay)
+            delay = time.monotonic() - began_merge
+            child.kill()
+            child.close()
+            self._driver = None
+            self._judge(report, after, f"the driver was killed after {delay:.2f} s")
+        self._later_statement(self._living_driver(), report)
+        self._see(report, self._look(remove=False), "after the last statement", (self._table,))
+        report.seconds = time.monotonic() - began
+        return report
+
+    def workers(self, trials: int) -> Report:
+        """Kill Python workers of Spark."""
+        report, began = Report(self._place.store, "worker"), time.monotonic()
+        child = self._living_driver()
+        for _ in range(trials):
+            after = self._next()
+            child.order("merge", source=str(self._source))
+            delay = self._random.uniform(0, self._seconds)
+            killed = self._kill_a_worker(child, delay)
+            answer = child.answer()
+            succeeded = "error" not in answer
+            report.finished += not killed
+            report.retried += killed and succeeded
+            report.failed += not succeeded
+            what = f"a worker was {'' if killed else 'not '}killed after {delay:.2f} s and the statement said {answer}"
+            new = self._judge(report, after, what)
+            if new != succeeded:
+                report.problems.append(f"{what}, and the table has {'changed' if new else 'not changed'}")
+        self._later_statement(child, report)
+        report.seconds = time.monotonic() - began
+        return report
+
+    def interrupts(self, trials: int) -> Report:
+        """Interrupt drivers, which live on."""
+        report, began = Report(self._place.store, "interrupt"), time.monotonic()
+        child = self._living_driver()
+        for number in range(trials):
+            after = self._next()
+            child.order("merge", source=str(self._source))
+            # Every second one is to come when rows are written and committed.
+            delay, ordered = self._random.uniform(0.7 if number % 2 else 0.0, 1.0) * self._seconds, time.monotonic()
+            finished = child.has_answered(delay)
+            if finished:
+                # Spark gets faster.
+                self._seconds = min(self._seconds, time.monotonic() - ordered)
+            else:
+                child.interrupt()
+            answer = child.answer()
+            changed = answer.get("changed", True)
+            report.finished += finished
+            report.retried += not finished and changed is True
+            report.failed += changed is False
+            report.unknown += changed is None
+            what = f"the statement was {'not ' if finished else ''}interrupted after {delay:.2f} s and said {answer}"
+            new = self._judge(report, after, what)
+            if answer.get("untold") or (changed is not None and new != changed):
+                report.problems.append(f"{what}, and the table has {'changed' if new else 'not changed'}")
+            self._later_statement(child, report)
+        report.seconds = time.monotonic() - began
+        return report
+
+    def _living_driver(self) -> Child:
+        """Give the driver that lives, or a new one."""
+        if self._driver is None:
+            self._driver = Child(self._place)
+            self._driver.ask("start")
+        return self._driver
+
+    def _kill_a_worker(self, child: Child, delay: float) -> bool:
+        """Wait, then kill one of the workers, as soon as there is one; False if the statement was faster."""
+        wait = delay
+        while not child.has_answered(wait):
+            workers = child.workers()
+            if workers:
+                with suppress(ProcessLookupError):
+                    os.kill(self._random.choice(workers), signal.SIGKILL)
+                    return True
+            wait = 0.02
+        return False
+
+    @property
+    def _source(self) -> Path:
+        return self._files / "news.arrow"
+
+    def _next(self) -> pa.Table:
+        """Write the source of the next MERGE; gives what the table will hold."""
+        self._number += 1
+        source = news(self._table.column("id").to_numpy(), self._changes, self._number)
+        with pa.ipc.new_file(str(self._source), source.schema) as file:
+            file.write_table(source)
+        return merged_rows(self._table, source)
+
+    def _later_statement(self, child: Child, report: Report) -> None:
+        """Change one row."""
+        key = int(self._random.choice(self._table.column("id").to_pylist()[:1000]))
+        answer = child.ask("update", key=key)
+        if answer.get("count") != 1:
+            report.problems.append(f"a later statement said {answer}")
+            return
+        there = pa.compute.equal(self._table.column("id"), key)
+        raised = pa.compute.add(self._table.column("v"), pa.compute.cast(there, pa.int64()))
+        self._table = self._table.set_column(1, "v", raised)
+
+    def _look(self, *, remove: bool) -> dict[str, Any]:
+        with _child(self._place) as child:
+            return child.ask("look", remove=remove)
+
+    def _judge(self, report: Report, after: pa.Table, what: str) -> bool:
+        """Look at the table and what is left behind; tell whether it holds the new rows."""
+        report.trials += 1
+        left = _traces(self._place)
+        told = self._look(remove=False)
+        end = time.monotonic() + PATIENCE_SECONDS
+        # A server needs a moment to notice that its client is gone.
+        while left and not told["orphans"] and time.monotonic() < end:
+            told = self._look(remove=False)
+        new = self._see(report, told, what, (self._table, after)) == 1
+        report.old, report.new = report.old + (not new), report.new + new
+        if left and not told["orphans"]:
+            report.problems.append(f"{what}, and {left} are not listed")
+        removed = self._look(remove=True) if told["orphans"] else told
+        report.orphans += len(removed["orphans"])
+        if removed["digest"] != told["digest"]:
+            report.problems.append(f"{what}, and removing {removed['orphans']} has changed the table")
+        if still := _traces(self._place):
+            report.problems.append(f"{what}, and {still} cannot be removed")
+        if new:
+            self._table = after
+        line = f"{report.store}, {report.kind} {report.trials}: {what}: {'new' if new else 'old'} rows, {len(told['orphans'])} leftovers"
+        self._told(f"{line}; {len(report.problems)} problems")
+        return new
+
+    def _see(self, report: Report, told: dict[str, Any], what: str, possible: tuple[pa.Table, ...]) -> int:
+        for number, table in enumerate(possible):
+            if told["digest"] == _digest(table):
+                return number
+        report.problems.append(
+            f"{what}, and the table holds {told['digest']}, not one of {[_digest(table) for table in possible]}"
+        )
+        # The trials that follow are to be judged by what is there.
+        with _child(self._place) as child:
+            child.ask("ids", target=str(self._files / "now.arrow"))
+        with pa.memory_map(str(self._files / "now.arrow")) as file:
+            self._table = pa.ipc.open_file(file).read_all()
+        return 0
+
+
+@contextmanager
+def _child(place: Place) -> Iterator[Child]:
+    child = Child(place)
+    try:
+        yield child
+    finally:
+        child.close()
+
+
+def _digest(table: pa.Table) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(json.dumps(asdict(digest(table))))
+    return told
+
+
+def _succeeded(answer: dict[str, Any]) -> None:
+    if "error" in answer:
+        raise RuntimeError(answer["error"])
+
+
+def _traces(place: Place) -> list[str]:
+    """Look for what attempts write into, without the connector."""
+    if place.store == "postgresql":
+        from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
+
+        session = PostgresStore(place.where).connect()
+        try:
+            found = session.query("SELECT relname::text AS name FROM pg_class WHERE relname LIKE 'rowmerge\\_nb%'")
+        finally:
+            session.close()
+        return [row["name"] for row in found]
+    pattern = {"sqlite": ".shop.db-*", "hive": "_tmp_*"}.get(place.store, "")
+    return [str(path) for path in Path(place.where).rglob(pattern)] if pattern else []
+
+
+@contextmanager
+def places(store: str) -> Iterator[Place]:
+    """Make an empty store of a kind; it is removed afterwards.
+
+    Raises:
+        SetupError: the machine lacks what it needs.
+    """
+    with ExitStack() as stack:
+        if store == "postgresql":
+            yield Place(store, stack.enter_context(private_server()))
+        else:
+            yield Place(store, stack.enter_context(tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-{store}-")))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run ``scripts/kill-trials``; gives 1 if a table was not as it had to be."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if "--every-point" in given:
+        from proof.trials.points.__main__ import main as every_point
+
+        return every_point([argument for argument in given if argument != "--every-point"])
+    parser = argparse.ArgumentParser(
+        prog="scripts/kill-trials",
+        description="Kills and interrupts processes in the middle of a MERGE. With --every-point: faults at every operation; see its --help.",
+    )
+    parser.add_argument("--stores", default=",".join(STORES), help="of " + ",".join(STORES) + " (%(default)s)")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="what is killed (%(default)s)")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table (%(default)s)")
+    parser.add_argument("--changes", type=int, default=100_000, help="rows of the source (%(default)s)")
+    parser.add_argument("--trials", type=int, default=10, help="kills per store and kind (%(default)s)")
+    parser.add_argument("--interrupts", type=int, default=10, help="interrupts per store (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="decides about the times (%(default)s)")
+    options = parser.parse_args(given)
+    reports = []
+    for store in options.stores.split(","):
+        try:
+            with places(store) as place:
+                reports += _of_store(place, options)
+        except SetupError as error:
+            print(f"Without {store}: {error}", file=sys.stderr)
+    for line in table_lines(reports):
+        print(line)
+    for problem in (problem for report in reports for problem in report.problems):
+        print(problem)
+    return 1 if any(report.problems for report in reports) else 0
+
+
+def _of_store(place: Place, options: argparse.Namespace) -> list[Report]:
+    trials = Trials(place, options.rows, options.changes, options.seed, lambda line: print(line, flush=True))
+    try:
+        trials.prepare()
+        interrupted = [trials.interrupts(options.interrupts)] if options.interrupts else []
+        return interrupted + [getattr(trials, f"{kind}s")(options.trials) for kind in options.kinds.split(",") if options.trials]
+    finally:
+        trials.close()
+
+
+def table_lines(reports: list[Report]) -> list[str]:
+    """Write reports as a table.
+
+    >>> print(table_lines([Report("sqlite", "driver", 10, 7, 3, 1)])[2])
+    | sqlite | driver | 10 | 7 | 3 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |
+    """
+    heads = [
+        "store",
+        "killed",
+        "trials",
+        "old rows",
+        "new rows",
+        "undisturbed",
+        "succeeded",
+        "failed",
+        "unknown",
+        "leftovers",
+        "problems",
+        "s",
+    ]
+    rows = [
+        (
+            *(r.store, r.kind, r.trials, r.old, r.new, r.finished, r.retried, r.failed, r.unknown, r.orphans),
+            *(len(r.problems), round(r.seconds)),
+        )
+        for r in reports
+    ]
+    lines = [heads, ["---"] * len(heads), *rows]
+    return [f"| {' | '.join(map(str, line))} |" for line in lines]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

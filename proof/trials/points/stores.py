@@ -1,0 +1,279 @@
+"""The stores of the trials: a table with some rows, made once and laid anew before every trial."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pyarrow as pa
+
+from proof.engines.postgresql import private_server
+from proof.trials.driver import read
+from proof.trials.points.in_process import InProcessEngine
+from rowmerge_nb.private import sweep
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.connector import Connector
+
+__all__ = ["FURTHER", "NEWS", "ROWS", "STORES", "Rows", "Store", "store_of", "table_of"]
+
+Rows = Mapping[int, tuple[int, str]]
+"""A table's rows by their keys."""
+
+ROWS: Final[Rows] = {key: (7 * key + 1, "ab"[key % 2]) for key in range(12)}
+NEWS: Final[Rows] = {1: (10, "b"), 2: (20, "a"), 4: (3, "a"), 5: (4, "b"), 12: (1, "a"), 13: (2, "b")}
+"""The source of the MERGE: it deletes two rows, updates two and inserts two, one of each in either partition."""
+FURTHER: Final[Rows] = {2: (30, "a"), 3: (5, "b"), 6: (6, "a"), 20: (7, "a")}
+"""The source of the MERGE that follows."""
+_MINUTES: Final = 5
+
+
+def table_of(rows: Rows) -> pa.Table:
+    """Give rows as a table.
+
+    >>> table_of({1: (2, "a")}).to_pylist()
+    [{'id': 1, 'v': 2, 'name': 'a'}]
+    """
+    values, names = zip(*rows.values(), strict=True)
+    return pa.table({"id": pa.array(rows, pa.int64()), "v": pa.array(values, pa.int64()), "name": pa.array(names, pa.string())})
+
+
+class Store:
+    """A store, empty at first.
+
+    Args:
+        root: a directory of its own.
+        partitioned: the table is partitioned by ``name``, where the store has partitions.
+    """
+
+    name: ClassVar[str]
+    schema: ClassVar[str] = "default"
+    properties: ClassVar[tuple[str, str]] = ("", "")
+    """What CREATE TABLE says of a table, and of a partitioned one."""
+    survives: ClassVar[bool] = True
+    """Whether the table is there when the process is gone."""
+
+    def __init__(self, root: Path, *, partitioned: bool = True) -> None:
+        self.root = root
+        self.live = root / "live"
+        self._saved = root / "saved"
+        self._partitioned = partitioned
+        self.live.mkdir()
+
+    @property
+    def directories(self) -> list[str]:
+        """The directories whose files are watched."""
+        return [str(self.live)]
+
+    def connector(self) -> Connector:
+        """Open it."""
+        raise NotImplementedError
+
+    def engine(self, connector: Connector) -> InProcessEngine:
+        """Give an engine whose default catalog it is."""
+        engine = InProcessEngine(catalog="store", schema=self.schema)
+        engine.add_catalog("store", connector)
+        return engine
+
+    def fill(self, engine: InProcessEngine) -> None:
+        """Make the table with `ROWS`."""
+        engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){self.properties[self._partitioned]}")
+        engine.merge(table_of(ROWS))
+
+    def save(self) -> None:
+        """Keep what there is, to be laid anew."""
+        shutil.copytree(self.live, self._saved, symlinks=True)
+
+    def lay(self) -> None:
+        """Have what was kept."""
+        shutil.rmtree(self.live)
+        shutil.copytree(self._saved, self.live, symlinks=True)
+
+    def rows(self, connector: Connector) -> dict[int, tuple[int, str]] | list[Any]:
+        """Read the table; where a key is there twice, give the rows as they are."""
+        found = read(connector, self.schema).to_pylist()
+        rows = {row["id"]: (row["v"], row["name"]) for row in found}
+        return rows if len(rows) == len(found) else found
+
+    def things(self) -> list[str]:
+        """List all that is there, files and what a database has, without the connector.
+
+        The journal of an SQLite file is a part of it: who writes to it next takes it.
+        """
+        paths = (path for path in self.live.rglob("*") if not path.name.endswith("-journal"))
+        return sorted(str(path.relative_to(self.live)) for path in paths)
+
+    def swept(self) -> list[str]:
+        """Give the files that are left when the process is gone and have nothing to do with the store."""
+        return []
+
+    def age(self) -> None:
+        """Let some minutes pass, as far as files tell: a folder in the making or half a file is nobody's any more then."""
+        then = time.time() - _MINUTES * 60
+        for path in self.live.rglob("*"):
+            os.utime(path, (then, then))
+
+
+def shape(things: list[str]) -> list[str]:
+    """Give names without the numbers that differ from run to run.
+
+    >>> shape(["t/delta_0000002_0000002_0000/bucket_00000", "t/0b2c4d5e6f-m0.avro"])
+    ['t/#-m#.avro', 't/delta_#_#_#/bucket_#']
+    """
+    return sorted(re.sub(r"[0-9a-f]{8,}(-[0-9a-f]{4,})*|[0-9]+", "#", thing) for thing in things)
+
+
+class Memory(Store):
+    """Tables in memory; files of large tables, which every table is here, in the directory."""
+
+    name = "memory"
+    properties = ("", " WITH (partitioned_by = ARRAY['name'])")
+    survives = False
+
+    def lay(self) -> None:
+        """Have an empty directory."""
+        shutil.rmtree(self.live)
+        self.live.mkdir()
+
+    def things(self) -> list[str]:
+        """List nothing: files that tables are read from go when the connector is closed."""
+        return []
+
+    def swept(self) -> list[str]:
+        """Do what the next process does that starts Spark; give the files that are left all the same: a lock without a mark may be anybody's."""
+        tempfile.tempdir = str(self.live)
+        sweep()
+        return [str(path.relative_to(self.live)) for path in self.live.rglob("*") if path.is_file() and path.stat().st_size]
+
+    def connector(self) -> Connector:
+        """Make the connector and its table: there is nothing to open."""
+        from rowmerge_nb.connectors.memory import reading
+        from rowmerge_nb.connectors.memory.connector import MemoryConnector
+
+        reading.INLINE_BYTES = -1
+        tempfile.tempdir = str(self.live)
+        made = MemoryConnector()
+        self.fill(self.engine(made))
+        return made
+
+
+class Hive(Store):
+    """Transactional tables with the embedded metastore."""
+
+    name = "hive"
+    properties = ("", " WITH (partitioned_by = ARRAY['name'])")
+
+    def connector(self) -> Connector:
+        """Open the metastore."""
+        from rowmerge_nb import HiveAcidConnector
+
+        return HiveAcidConnector(self.live)
+
+
+class Iceberg(Store):
+    """Tables with the embedded catalog."""
+
+    name = "iceberg"
+    properties = ("", " WITH (partitioning = ARRAY['name'])")
+
+    def connector(self) -> Connector:
+        """Open the catalog."""
+        from rowmerge_nb import IcebergConnector
+
+        return IcebergConnector(self.live)
+
+
+class Sqlite(Store):
+    """A database file."""
+
+    name = "sqlite"
+    schema = "main"
+    properties = (" WITH (primary_key = ARRAY['id'])",) * 2
+
+    def connector(self) -> Connector:
+        """Open the file."""
+        from rowmerge_nb import SqliteConnector
+
+        return SqliteConnector(self.live / "shop.db", create=True)
+
+
+class Postgresql(Store):
+    """A database of a private server.
+
+    Args:
+        root: a directory of its own, which stays empty.
+        dsn: the database.
+        partitioned: has no meaning here.
+    """
+
+    name = "postgresql"
+    schema = "public"
+    properties = (" WITH (primary_key = ARRAY['id'])",) * 2
+
+    def __init__(self, root: Path, dsn: str, *, partitioned: bool = True) -> None:
+        super().__init__(root, partitioned=partitioned)
+        self._dsn = dsn
+        self._connection: Any = None
+
+    def connector(self) -> Connector:
+        """Name the server."""
+        from rowmerge_nb import PostgresConnector
+
+        return PostgresConnector(self._dsn)
+
+    def save(self) -> None:
+        """Keep a copy of the table."""
+        self._run("CREATE SCHEMA saved", "CREATE TABLE saved.t AS TABLE public.t")
+
+    def lay(self) -> None:
+        """Have the table of before, and nothing beside it."""
+        self._run(
+            # What is left of a process that was killed holds its locks for a moment.
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()",
+            "DROP SCHEMA public CASCADE",
+            "CREATE SCHEMA public",
+            "CREATE TABLE t AS TABLE saved.t",
+            "ALTER TABLE t ADD PRIMARY KEY (id)",
+        )
+
+    def things(self) -> list[str]:
+        """List the tables."""
+        found = self._run("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
+        return sorted(row[0] for row in found)
+
+    def _run(self, *statements: str) -> list[Any]:
+        """Run statements over a connection that this process keeps: to connect takes longer than all of them."""
+        from adbc_driver_postgresql import dbapi
+
+        rows: list[Any] = []
+        self._connection = self._connection or dbapi.connect(self._dsn, autocommit=True)
+        with self._connection.cursor() as cursor:
+            for sql in statements:
+                cursor.execute(sql)
+                rows = cursor.fetchall() if sql.startswith("SELECT") else []
+        return rows
+
+
+STORES: Final[Mapping[str, type[Store]]] = {kind.name: kind for kind in (Memory, Hive, Iceberg, Sqlite, Postgresql)}
+
+
+@contextmanager
+def store_of(name: str, *, partitioned: bool = True) -> Iterator[Store]:
+    """Make an empty store; it is removed afterwards.
+
+    Raises:
+        SetupError: the machine lacks what it needs.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-points-{name}-", ignore_cleanup_errors=True) as folder:
+        if name == "postgresql":
+            with private_server() as dsn:
+                yield Postgresql(Path(folder), dsn, partitioned=partitioned)
+        else:
+            yield STORES[name](Path(folder), partitioned=partitioned)

@@ -1,0 +1,63 @@
+"""A worker and a driver are killed in the middle of a MERGE; `scripts/kill-trials` does it more often, with larger tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from proof.trials.driver import Place, digest, initial_rows, merged_rows, news
+from proof.trials.kills import Trials, places, table_lines
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["sqlite", "hive"])
+def test_a_table_survives_a_killed_worker_and_a_killed_driver(store: str) -> None:
+    with places(store) as place:
+        trials = Trials(place, 20_000, 5_000)
+        try:
+            trials.prepare()
+            reports = [trials.workers(1), trials.drivers(1)]
+        finally:
+            trials.close()
+    assert [report.problems for report in reports] == [[], []]
+    assert [report.trials for report in reports] == [1, 1]
+    assert reports[0].retried + reports[0].failed + reports[0].finished >= 1
+    assert len(table_lines(reports)) == 4
+
+
+def test_the_digest_tells_repeated_lost_and_exchanged_values() -> None:
+    table = initial_rows(100)
+    names = table.column("name").to_pylist()
+    exchanged = table.set_column(2, "name", pa.array([names[1], names[0], *names[2:]]))
+    others = [pa.concat_tables([table, table.slice(0, 1)]), table.slice(1), exchanged]
+    found = {digest(other) for other in others}
+    assert len(found) == 3
+    assert digest(table) not in found
+    assert digest(table.take(list(reversed(range(100))))) == digest(table)
+    assert digest(others[0]).ids == digest(others[0]).rows - 1
+
+
+def test_what_a_merge_leaves_is_computed_as_by_hand() -> None:
+    table = initial_rows(50)
+    source = news(table.column("id").to_numpy(), 20, 3)
+    merged = {row["id"]: (row["v"], row["name"]) for row in merged_rows(table, source).to_pylist()}
+    expected: dict[int, tuple[int, Any]] = {row["id"]: (row["v"], row["name"]) for row in table.to_pylist()}
+    for row in source.to_pylist():
+        old = expected.get(row["id"])
+        if old is None:
+            expected[row["id"]] = (row["v"], row["name"])
+        elif row["v"] % 10 == 0:
+            del expected[row["id"]]
+        else:
+            expected[row["id"]] = (old[0] + row["v"], row["name"])
+    assert merged == expected
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql", "hive"])
+def test_a_place_knows_its_schema_and_what_a_table_needs(store: str) -> None:
+    place = Place(store, "here")
+    assert place.schema in {"main", "public", "default"}
+    assert ("primary_key" in place.properties) == (store != "hive")
