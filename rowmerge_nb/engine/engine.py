@@ -291,8 +291,7 @@ class Engine:
                 column=span.column,
                 hint="Use run_script for several." if statements else "Write a statement.",
             )
-        with placed_in(sql, *statements[0]):
-            return self._run(statements[0][0], self.options.changed(**options))
+        return self._run_placed(sql, *statements[0], self.options.changed(**options))
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:
         """Run several statements, separated by semicolons, each in its own transaction.
@@ -307,8 +306,7 @@ class Engine:
         results: list[Result] = []
         for number, (text, offset) in enumerate(statements, 1):
             try:
-                with placed_in(sql, text, offset):
-                    results.append(self._run(text, chosen))
+                results.append(self._run_placed(sql, text, offset, chosen))
             except RowMergeError as error:
                 error.hint = " ".join(filter(None, [error.hint, _what_stays(number, len(statements), error.changed)])) or None
                 raise
@@ -363,7 +361,18 @@ class Engine:
         session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
         return StatementTransaction(self._connectors, session, lambda: self.spark)
 
-    def _run(self, text: str, options: Options) -> Result:
+    def _run_placed(self, sql: str, text: str, offset: int, options: Options) -> Result:
+        """Run one statement of a whole text. An interrupt that comes when its change is there already says so."""
+        begun: list[StatementRun] = []
+        try:
+            with placed_in(sql, text, offset):
+                return self._run(text, options, begun)
+        except KeyboardInterrupt:
+            if begun and begun[-1].done is not None:
+                raise interrupted_too_late(begun[-1].done) from None
+            raise
+
+    def _run(self, text: str, options: Options, begun: list[StatementRun]) -> Result:
         from rowmerge_nb.sql.parser.statements import parse
 
         try:
@@ -373,7 +382,7 @@ class Engine:
             if not options.dry_run and not isinstance(statement, Explain):
                 # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
                 self.start()
-            return self._run_statement(text, statement, options)
+            return self._run_statement(text, statement, options, begun)
         except RowMergeError as error:
             error.statement = error.statement or text
             if error.result is None:
@@ -381,7 +390,7 @@ class Engine:
                 error.result = Result(Trace(statement=text, kind=text.split(None, 1)[0].upper(), state="failed", error=record))
             raise
 
-    def _run_statement(self, text: str, statement: Statement, options: Options) -> Result:
+    def _run_statement(self, text: str, statement: Statement, options: Options, begun: list[StatementRun]) -> Result:
         from rowmerge_nb.sql.analyzer.statements import analyze
 
         transaction = self._transaction(options)
@@ -411,14 +420,9 @@ class Engine:
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 verification = begin_verification(options, analysis, self._memory, self.run)
-                run = self._run_of(analysis, transaction, tables, options)
-                try:
-                    result = run.run()
-                    return result if verification is None else verification.told(result)
-                except KeyboardInterrupt:
-                    if run.done is not None:
-                        raise interrupted_too_late(run.done) from None
-                    raise
+                begun.append(self._run_of(analysis, transaction, tables, options))
+                result = begun[-1].run()
+                return result if verification is None else verification.told(result)
         finally:
             self._running.pop(tag, None)
 

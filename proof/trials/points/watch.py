@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import signal
 import sys
@@ -135,9 +136,10 @@ class Watch:
 
     def trace_lines(self) -> None:
         """Count the lines of the package from here on, in this thread; at one of them an interrupt may come."""
+        entered: set[tuple[int, int]] = set()
 
         def line(frame: FrameType, event: str, _: object) -> Any:
-            if event == "line" and self._active:
+            if event == "line" and self._active and not _is_between(frame, entered):
                 self.lines += 1
                 if self.fault is not None and self.fault.kind == LINE and self.lines == self.fault.number:
                     self.struck = True
@@ -207,6 +209,21 @@ class Watch:
         else:
             os.kill(os.getpid(), signal.SIGINT)
             self._taken.wait(_SECONDS)
+
+
+def _is_between(frame: FrameType, entered: set[tuple[int, int]]) -> bool:
+    """Tell whether Python takes no signal at a line: where a ``with`` is left, and in what it calls while it collects objects.
+
+    A trace function can raise there all the same; the context would never be left, or the interrupt would be lost.
+    """
+    if frame.f_back is not None and frame.f_back.f_code.co_filename.endswith(f"{os.sep}weakref.py"):
+        return True
+    at = id(frame), frame.f_lineno
+    if not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+        return False
+    known = at in entered
+    entered.add(at)
+    return known
 
 
 def _is_ours(frame: FrameType) -> bool:
