@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.trace.trace import Call
@@ -12,9 +12,9 @@ from rowmerge_nb.trace.trace import Call
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.engine.catalog.transaction import T
-
 __all__ = ["CallLog"]
+
+T = TypeVar("T")
 
 
 @dataclass

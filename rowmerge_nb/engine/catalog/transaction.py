@@ -17,10 +17,10 @@ from rowmerge_nb.connectors.memory.connector import MemoryTableHandle
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.catalog.call_log import CallLog
 from rowmerge_nb.engine.catalog.dataframes import as_arrow
-from rowmerge_nb.engine.catalog.marks import put_mark
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
 from rowmerge_nb.engine.spark.interrupts import in_thread
+from rowmerge_nb.engine.spark.marks import put_mark
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_schema
 from rowmerge_nb.engine.tasks.arrow import for_spark
 from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, Keys
@@ -40,7 +40,7 @@ from rowmerge_nb.trace.words import plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rowmerge_nb.engine.catalog.marks import Mark
+    from rowmerge_nb.engine.spark.marks import Mark
     from rowmerge_nb.plan.nodes import TableScan
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorMergeTableHandle, ConnectorSession
