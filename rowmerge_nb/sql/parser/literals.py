@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.sql.parser.literal_runs import LiteralRun
 from rowmerge_nb.sql.parser.reader import Reader
 from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.literal_runs import LiteralRun
 from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:

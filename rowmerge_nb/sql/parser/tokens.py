@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final
 
-from rowmerge_nb.sql.parser.literal_runs import find_run, run_ends
+from rowmerge_nb.sql.tree.literal_runs import find_run, run_ends
 from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["RESERVED", "Kind", "Runs", "Token", "tokenize"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analyzer.in_lists import ConstantSet
+    from rowmerge_nb.sql.typed.constant_set import ConstantSet
 
 __all__ = ["looked_up"]
 
@@ -41,7 +41,7 @@ def looked_up(text: str, known: ConstantSet) -> str:
         known: the list.
 
     >>> from rowmerge_nb.spi.types import INTEGER
-    >>> from rowmerge_nb.sql.analyzer.in_lists import ConstantSet
+    >>> from rowmerge_nb.sql.typed.constant_set import ConstantSet
     >>> looked_up("`a`", ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), False, "v"))
     "array_contains(get(from_json('[[1,2]]', 'ARRAY<ARRAY<BIGINT>>', map('mode', 'FAILFAST')), CAST(pmod(CAST(`a` AS BIGINT), 1L) AS INT)), CAST(`a` AS BIGINT))"
     """
