@@ -84,9 +84,13 @@ class PostgresTransaction(JdbcTransaction):
     def _connection(self) -> Session:
         if self._writer is None:
             self._writer = self._store.connect(writing=True)
-            # In the middle of a long statement a server does not notice that its client is gone, and keeps its locks; not all can look.
-            with suppress(RowMergeError):
-                self._writer.execute("SET client_connection_check_interval = '2s'", "Connecting")
+            # In the middle of a long statement a server does not notice that its client is gone, and keeps its locks. Not all versions have
+            # the setting, and not all systems take the value, which is an error of the value; a connection that is lost is another one.
+            with suppress(ExecutionError):
+                self._writer.query(
+                    "SELECT set_config(name, '2s', false) AS told FROM pg_settings WHERE name = 'client_connection_check_interval'",
+                    "Connecting",
+                )
         return self._writer
 
     # -- tables ---------------------------------------------------------------------------------------------------
