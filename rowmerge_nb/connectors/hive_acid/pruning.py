@@ -81,7 +81,7 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
 def data_domains(table: HiveTable, constraint: Constraint | None) -> tuple[tuple[int, ColumnDomain], ...]:
     """Give the domains of columns that files hold, by the columns' places."""
     domains = constraint.domains if constraint is not None else {}
-    return tuple((place, domains[column.name]) for place, column in enumerate(table.data_columns) if column.name in domains)
+    return tuple((index, domains[column.name]) for index, column in enumerate(table.data_columns) if column.name in domains)
 
 
 def stripes_that_matter(

@@ -266,8 +266,8 @@ def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:
     """Find which fields of a partitioning are a column's own value, by the column's field id."""
     known = {field.id for field in fields}
     return {
-        part.source_id: place
-        for place, part in enumerate(spec.fields)
+        part.source_id: index
+        for index, part in enumerate(spec.fields)
         if str(part.transform) == "identity" and part.source_id in known
     }
 

@@ -186,7 +186,7 @@ def _parts(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _found(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field], int | None]) -> Found:
-    for place, candidate in enumerate(candidates):
+    for index, candidate in enumerate(candidates):
         if id_of(candidate) == field.id:
             parts = _parts(candidate.type)
             if field.kind == "struct":
@@ -196,7 +196,7 @@ def _found(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field],
                     Found(part, there.name, i, _inside(part, there, id_of))
                     for i, (part, there) in enumerate(zip(field.fields, parts, strict=False))
                 )
-            return Found(field, candidate.name, place, inner)
+            return Found(field, candidate.name, index, inner)
     return Found(field, None)
 
 
@@ -215,9 +215,9 @@ def _by_name(field: Field, candidates: list[pa.Field], mapping: list[Mapping[str
     """Find a field by the names that the table's mapping gives to its id."""
     entry = next((entry for entry in mapping if entry.get("field-id") == field.id), None)
     names = entry["names"] if entry is not None else ()
-    for place, candidate in enumerate(candidates):
+    for index, candidate in enumerate(candidates):
         if entry is not None and candidate.name in names:
-            return Found(field, candidate.name, place, _parts_by_name(field, candidate, entry.get("fields", [])))
+            return Found(field, candidate.name, index, _parts_by_name(field, candidate, entry.get("fields", [])))
     return Found(field, None)
 
 

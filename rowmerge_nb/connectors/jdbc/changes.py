@@ -114,8 +114,8 @@ class Changes:
     def _update_in_place(self, case: int) -> str:
         written = self._written(case)
         values = ", ".join(
-            f"{quote(column.name)} = s.c{place}{column.cast}"
-            for place, column in enumerate(self.handle.columns)
+            f"{quote(column.name)} = s.c{index}{column.cast}"
+            for index, column in enumerate(self.handle.columns)
             if column.name in written
         )
         conditions = [*self.store.row_id_conditions(self.handle), "s.o = 3", *([f"s.n = {case}"] if case != NO_CASE else [])]
@@ -141,7 +141,7 @@ class Changes:
     # -- inserts --------------------------------------------------------------------------------------------------
 
     def _insert(self, operation: Operation) -> str:
-        columns = [(place, column) for place, column in enumerate(self.handle.columns) if not column.generated]
+        columns = [(index, column) for index, column in enumerate(self.handle.columns) if not column.generated]
         names = ", ".join(quote(column.name) for _, column in columns)
         values = ", ".join(_inserted(place, column) for place, column in columns)
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""

@@ -183,7 +183,7 @@ class JdbcPageSink(ConnectorPageSink):
             row_ids: one row id per row; None for new rows.
         """
         count, columns = page.num_rows, self._handle.columns
-        data = [self._store.transported(column, page.column(place)) for place, column in enumerate(columns)]
+        data = [self._store.transported(column, page.column(index)) for index, column in enumerate(columns)]
         parts = len(self._names) - 3 - len(columns)
         keys = self._keys(row_ids) if row_ids is not None else [pa.nulls(count)] * parts
         control = [pa.array(np.full(count, self._writer.attempt)), operations, cases if cases is not None else pa.nulls(count)]

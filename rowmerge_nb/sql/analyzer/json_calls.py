@@ -88,7 +88,7 @@ def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> str:
     try:
         parse_path(literal.value)
     except PathSyntaxError as error:
-        span, place = node.path.span, error.place
+        span, place = node.path.span, error.offset
         line, before = span.line + literal.value.count("\n", 0, place), literal.value.rfind("\n", 0, place)
         column = place - before if line > span.line else span.column + 1 + place
         begin = min(span.start + 1 + place, span.end)

@@ -126,7 +126,7 @@ def once(write: Callable[..., str], *texts: str) -> str:
         return written
     # No name that stands in the text already, be it another lambda's or a column's, may be caught.
     depth = max((int(found) for found in re.findall(r"v(\d+)_", written)), default=0) + 1
-    named = [text if _SIMPLE.fullmatch(text) else f"v{depth}_{place}" for place, text in enumerate(texts)]
+    named = [text if _SIMPLE.fullmatch(text) else f"v{depth}_{index}" for index, text in enumerate(texts)]
     body = write(*named)
     for parameter, text in reversed(list(zip(named, texts, strict=True))):
         if parameter != text:

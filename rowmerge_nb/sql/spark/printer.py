@@ -301,10 +301,10 @@ def _message(template: str, texts: list[str]) -> list[str]:
 
 def _closing(text: str, opening: int) -> int:
     depth = 0
-    for place in range(opening, len(text)):
-        depth += (text[place] == "(") - (text[place] == ")")
+    for index in range(opening, len(text)):
+        depth += (text[index] == "(") - (text[index] == ")")
         if depth == 0:
-            return place
+            return index
     raise AssertionError(text)
 
 

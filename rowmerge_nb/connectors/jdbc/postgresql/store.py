@@ -210,8 +210,8 @@ class PostgresStore(Store):
         control = [("a", pa.int64(), "bigint"), ("o", pa.int16(), "smallint"), ("n", pa.int32(), "integer")]
         return [
             *control,
-            *((f"k{place}", kind, declared) for place, (kind, declared) in enumerate(keys)),
-            *((f"c{place}", kind, declared) for place, (kind, declared) in enumerate(data)),
+            *((f"k{index}", kind, declared) for index, (kind, declared) in enumerate(keys)),
+            *((f"c{index}", kind, declared) for index, (kind, declared) in enumerate(data)),
         ]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
@@ -227,7 +227,7 @@ class PostgresStore(Store):
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
         """Write what joins a table ``t`` to its stage ``s``: the key, and the version that was read."""
-        keys = [f"t.{quote(column.name)} = s.k{place}{column.cast}" for place, column in enumerate(handle.key_columns)]
+        keys = [f"t.{quote(column.name)} = s.k{index}{column.cast}" for index, column in enumerate(handle.key_columns)]
         return [*keys, f"{VERSION} = s.k{len(keys)}"]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:

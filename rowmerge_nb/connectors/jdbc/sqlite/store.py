@@ -191,12 +191,12 @@ class SqliteStore(Store):
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
         """Write what joins a table ``t`` to its stage ``s``."""
-        return [f"t.{quote(column.name)} = s.k{place}" for place, column in enumerate(handle.key_columns)]
+        return [f"t.{quote(column.name)} = s.k{index}" for index, column in enumerate(handle.key_columns)]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
         """Write the condition of a DELETE from ``t``."""
         names = ", ".join(f"t.{quote(name)}" for name in handle.key)
-        keys = ", ".join(f"s.k{place}" for place in range(len(handle.key)))
+        keys = ", ".join(f"s.k{index}" for index in range(len(handle.key)))
         return f"WHERE ({names}) IN (SELECT {keys} FROM {stage} AS s WHERE s.o = {int(operation)})"
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
