@@ -125,12 +125,12 @@ def _text(cell: Cell) -> str:
 def _grid_html(names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str, right: Container[int]) -> str:
     from rowmerge_nb.report.html import style_sheet
 
-    place = [' class="rm-r"' if index in right else "" for index in range(len(names))]
-    head = "".join(f'<th scope="col"{at}>{escape(name)}</th>' for name, at in zip(names, place, strict=True))
+    attributes = [' class="rm-r"' if index in right else "" for index in range(len(names))]
+    head = "".join(f'<th scope="col"{at}>{escape(name)}</th>' for name, at in zip(names, attributes, strict=True))
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{at}>{'<i>NULL</i>' if cell.null else escape(cell.text)}</td>" for cell, at in zip(row, place, strict=True)
+            f"<td{at}>{'<i>NULL</i>' if cell.null else escape(cell.text)}</td>" for cell, at in zip(row, attributes, strict=True)
         )
         + "</tr>"
         for row in rows
@@ -189,7 +189,7 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     """
     # A statement that begins on line 1 has no lines of the magic's cell above it.
     where = "line" if first_line == 1 else "cell line"
-    place = f"{where} {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
-    line = f"{type(error).__name__}: {error.code}: {place}{error.message}"
+    prefix = f"{where} {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
+    line = f"{type(error).__name__}: {error.code}: {prefix}{error.message}"
     error.__dict__["_render_traceback_"] = partial(list, [line])
     return error

@@ -143,7 +143,7 @@ class Changes:
     def _insert(self, operation: Operation) -> str:
         columns = [(index, column) for index, column in enumerate(self.handle.columns) if not column.generated]
         names = ", ".join(quote(column.name) for _, column in columns)
-        values = ", ".join(_inserted(place, column) for place, column in columns)
+        values = ", ".join(_inserted(index, column) for index, column in columns)
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""
         return (
             f"INSERT INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o = {int(operation)}"
@@ -151,8 +151,8 @@ class Changes:
 
     def _refuse_computed(self, condition: str, columns: Sequence[Column], more: str = "", matched: str = "") -> None:
         for column in columns:
-            place = self.handle.columns.index(column)
-            wrong = condition.format(staged=f"s.c{place}{column.cast}", own=quote(column.name))
+            index = self.handle.columns.index(column)
+            wrong = condition.format(staged=f"s.c{index}{column.cast}", own=quote(column.name))
             wrong = f"{wrong} AND {matched}" if matched else wrong
             if self.session.value(f"SELECT count(*) AS n FROM {self.stage} AS s{more} WHERE {wrong}"):
                 raise computed_error(self.store, self.handle, column)
@@ -164,6 +164,6 @@ def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> Con
     return ConnectorError(msg, code="NOT_SUPPORTED", hint="Leave it out.")
 
 
-def _inserted(place: int, column: Column) -> str:
-    value = f"s.c{place}{column.cast}"
+def _inserted(index: int, column: Column) -> str:
+    value = f"s.c{index}{column.cast}"
     return f"COALESCE({value}, {column.default})" if column.default else value

@@ -62,13 +62,13 @@ class PagePrinter:
         while any(column.lower().startswith(self._prefix) for column in columns):
             self._prefix = f"${self._prefix}"
 
-    def symbol(self, place: int) -> str:
+    def symbol(self, index: int) -> str:
         """Give the name of a query's answer, which no column of the page has.
 
         >>> PagePrinter().symbol(1), PagePrinter(["id", "$Q1"]).symbol(1)
         ('$q1', '$$q1')
         """
-        return f"{self._prefix}{place}"
+        return f"{self._prefix}{index}"
 
     def condition(self, node: e.Typed) -> str:
         """Print the condition that keeps rows; the terms of AND are looked at in their order, and only while all before are true.
@@ -337,11 +337,11 @@ class _Printer:
         template = FUNCTIONS.get(str(node.detail))
         if template is None:
             raise UnprintableError(_described(node))
-        place = CONSTANT_ARGUMENTS.get(str(node.detail))
-        if place is not None:
-            needed = node.arguments[place]
+        index = CONSTANT_ARGUMENTS.get(str(node.detail))
+        if index is not None:
+            needed = node.arguments[index]
             if not isinstance(needed, e.Constant) or not needed.value:
-                msg = f"{node.detail.name} with an argument {place + 1} that is empty or no constant"
+                msg = f"{node.detail.name} with an argument {index + 1} that is empty or no constant"
                 raise UnprintableError(msg)
         for argument in node.arguments:
             duckdb_type(argument.type)

@@ -56,8 +56,8 @@ class SimpleReader(Reader):
         """Take a run of literals."""
         token = self.take()
         run = LiteralRun(self.text, token.span)
-        for place in run.long_integers():
-            text, span = run.texts[place], run.span_of(place)
+        for index in run.long_integers():
+            text, span = run.texts[index], run.span_of(index)
             digits = text.lstrip("+-")
             if int(digits.replace("_", "")) > _LARGEST_BIGINT + text.startswith("-"):
                 start = span.end - len(digits)

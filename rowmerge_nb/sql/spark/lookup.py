@@ -117,10 +117,10 @@ def _bucket(key: str, kind: str, count: int) -> str:
     return f"CAST(pmod({key}, {count}L) AS INT)"
 
 
-def _buckets(keys: pa.Array, places: npt.NDArray[np.int64], count: int) -> str:
-    """Write an array of buckets as JSON."""
-    order = np.argsort(places, kind="stable")
-    ends = np.searchsorted(places[order], np.arange(count + 1))
+def _buckets(keys: pa.Array, numbers: npt.NDArray[np.int64], count: int) -> str:
+    """Write an array of numbers as JSON."""
+    order = np.argsort(numbers, kind="stable")
+    ends = np.searchsorted(numbers[order], np.arange(count + 1))
     sorted_keys = keys.take(pa.array(order)).to_pylist()
     buckets = [sorted_keys[start:end] for start, end in itertools.pairwise(ends)]
     return json.dumps(buckets, separators=(",", ":"))

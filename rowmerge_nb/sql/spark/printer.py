@@ -282,20 +282,20 @@ def _message(template: str, texts: list[str]) -> list[str]:
     """The parts of an error's message: ``$0`` is an argument, ``$(...)`` Spark SQL over arguments, the rest is plain."""
     parts: list[str] = []
     plain = ""
-    place = 0
-    while place < len(template):
-        end = place + 1
-        if template[place] != "$":
-            plain += template[place]
-            place = end
+    offset = 0
+    while offset < len(template):
+        end = offset + 1
+        if template[offset] != "$":
+            plain += template[offset]
+            offset = end
             continue
         inner = template[end]
         if inner == "(":
             end = _closing(template, end)
-            inner = template[place + 2 : end]
+            inner = template[offset + 2 : end]
         sql = re.sub(r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}")
         parts += [*([e.text_literal(plain)] if plain else []), f"CAST({sql} AS STRING)"]
-        plain, place = "", end + 1
+        plain, offset = "", end + 1
     return [*parts, *([e.text_literal(plain)] if plain else [])]
 
 

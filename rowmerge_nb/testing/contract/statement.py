@@ -234,7 +234,7 @@ class PageStatement:
         *data, row_ids = (column.combine_chunks() for column in scanned.columns)
         names = [column.name for column in layout.columns]
         old = dict(zip(data[0].to_pylist(), zip(*(channel.to_pylist() for channel in data), strict=True), strict=True))
-        place = {key: number for number, key in enumerate(data[0].to_pylist())}
+        numbers = {key: number for number, key in enumerate(data[0].to_pylist())}
         asked: list[tuple[Any, Operation, int, Row]] = []
         for key in changes.deleted:
             kept = [
@@ -251,7 +251,7 @@ class PageStatement:
         cases = pa.array([number for _, _, number, _ in asked], pa.int32())
         values = [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(layout.columns)]
         control = [pa.array([key is not None for key, *_ in asked]), pa.array([int(o) for _, o, *_ in asked], pa.int8()), cases]
-        taken = pa.array([place.get(key) if key is not None else None for key, *_ in asked], pa.int64())
+        taken = pa.array([numbers.get(key) if key is not None else None for key, *_ in asked], pa.int64())
         channels = [
             *(data[names.index(name)].take(taken) for name in layout.redistribution_columns),
             *([pa.array([0] * len(asked), pa.int64())] if layout.has_hash else []),

@@ -72,7 +72,7 @@ class UpdatableStatement(PageStatement):
             if not changes.updated:
                 source.delete_rows(row_ids)
                 continue
-            rows = [new[keys[place]] for place in chosen.to_pylist()]
+            rows = [new[keys[index]] for index in chosen.to_pylist()]
             source.update_rows(*self._updated_page(rows, row_ids))
 
     def _updated_page(self, rows: Sequence[Mapping[str, Any]], row_ids: pa.Array) -> tuple[Page, list[int]]:
