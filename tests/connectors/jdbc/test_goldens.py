@@ -62,7 +62,8 @@ def database(request: Any, tmp_path_factory: Any) -> Iterator[Database]:
         path.touch()
         made = Database("sqlite", SqliteConnector(path), SCHEMA)
     else:
-        made = Database("postgresql", PostgresConnector(request.getfixturevalue("postgresql")), SCHEMA)
+        session = request.getfixturevalue("postgresql_session")
+        made = Database("postgresql", PostgresConnector(request.getfixturevalue("postgresql")), SCHEMA, session)
         made.sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE", f"CREATE SCHEMA {SCHEMA}")
     yield made
     if request.param == "postgresql":
