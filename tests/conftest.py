@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from rowmerge_nb.connectors.jdbc.store import Session
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
@@ -36,6 +38,16 @@ def postgresql() -> Iterator[str]:
         pytest.skip(str(error))
     with private_server() as uri:
         yield uri
+
+
+@pytest.fixture(scope="session")
+def postgresql_session(postgresql: str) -> Iterator[Session]:
+    """A session of somebody else on that server, for tests to make and look at tables by."""
+    from rowmerge_nb import PostgresConnector
+
+    session = PostgresConnector(postgresql).store.connect(writing=True)
+    yield session
+    session.close()
 
 
 @pytest.fixture(scope="session")

@@ -21,14 +21,6 @@ def lite(tmp_path: Any) -> Iterator[Database]:
     made.connector.close()
 
 
-@pytest.fixture(scope="session")
-def postgresql_session(postgresql: str) -> Iterator[Session]:
-    """A session of somebody else."""
-    session = PostgresConnector(postgresql).store.connect(writing=True)
-    yield session
-    session.close()
-
-
 @pytest.fixture
 def pg(postgresql: str, postgresql_session: Session) -> Iterator[Database]:
     made = Database("postgresql", PostgresConnector(postgresql), "public", postgresql_session)
