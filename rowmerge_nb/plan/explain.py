@@ -29,10 +29,10 @@ from rowmerge_nb.plan.nodes import (
     TableWriter,
 )
 from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
-from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
 from rowmerge_nb.sql.typed.domains import described
-from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
+from rowmerge_nb.trace.nodes import BranchRecord, JoinType, NodeRecord
 
 __all__ = ["describe"]
 
@@ -69,7 +69,7 @@ def _branch(branch: CaseBranch) -> BranchRecord:
 
 
 def _meaning(plan: PlanNode) -> str:
-    if isinstance(plan, Join) and plan.full:
+    if isinstance(plan, Join) and plan.type is JoinType.FULL:
         return _FULL_MEANING
     return plan.meaning.replace("finish_merge", plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
@@ -231,7 +231,7 @@ def _details(node: PlanNode) -> tuple[str, ...]:
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
         data = [f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}" for c in node.columns]
-        number = [f"{CASE_NUMBER} := 0"] if node.era is Era.CURRENT else []
+        number = [f"{CASE_NUMBER} := 0"] if node.layout.after.case_number is not None else []
         return (*data, f"{OPERATION} := {int(Operation.DELETE)}", *number, f"{INSERT_FROM_UPDATE} := 0")
     if isinstance(node, UpdateRows):
         columns = ", ".join(column.name for column in node.columns)
@@ -284,7 +284,11 @@ def _attributes(node: PlanNode) -> dict[str, str]:
     if isinstance(node, TableScan):
         return {"role": "target" if node.row_id is not None else "source"}
     if isinstance(node, Join):
-        return {"distribution": node.distribution, "replicate_target": _yes(node.replicate_target), "full": _yes(node.full)}
+        return {
+            "distribution": node.distribution,
+            "replicate_target": _yes(node.replicate_target),
+            "full": _yes(node.type is JoinType.FULL),
+        }
     if isinstance(node, MarkDistinct):
         return {"exchange": _yes(node.exchange)}
     if isinstance(node, MergeProcessor):

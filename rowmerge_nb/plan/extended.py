@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan.nodes import Assignment, Project, Symbol
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT
+from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT, PageLayout
 from rowmerge_nb.spi.types import BOOLEAN, row_of
 from rowmerge_nb.sql.typed.expressions import Subquery, quote, walk
 from rowmerge_nb.sql.typed.types import parts_of, spark_type
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,12 +51,12 @@ def mark_source(source: PlanNode, identity: str) -> Project:
     return Project(id=identity, outputs=(*source.outputs, SOURCE_MARK), source=source, assignments=(assignment,))
 
 
-def which_rows(clause: ClauseAnalysis, *, full: bool) -> tuple[str, str]:
+def which_rows(clause: ClauseAnalysis, join: JoinType) -> tuple[str, str]:
     """Say which joined rows a clause is about, as text and as Spark text.
 
     Args:
         clause: the clause.
-        full: the join keeps target rows without a source row.
+        join: which rows without a partner the join keeps.
     """
     if clause.by_source:
         text = f"{SOURCE_PRESENT} IS NULL"
@@ -63,7 +64,7 @@ def which_rows(clause: ClauseAnalysis, *, full: bool) -> tuple[str, str]:
     if not clause.matched:
         text = f"{PRESENT} IS NULL"
         return text, text
-    if full:
+    if join is JoinType.FULL:
         return f"{PRESENT} AND {SOURCE_PRESENT}", f"{PRESENT} IS NOT NULL AND {SOURCE_PRESENT} IS NOT NULL"
     return PRESENT, f"{PRESENT} IS NOT NULL"
 
@@ -115,7 +116,7 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
     fields = ", ".join(f"'f{place}', {column.expression.spark}" for place, column in enumerate(returning.columns))
     row = Assignment(
         symbol,
-        f"CASE WHEN {_field(len(target) + 1)} > 0 THEN named_struct({fields}) END",
+        f"CASE WHEN {_field(PageLayout(len(target)).merge_row.operation)} > 0 THEN named_struct({fields}) END",
         f"row({', '.join(column.expression.text for column in returning.columns)})",
         subquery=any(has_subquery(column.expression) for column in returning.columns),
     )
@@ -135,8 +136,8 @@ def _read(returning: Returning) -> frozenset[str]:
 
 def _changed(returning: Returning, target: Sequence[Field]) -> Iterator[Assignment]:
     """Compute those of the symbols about the change that are read."""
-    read, count = _read(returning), len(target)
-    operation = _field(count + 1)
+    read, merge_row = _read(returning), PageLayout(len(target)).merge_row
+    operation = _field(merge_row.operation)
     for place, (old, new, current) in enumerate(zip(target, returning.new, returning.current, strict=True)):
         if new.symbol in read:
             written = f"{int(Operation.INSERT)}, {int(Operation.UPDATE)}"
@@ -152,7 +153,7 @@ def _changed(returning: Returning, target: Sequence[Field]) -> Iterator[Assignme
         yield Assignment(symbol, f"CASE {operation} {words} END", f"name of {MERGE_ROW}.operation")
     if returning.clause.symbol in read:
         symbol = Symbol(returning.clause.symbol, returning.clause.type)
-        yield Assignment(symbol, f"{_field(count + 2)} + 1", f"{MERGE_ROW}.{CASE_NUMBER} + 1")
+        yield Assignment(symbol, f"{_field(merge_row.case_number)} + 1", f"{MERGE_ROW}.{CASE_NUMBER} + 1")
 
 
 def _value(place: int, kind: Type) -> str:

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
+    from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
@@ -92,6 +94,21 @@ class TableScan(PlanNode):
     alias: str = ""
     constraint: Constraint = field(default_factory=Constraint)
 
+    @property
+    def data_columns(self) -> tuple[ColumnHandle, ...]:
+        """The columns without the row id."""
+        return self.columns[:-1] if self.row_id is not None else self.columns
+
+    @property
+    def row_id_columns(self) -> tuple[ColumnHandle, ...]:
+        """The column of the row id, if it is read."""
+        return self.columns[len(self.data_columns) :]
+
+    @property
+    def data_outputs(self) -> tuple[Symbol, ...]:
+        """The outputs without the row id."""
+        return self.outputs[:-1] if self.row_id is not None else self.outputs
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source(PlanNode):
@@ -124,7 +141,8 @@ class AssignUniqueId(PlanNode):
 class Assignment:
     """A computed column: its symbol, Spark text, the text a reader is shown, and whether a subquery is in it.
 
-    ``page`` is its DuckDB text where it is computed on pages within a task.
+    ``page`` is its DuckDB text where it is computed on pages within a task. Of the channel ``hash``, ``hashed`` are the symbols whose hash
+    it is; how that is computed the exchange knows, so there is no Spark text.
     """
 
     symbol: Symbol
@@ -132,6 +150,7 @@ class Assignment:
     text: str
     subquery: bool = False
     page: str = ""
+    hashed: tuple[Symbol, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -229,20 +248,23 @@ class DeleteProject(PlanNode):
     row id, ``insert_from_update`` 0.
 
     Args:
-        era: whose page layout.
+        layout: where the channels of the page lie.
         columns: the table's columns, in table order.
-        redistribution_columns: names of the columns of the insert layout, in table order.
-        kept: the symbols of those columns.
+        kept: the symbols of the columns of the insert layout.
         row_id: the symbol of the row id.
     """
 
     meaning: ClassVar[str] = "Gives the writer what tells a row to delete: its row id, and the columns that decide its place."
     source: PlanNode
-    era: Era
+    layout: PageLayout
     columns: tuple[Symbol, ...]
-    redistribution_columns: tuple[str, ...]
     kept: tuple[Symbol, ...]
     row_id: Symbol
+
+    @property
+    def redistribution_columns(self) -> tuple[str, ...]:
+        """The names of the columns of the insert layout, in table order."""
+        return tuple(self.columns[place].name for place in self.layout.redistribution_columns)
 
     @property
     def name(self) -> str:
@@ -292,7 +314,7 @@ class Join(PlanNode):
             all of the source).
         replicate_target: the target is small, and every task gets all of it.
         subquery: the ON condition has a subquery.
-        full: target rows without a source row stay too, with NULLs.
+        type: RIGHT, or FULL where target rows without a source row stay too, with NULLs.
     """
 
     meaning: ClassVar[str] = "Pairs every source row with the target rows it matches; a source row without one stays, with NULLs."
@@ -305,12 +327,12 @@ class Join(PlanNode):
     distribution: str = "AUTOMATIC"
     replicate_target: bool = False
     subquery: bool = False
-    full: bool = False
+    type: JoinType = JoinType.RIGHT
 
     @property
     def name(self) -> str:
         """The node's name as Trino prints it."""
-        return "FullJoin" if self.full else "RightJoin"
+        return self.type.join_label
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
@@ -361,10 +383,8 @@ class MergeProcessor(PlanNode):
 
     Args:
         paradigm: the connector's paradigm.
-        era: whose page layout.
+        layout: where the channels of the pages lie.
         columns: the table's columns, in table order.
-        redistribution_columns: names of the columns of the insert layout, in table order.
-        has_hash: a ``hash`` channel is there.
         row_id: the symbol of the row id.
         table: the target, as written.
     """
@@ -374,12 +394,15 @@ class MergeProcessor(PlanNode):
     )
     source: PlanNode
     paradigm: RowChangeParadigm
-    era: Era
+    layout: PageLayout
     columns: tuple[Symbol, ...]
-    redistribution_columns: tuple[str, ...]
-    has_hash: bool
     row_id: Symbol
     table: str
+
+    @property
+    def redistribution_columns(self) -> tuple[str, ...]:
+        """The names of the columns of the insert layout, in table order."""
+        return tuple(self.columns[place].name for place in self.layout.redistribution_columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,11 +41,22 @@ from rowmerge_nb.plan.nodes import (
 )
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.spi.page import (
+    CASE_NUMBER,
+    HASH,
+    INSERT_FROM_UPDATE,
+    IS_DISTINCT,
+    MERGE_ROW,
+    OPERATION,
+    PRESENT,
+    ROW_ID,
+    PageLayout,
+)
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of
 from rowmerge_nb.sql.typed.expressions import fail, text_literal
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +182,7 @@ class RowChangePlanner:
         self.row_id = Symbol(ROW_ID, facts.row_id.type)
         self.unique_id = Symbol(UNIQUE_ID, BIGINT)
         self.redistribution = self._redistribution()
-        self.has_hash = bool(self.redistribution) and era is Era.DOCUMENTS
+        self.layout = PageLayout(len(self.columns), self.redistribution, era)
         control = [(PRESENT, BOOLEAN), (OPERATION, TINYINT), (CASE_NUMBER, INTEGER)]
         self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
 
@@ -207,11 +218,10 @@ class RowChangePlanner:
         """
         layout = [self.fields[i] for i in self.redistribution]
         symbols = tuple(Symbol(field.symbol, field.type) for field in layout)
-        if not self.has_hash:
+        if self.layout.before.hash is None:
             return symbols, ()
-        keys = ", ".join(quote(field.symbol) for field in layout)
         text = f"hash({', '.join(f.name or f.symbol for f in layout)})"
-        hashed = Assignment(Symbol(HASH, BIGINT), f"xxhash64({keys})", text)
+        hashed = Assignment(Symbol(HASH, BIGINT), "", text, hashed=symbols)
         return (*symbols, hashed.symbol), (hashed,)
 
     def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, str]:
@@ -237,20 +247,26 @@ class RowChangePlanner:
 
     def process(self, source: PlanNode) -> MergeProcessor:
         """Put ``transform_page`` above a source of merge rows."""
-        columns = tuple(Symbol(column.name, column.type) for column in self.columns)
-        number = (Symbol(CASE_NUMBER, INTEGER),) if self.era is Era.CURRENT else ()
         return MergeProcessor(
             id=next(self.ids),
-            outputs=(*columns, Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT)),
+            outputs=self.changes(),
             source=source,
             paradigm=self.facts.paradigm,
-            era=self.era,
-            columns=columns,
-            redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
-            has_hash=self.has_hash,
+            layout=self.layout,
+            columns=self.table_columns(),
             table=self.analysis.target.display,
             row_id=self.row_id,
         )
+
+    def table_columns(self) -> tuple[Symbol, ...]:
+        """Give the table's columns as they leave ``transform_page``."""
+        return tuple(Symbol(column.name, column.type) for column in self.columns)
+
+    def changes(self) -> tuple[Symbol, ...]:
+        """Give the channels of rows to store."""
+        number = (Symbol(CASE_NUMBER, INTEGER),) if self.layout.after.case_number is not None else ()
+        control = (Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT))
+        return (*self.table_columns(), *control)
 
     def exchange(self, processor: MergeProcessor | DeleteProject) -> PlanNode:
         """Send every row to its writer, where the connector has a layout."""
@@ -295,12 +311,12 @@ class _MergePlanner(RowChangePlanner):
             hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
             raise ConnectorError(msg, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
         source = self._source()
-        full = any(clause.by_source for clause in self.analysis.clauses)
-        if full:
+        join_type = JoinType.FULL if any(clause.by_source for clause in self.analysis.clauses) else JoinType.RIGHT
+        if join_type is JoinType.FULL:
             source = mark_source(source, next(self.ids))
         join = Join(
             id=next(self.ids),
-            left=(target := self._target(full=full)),
+            left=(target := self._target(join_type)),
             right=source,
             outputs=target.outputs + source.outputs,
             spark=self.analysis.on.spark,
@@ -308,7 +324,7 @@ class _MergePlanner(RowChangePlanner):
             equalities=self.analysis.equalities,
             key_columns=self.analysis.key_columns,
             subquery=has_subquery(self.analysis.on),
-            full=full,
+            type=join_type,
         )
         numbered = self._number(self._case(join))
         returning = self.analysis.returning
@@ -320,9 +336,9 @@ class _MergePlanner(RowChangePlanner):
         plan = self.finish(self.write(self.exchange(self.process(checked))))
         return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
-    def _target(self, *, full: bool) -> Project:
+    def _target(self, join: JoinType) -> Project:
         # A FULL join keeps the target rows that nothing matches.
-        scan = self.scan(None if full else self.analysis.on)
+        scan = self.scan(None if join is JoinType.FULL else self.analysis.on)
         numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
         present = Symbol(PRESENT, BOOLEAN)
         assignment = Assignment(present, "true", "true")
@@ -352,7 +368,7 @@ class _MergePlanner(RowChangePlanner):
 
     def _case(self, join: Join) -> Project:
         place, hashed = self.place()
-        outputs = (*place, self.unique_id, self.row_id, self.merge_row, *([SOURCE_MARK] if join.full else []))
+        outputs = (*place, self.unique_id, self.row_id, self.merge_row, *([SOURCE_MARK] if join.type is JoinType.FULL else []))
         return Project(
             id=next(self.ids),
             outputs=(*outputs, *passed_for(self.analysis.returning, join.outputs, outputs)),
@@ -360,13 +376,13 @@ class _MergePlanner(RowChangePlanner):
             assignments=hashed,
             case=SearchedCase(
                 self.merge_row,
-                (*(self._branch(clause, full=join.full) for clause in self.analysis.clauses), self._else()),
+                (*(self._branch(clause, join.type) for clause in self.analysis.clauses), self._else()),
                 subquery=any(has_subquery(e) for c in self.analysis.clauses for e in (c.condition, *c.values) if e is not None),
             ),
         )
 
-    def _branch(self, clause: ClauseAnalysis, *, full: bool) -> CaseBranch:
-        present, spark = which_rows(clause, full=full)
+    def _branch(self, clause: ClauseAnalysis, join: JoinType) -> CaseBranch:
+        present, spark = which_rows(clause, join)
         condition = f"{present} AND {_within_and(clause.condition.text)}" if clause.condition else present
         pairs = [self.value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(
@@ -394,7 +410,7 @@ class _MergePlanner(RowChangePlanner):
     def _number(self, project: Project) -> Project:
         symbol = Symbol(CASE_NUMBER, INTEGER)
         # Fields of the merge row are named by position where Spark computes it, so that no column name can clash.
-        field = f"{MERGE_ROW}.f{len(self.columns) + 2}"
+        field = f"{MERGE_ROW}.f{self.layout.merge_row.case_number}"
         assignment = Assignment(symbol, field, f"{MERGE_ROW}.{CASE_NUMBER}")
         return Project(id=next(self.ids), outputs=(*project.outputs, symbol), source=project, assignments=(assignment,))
 

@@ -27,6 +27,7 @@ from rowmerge_nb.plan.nodes import (
 )
 from rowmerge_nb.plan.planner import quote
 from rowmerge_nb.plan.updatable import QueryJoin, prune_updatable_scan
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,7 +90,7 @@ def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
 
 def joined_rows(join: Join) -> int | None:
     """Give a measure of the rows that come out of a join with few matches per row: those of the sides that it keeps whole."""
-    sides = [estimated_rows(side) for side in ([join.left, join.right] if join.full else [join.right])]
+    sides = [estimated_rows(side) for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])]
     return None if None in sides else sum(rows for rows in sides if rows is not None)
 
 
@@ -149,7 +150,7 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
     """
 
     def prune(node: PlanNode) -> PlanNode:
-        if not isinstance(node, Join) or not node.equalities or node.replicate_target or node.full:
+        if not isinstance(node, Join) or not node.equalities or node.replicate_target or node.type is JoinType.FULL:
             return node
         rows, target_rows = estimated_rows(node.right), estimated_rows(node.left)
         if rows is None or rows > settings.key_rows or not _repeatable(node.right):
@@ -182,7 +183,7 @@ def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
     """Send a small target to every task, so that the join needs no exchange; Spark has no such form of a FULL join by equality."""
 
     def choose(node: PlanNode) -> PlanNode:
-        if isinstance(node, Join) and not (node.full and node.equalities):
+        if isinstance(node, Join) and not (node.type is JoinType.FULL and node.equalities):
             rows = estimated_rows(node.left)
             return replace(node, replicate_target=rows is not None and rows <= settings.small_rows)
         return node
@@ -203,10 +204,10 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join):
             rows = estimated_rows(node.right)
-            small = rows is not None and rows <= settings.small_rows
-            if small and (node.replicate_target or (node.full and node.equalities)):
+            small, full = rows is not None and rows <= settings.small_rows, node.type is JoinType.FULL
+            if small and (node.replicate_target or (full and node.equalities)):
                 return replace(node, distribution="SINGLE")
-            if small and node.full:
+            if small and full:
                 return replace(node, distribution="REPLICATED")
             return replace(node, distribution="PARTITIONED") if node.equalities else node
         if isinstance(node, MarkDistinct):
@@ -334,6 +335,7 @@ def spark_text(plan: PlanNode) -> str:
         parts += [quote(symbol.name) for symbol in plan.kept]
     if isinstance(plan, Project):
         parts += [assignment.spark for assignment in plan.assignments]
+        parts += [quote(symbol.name) for assignment in plan.assignments for symbol in assignment.hashed]
         for branch in plan.case.branches if plan.case else ():
             parts += [branch.spark_condition, *branch.spark_values]
     return " ".join([*parts, *(spark_text(source) for source in plan.sources)])

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan.nodes import Assignment, CaseBranch, DeleteProject, Filter, Project, SearchedCase, Symbol
 from rowmerge_nb.plan.planner import RowChangePlanner, TargetFacts, has_subquery, told_apart
-from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, IS_DISTINCT, OPERATION
+from rowmerge_nb.spi.page import CASE_NUMBER, IS_DISTINCT
 from rowmerge_nb.spi.types import INTEGER, TINYINT
 
 if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output, PlanNode
+    from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 
 __all__ = ["WHERE", "plan_delete", "plan_update"]
@@ -100,21 +100,12 @@ class _UpdatePlanner(_WherePlanner):
 class _DeletePlanner(_WherePlanner):
     def plan(self) -> Output:
         source = self._filtered()
-        columns = tuple(Symbol(column.name, column.type) for column in self.columns)
-        number = (Symbol(CASE_NUMBER, INTEGER),) if self.era is Era.CURRENT else ()
         project = DeleteProject(
             id=next(self.ids),
-            outputs=(
-                *columns,
-                Symbol(OPERATION, TINYINT),
-                *number,
-                self.row_id,
-                Symbol(INSERT_FROM_UPDATE, TINYINT),
-            ),
+            outputs=self.changes(),
             source=source,
-            era=self.era,
-            columns=columns,
-            redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
+            layout=self.layout,
+            columns=self.table_columns(),
             kept=tuple(Symbol(self.fields[i].symbol, self.fields[i].type) for i in self.redistribution),
             row_id=self.row_id,
         )

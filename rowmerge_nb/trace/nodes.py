@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from rowmerge_nb.spi.operations import Operation
 
-__all__ = ["BranchRecord", "NodeRecord", "explain_text"]
+__all__ = ["BranchRecord", "JoinType", "NodeRecord", "explain_text"]
+
+
+class JoinType(StrEnum):
+    """Which rows without a partner a join keeps: those of the right side, or those of both (Trino's ``JoinType``).
+
+    >>> JoinType.FULL.join_label
+    'FullJoin'
+    """
+
+    RIGHT = "RightJoin"
+    FULL = "FullJoin"
+
+    @property
+    def join_label(self) -> str:
+        """What the join is called in a plan."""
+        return self.value
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.trace.nodes import NodeRecord
 
 __all__ = [
@@ -89,6 +90,8 @@ class PageSample:
         total_before: rows that went into ``transform_page`` in the whole statement.
         total_after: rows that came out.
         complete: the sample is everything.
+        layout: where the channels of both pages lie.
+        transformed: False where there was no ``transform_page``, as in a DELETE and in the older flow: ``before`` is the same as ``after``.
     """
 
     before: pa.RecordBatch
@@ -99,6 +102,13 @@ class PageSample:
     total_before: int
     total_after: int
     complete: bool
+    layout: PageLayout
+    transformed: bool = True
+
+    @property
+    def row_ids(self) -> pa.Array:
+        """The row id of every row of ``before``."""
+        return self.before.column(self.layout.before.row_id if self.transformed else self.layout.after.row_id)
 
 
 @dataclass(frozen=True)
@@ -106,11 +116,18 @@ class StoredSample:
     """First rows of the pages that one writer's sink got: table columns, operation, (case_number,) row_id.
 
     In the older flow ``writer`` is the split, and the page is what its page source got back: row_id, and of an UPDATE the new values.
+
+    Args:
+        writer: the writer's number.
+        page: the rows.
+        total: how many rows it got in all.
+        layout: where the channels of a sink's page lie; None of what a page source got back.
     """
 
     writer: int
     page: pa.RecordBatch
     total: int
+    layout: PageLayout | None = None
 
 
 @dataclass(frozen=True)

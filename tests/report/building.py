@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
 from rowmerge_nb.trace.trace import (
@@ -198,7 +199,13 @@ def page_sample(setup: Setup) -> PageSample:
         total_before=len(before),
         total_after=len(after),
         complete=True,
+        layout=layout(setup),
     )
+
+
+def layout(setup: Setup) -> PageLayout:
+    """Where the channels of the pages lie."""
+    return PageLayout(len(setup.columns), tuple(_places(setup)), Era(setup.era))
 
 
 def before_schema(setup: Setup) -> pa.Schema:
@@ -296,7 +303,8 @@ def stored_samples(setup: Setup, pages: PageSample) -> tuple[StoredSample, ...]:
         keep = pa.array([place == writer for place in pages.writers], pa.bool_())
         page = pages.after.filter(keep)
         if page.num_rows:
-            samples.append(StoredSample(writer, page.select(list(range(page.num_columns - 1))), page.num_rows))
+            stored = layout(setup).stored_page(page)
+            samples.append(StoredSample(writer, stored, page.num_rows, layout(setup)))
     return tuple(samples)
 
 
@@ -354,7 +362,7 @@ def plan_records(setup: Setup) -> tuple[NodeRecord, ...]:
     if setup.redistribution:
         layouts = {"insert": f"hash({places})", "update": "as insert"}
         nodes.append(node("n10", "Exchange", "Exchange", f"insert = hash({places})", after, ("n9",), **layouts))
-    facts = {"paradigm": setup.paradigm, "redistribution": places}
+    facts = {"paradigm": setup.paradigm, "redistribution": ",".join(setup.redistribution)}
     nodes += [
         node("n9", "MergeProcessor", "MergeProcessor", setup.paradigm, after, ("n8",), **facts),
         node("n8", "DuplicateCheck", "Filter", "is_distinct", marked, ("n7",)),

@@ -11,6 +11,7 @@ from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.updatable import plan_updatable
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.trace.trace import (
     Call,
@@ -344,7 +345,7 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
         rows_before=4,
         rows_after=4 if update else 2,
         clauses=(ClauseRecord(0, operation, True, sql, 1, 2),),
-        pages=PageSample(after, after, (1, 1), (0, 0), witness, 2, 2, complete=True),
+        pages=PageSample(after, after, (1, 1), (0, 0), witness, 2, 2, complete=True, layout=PageLayout(3), transformed=False),
         stored=stored,
         writers=writers,
         calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),

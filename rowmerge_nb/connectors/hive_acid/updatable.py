@@ -26,7 +26,7 @@ from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import ColumnHandle, own
 from rowmerge_nb.spi.metadata import ConnectorMetadata
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import OPERATION, ROW_ID
+from rowmerge_nb.spi.page import OPERATION, ROW_ID, row_ids_of
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 
@@ -100,7 +100,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         if page is None:
             return None
         places = {column.name: index for index, column in enumerate(self._read[:-1])}
-        ids = page.column(page.num_columns - 1)
+        ids = row_ids_of(page)
         # The partition is that of the file: of any of its rows.
         self._values = {c.name: page.column(places[c.name])[0] for c in self._partition} if page.num_rows else {}
         channels = []

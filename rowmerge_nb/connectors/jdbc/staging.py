@@ -23,7 +23,7 @@ from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, rows_with
+from rowmerge_nb.spi.page import PageLayout, rows_with
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
@@ -221,10 +221,11 @@ class JdbcMergeSink(ConnectorMergeSink):
         if inserted.num_rows + changed.num_rows != page.num_rows:
             msg = "A sink that changes only updated columns gets the operations 1, 2 and 3; this page has others"
             raise ValueError(msg)
-        cases = changed.column(CASE_NUMBER) if page.num_columns == self._column_count + 3 else None
-        operations = changed.column(self._column_count).cast(pa.int16())
-        data = changed.select(list(range(self._column_count)))
-        self._page_sink.stage(data, operations, cases, changed.column(changed.num_columns - 1))
+        channels = PageLayout.of_stored(page, self._column_count).after
+        cases = changed.column(channels.case_number) if channels.case_number is not None else None
+        operations = changed.column(channels.operation).cast(pa.int16())
+        data = changed.select(list(channels.columns))
+        self._page_sink.stage(data, operations, cases, changed.column(channels.row_id))
 
     def finish(self) -> list[bytes]:
         """Complete the stage."""

@@ -246,7 +246,7 @@ class StatementTransaction:
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
         """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
         opened = self._open[node.table.catalog]
-        columns = [*self.own_columns(node.table, node.columns[:-1]), node.columns[-1]]
+        columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
         splits = self.log.call(
             "get_splits",
             lambda: _splits(opened, self.session, handle, node.constraint),
@@ -277,12 +277,11 @@ class StatementTransaction:
         handle = node.table.handle
         if node.row_id is not None and self.merge_handle is not None:
             handle = self.merge_handle.get_table_handle()
-        data = _data_columns(node)
-        columns = [*self.own_columns(node.table, data), *node.columns[len(data) :]]
+        columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
         return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
 
     def _scanned(self, task: ScanPass, node: TableScan) -> Any:
-        return _fields_named(self._read(task), _data_columns(node))
+        return _fields_named(self._read(task), node.data_columns)
 
     def _pass(
         self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str], handle: Any, constraint: Constraint
@@ -413,11 +412,6 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     return rows.select(
         *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))
     )
-
-
-def _data_columns(node: TableScan) -> Sequence[ColumnHandle]:
-    """Give the columns that are not the row id, which comes last."""
-    return node.columns[:-1] if node.row_id is not None else node.columns
 
 
 def _splits(opened: _Open, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:

@@ -28,6 +28,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import TargetFacts, plan_merge
 from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.trace import NoticeRecord
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class MergeRun(RowChangeRun):
         return joined_rows(self._join())
 
     def _is_full(self) -> bool:
-        return self._join().full
+        return self._join().type is JoinType.FULL
 
     def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
         fields = {f.symbol: f.name for f in self.analysis.source.fields}

@@ -81,7 +81,7 @@ class _UpdatableRun(WhereRun):
     def _check_program(self) -> None:
         """Have DuckDB read all expressions before anything begins."""
         program, scan = self._program(), self._driving()
-        empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.outputs[:-1]]).empty_table()
+        empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]).empty_table()
         answers = [pa.nulls(1, query.type) for query in program.queries]
         evaluator = PageEvaluator(program, answers)
         try:
@@ -120,7 +120,7 @@ class _UpdatableRun(WhereRun):
             splits=() if carried else splits,
             carried=carried,
             columns=tuple(columns),
-            symbols=tuple(symbol.name for symbol in scan.outputs[:-1]),
+            symbols=tuple(symbol.name for symbol in scan.data_outputs),
             program=self._program(),
             channels=next((node.channels for node in chain(plan) if isinstance(node, UpdateRows)), ()),
             table_columns=tuple(pa.field(column.name, column.type.arrow) for column in self.analysis.target.columns),

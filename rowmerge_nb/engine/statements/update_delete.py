@@ -29,7 +29,7 @@ class WhereRun(RowChangeRun):
 
     analysis: UpdateAnalysis | DeleteAnalysis
 
-    def _driving(self) -> PlanNode:
+    def _driving(self) -> TableScan:
         return next(node for node in chain(self._plan()) if isinstance(node, TableScan))
 
     def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:

@@ -17,6 +17,7 @@ from rowmerge_nb.report.model.clauses import condition_text
 from rowmerge_nb.report.model.plan import WRITERS
 from rowmerge_nb.report.words.phrases import operation_word, style_of
 from rowmerge_nb.report.words.values import cell
+from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class _Drawing:
             while chain[-1].sources:
                 chain.append(self.plan.get(chain[-1].sources[0]))
             streams.append(self._leaves(name, chain))
-        kinds = _KINDS_OF_FULL if self.plan.full else _KINDS
+        kinds = _KINDS_OF_FULL if self.plan.join is JoinType.FULL else _KINDS
         parts = list(zip("mus", (self.plan.matched, self.plan.unmatched, self.plan.by_source), strict=True))[: len(kinds)]
         notes = [[Box([[muted(self.plan.alone)]], span=len(kinds))]] if self.plan.alone else []
         # All outlets are equally wide, wide enough for the criteria above them.

@@ -11,6 +11,7 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.words import MINUS, number, plural
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Plan:
         dashed: the sinks are not reached (dry run).
         matched: rows out of the join with both sides, and ``unmatched`` without a target row.
         by_source: rows out of a FULL join without a source row; None where nothing ran.
-        full: the join is a FULL one.
+        join: which rows without a partner the join keeps; None without a join.
         alone: of another join, how many target rows met no source row.
         case_lines: the CASE as the engine evaluates it.
         legend: how to read the drawing.
@@ -126,7 +127,7 @@ class Plan:
     matched: int | None
     unmatched: int | None
     by_source: int | None
-    full: bool
+    join: JoinType | None
     alone: str
     case_lines: tuple[str, ...]
     legend: str
@@ -174,7 +175,7 @@ def build_plan(trace: Trace) -> Plan | None:
         matched=trace.matched,
         unmatched=trace.unmatched,
         by_source=trace.alone,
-        full=any(record.attributes.get("full") == "yes" for record in trace.plan),
+        join=next((_join_type(record) for record in trace.plan if record.kind == "Join"), None),
         alone=_alone(trace),
         case_lines=case_text(trace),
         legend=legend,
@@ -210,7 +211,7 @@ def _alone(trace: Trace) -> str:
     sample = trace.pages
     if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete or trace.alone is not None:
         return ""
-    row_ids = python_values(sample.before.column(sample.before.num_columns - 4))
+    row_ids = python_values(sample.row_ids)
     alone = trace.rows_before - len({repr(row_id) for row_id in row_ids if row_id is not None})
     return f"{plural(alone, 'target row')} without a partner {'stays' if alone == 1 else 'stay'} untouched" if alone > 0 else ""
 
@@ -253,8 +254,12 @@ def _title(record: NodeRecord) -> str:
     if len(record.branches) == 1:
         return "Project"
     if record.kind == "Join":
-        return "FULL JOIN" if record.attributes.get("full") == "yes" else "RIGHT JOIN"
+        return f"{_join_type(record).name} JOIN"
     return "CASE" if record.branches else _TITLES.get(record.kind, record.name)
+
+
+def _join_type(record: NodeRecord) -> JoinType:
+    return JoinType.FULL if record.attributes.get("full") == "yes" else JoinType.RIGHT
 
 
 def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int | None]:

@@ -171,7 +171,7 @@ class ReadingChecks(ContractStore):
         key = statement.columns[0].name
         first = dict(zip(*_texts(statement.read(key, row_id=True)), strict=True))
         second = statement.read(row_id=True)
-        again = dict(zip(*_texts(second.select([0, second.num_columns - 1])), strict=True))
+        again = dict(zip(*_texts(second.select([key, "$row_id"])), strict=True))
         statement.rollback()
         assert first == again
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.spi.updatable import UpdatablePageSource
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, given, travel
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
@@ -68,7 +69,7 @@ class UpdatableStatement(PageStatement):
             chosen = pa.array([index for index, key in enumerate(keys) if key in wanted], pa.int64())
             if not len(chosen):
                 continue
-            row_ids = page.column(page.num_columns - 1).take(chosen)
+            row_ids = row_ids_of(page).take(chosen)
             if not changes.updated:
                 source.delete_rows(row_ids)
                 continue
