@@ -47,12 +47,14 @@ class ConstantSet:
         values: the values, each once, without NULL.
         has_null: NULL is in the list: what is not found may be in it or not.
         query: the values as a query in Spark SQL, of one column ``v``.
+        reads: what the query reads.
     """
 
     type: Type
     values: pa.Array
     has_null: bool
     query: str
+    reads: e.Reads = e.NOTHING
 
     @property
     def _key(self) -> tuple[Any, ...]:
@@ -114,7 +116,8 @@ def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[Constan
 def _set(analyzer: ExpressionAnalyzer, node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
     rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.place)
     values = pc.unique(rows.table().column(0).combine_chunks())
-    return ConstantSet(common, values.drop_null(), bool(values.null_count), analyzer.context.bind(rows).query([_VALUE]))
+    table = analyzer.context.bind(rows)
+    return ConstantSet(common, values.drop_null(), bool(values.null_count), table.query([_VALUE]), e.Reads((table.view,)))
 
 
 def _written(
