@@ -165,8 +165,7 @@ class ExecutionError(RowMergeError):
         step: where it happened, in the words of the plan or the contract, for instance ``"store_merged_rows"``.
 
     Attributes:
-        clause: number of the WHEN clause it came from, where that is known.
-        assigned: the place in the table of the column whose value could not be computed; None where it was a condition.
+        origin: the number of the statement's expression that it came from, where its message tells.
 
     >>> ExecutionError("Division by zero", code="DIVISION_BY_ZERO", step="Project").step
     'Project'
@@ -177,8 +176,7 @@ class ExecutionError(RowMergeError):
     def __init__(self, message: str, *, step: str = "", **place: Any) -> None:
         super().__init__(message, **place)
         self.step = step
-        self.clause: int | None = None
-        self.assigned: int | None = None
+        self.origin: int | None = None
 
 
 class DuplicateMatchError(ExecutionError):

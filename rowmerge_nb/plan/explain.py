@@ -31,6 +31,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
+from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
 from rowmerge_nb.trace.nodes import BranchRecord, JoinType, NodeRecord
 
@@ -102,9 +103,14 @@ def _(node: Project) -> str:
 
 @_arguments.register(Filter)
 @_arguments.register(Join)
-@_arguments.register(SemiJoin)
-def _(node: Filter | Join | SemiJoin) -> str:
+def _(node: Filter | Join) -> str:
     return node.text
+
+
+@_arguments.register
+def _(node: SemiJoin) -> str:
+    pairs = (f"{print_spark(target)} = {print_spark(source)}" for target, source in node.keys)
+    return ", ".join(pairs).replace("`", "")
 
 
 @_arguments.register
@@ -145,7 +151,7 @@ def _(node: UpdateRows) -> str:
 
 @_arguments.register
 def _(node: QueryJoin) -> str:
-    return f"{node.symbol.name}: {_QUERY_WORDS[node.kind]}"
+    return f"{node.symbol.name}: {_QUERY_WORDS[node.query.kind]}"
 
 
 @_arguments.register(TableWriter)
@@ -211,7 +217,7 @@ def _(node: Join) -> str:
 
 @_trino_arguments.register
 def _(node: SemiJoin) -> str:
-    return f"criteria = {node.text}"
+    return f"criteria = {_arguments(node)}"
 
 
 @_trino_arguments.register

@@ -1,7 +1,8 @@
 """Plan nodes, one frozen dataclass per node of Trino's plan, plus the few that Spark needs.
 
 A node has an ``id`` that is unique in its plan, its ``sources``, its ``outputs`` (symbols with types) and a ``meaning``: one sentence
-for people who see the node for the first time. Expressions are Spark SQL text over symbols, beside the text a reader is shown.
+for people who see the node for the first time. Expressions are typed trees over symbols, beside the text that a reader is shown; they become
+text of an engine where they are given to one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.spi.types import BOOLEAN
+from rowmerge_nb.sql.typed.expressions import NOTHING, Apply, Column, Constant, Reads
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = [
     "AssignUniqueId",
@@ -72,6 +77,11 @@ class PlanNode:
         source = getattr(self, "source", None)
         return () if source is None else (source,)
 
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The expressions that the node evaluates."""
+        return ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableScan(PlanNode):
@@ -118,6 +128,7 @@ class Source(PlanNode):
         spark: its Spark SQL text, output columns named by the symbols.
         text: the query as written.
         tables: the tables it reads.
+        reads: what it reads of them, and whatever else its rows are made of.
         deterministic: running it twice gives the same rows.
     """
 
@@ -125,6 +136,7 @@ class Source(PlanNode):
     spark: str
     text: str
     tables: tuple[TableBinding, ...] = ()
+    reads: Reads = NOTHING
     deterministic: bool = True
 
 
@@ -139,18 +151,11 @@ class AssignUniqueId(PlanNode):
 
 @dataclass(frozen=True)
 class Assignment:
-    """A computed column: its symbol, Spark text, the text a reader is shown, and whether a subquery is in it.
-
-    ``page`` is its DuckDB text where it is computed on pages within a task. Of the channel ``hash``, ``hashed`` are the symbols whose hash
-    it is; how that is computed the exchange knows, so there is no Spark text.
-    """
+    """A computed column: its symbol, its expression, and the text that a reader is shown."""
 
     symbol: Symbol
-    spark: str
+    value: Typed
     text: str
-    subquery: bool = False
-    page: str = ""
-    hashed: tuple[Symbol, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -162,9 +167,9 @@ class CaseBranch:
         operation: what it asks for; ``Operation.NONE`` for ELSE and for DO NOTHING.
         matched: whether the clause is WHEN MATCHED; None for ELSE.
         condition: the branch's condition as text: ``present AND s.address = 'Berkeley'``, ``ELSE``.
-        spark_condition: the same as Spark text; ``""`` for ELSE.
+        predicate: the same as an expression; None for ELSE.
         values: per table column the text of the value that goes into the merge row (``NULL`` for null).
-        spark_values: the same as Spark text, in table order.
+        expressions: the same as expressions, in table order.
         clause: the WHEN clause as written; ``""`` for ELSE.
         line: the clause's line within the statement; 0 for ELSE.
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
@@ -174,31 +179,37 @@ class CaseBranch:
     operation: Operation
     matched: bool | None
     condition: str
-    spark_condition: str
+    predicate: Typed | None
     values: tuple[str, ...]
-    spark_values: tuple[str, ...]
+    expressions: tuple[Typed, ...]
     clause: str
     line: int
     by_source: bool = False
 
     @property
     def present(self) -> str:
-        """What the merge row's field ``present`` says, as Spark text: whether there is a target row."""
+        """What the merge row's field ``present`` says, as text: whether there is a target row."""
         if self.matched is None:
-            return "present IS NOT NULL"
+            return f"{PRESENT} IS NOT NULL"
         return "true" if self.matched or self.by_source else "false"
+
+    @property
+    def is_present(self) -> Typed:
+        """The same as an expression."""
+        if self.matched is None:
+            return Apply(BOOLEAN, "is null", (Column(BOOLEAN, PRESENT),), True)
+        return Constant(BOOLEAN, self.present)
 
 
 @dataclass(frozen=True)
 class SearchedCase:
-    """The CASE that builds the merge row: its branches in order, the last one ELSE; whether a subquery is in one of them.
+    """The CASE that builds the merge row: its branches in order, the last one ELSE.
 
     An UPDATE statement has one branch without a condition: the row alone, no CASE.
     """
 
     symbol: Symbol
     branches: tuple[CaseBranch, ...]
-    subquery: bool = False
 
     @property
     def unconditional(self) -> bool:
@@ -220,24 +231,32 @@ class Project(PlanNode):
     assignments: tuple[Assignment, ...] = ()
     case: SearchedCase | None = None
 
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The values of the assignments, the conditions and values of the CASE."""
+        branches = self.case.branches if self.case is not None else ()
+        parts = (part for branch in branches for part in (branch.predicate, *branch.expressions) if part is not None)
+        return (*(assignment.value for assignment in self.assignments), *parts)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Filter(PlanNode):
     """Keeps the rows for which the WHERE condition is true.
 
     Args:
-        spark: the condition as Spark text.
+        predicate: the condition.
         text: the condition as written.
-        subquery: the condition has a subquery.
-        page: the condition as DuckDB text, where it is evaluated on pages within a task.
     """
 
     meaning: ClassVar[str] = "Keeps the rows for which the condition is true; false and NULL drop a row."
     source: PlanNode
-    spark: str
+    predicate: Typed
     text: str
-    subquery: bool = False
-    page: str = ""
+
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The condition."""
+        return (self.predicate,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +286,11 @@ class DeleteProject(PlanNode):
         return tuple(self.columns[place].name for place in self.layout.redistribution_columns)
 
     @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The columns that are kept."""
+        return tuple(Column(symbol.type, symbol.name) for symbol in self.kept)
+
+    @property
     def name(self) -> str:
         """The node's name as Trino prints it."""
         return "Project"
@@ -279,8 +303,7 @@ class SemiJoin(PlanNode):
     Args:
         source: the target side.
         filtering_source: the source side, read for its keys alone.
-        keys: pairs of Spark text (target side, source side).
-        text: the keys for readers.
+        keys: pairs of expressions (target side, source side).
         key_columns: the pairs among the keys that are columns whose values compare by themselves, as symbols (target side, source
             side): by them rows are left out where they are read, before Spark sees them. Without any, Spark joins.
     """
@@ -288,9 +311,13 @@ class SemiJoin(PlanNode):
     meaning: ClassVar[str] = "Drops the target rows that no source row can match before they are joined."
     source: PlanNode
     filtering_source: PlanNode
-    keys: tuple[tuple[str, str], ...]
-    text: str
+    keys: tuple[tuple[Typed, Typed], ...]
     key_columns: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The keys of both sides."""
+        return tuple(side for pair in self.keys for side in pair)
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
@@ -305,29 +332,32 @@ class Join(PlanNode):
     Args:
         left: the target side.
         right: the source side.
-        spark: the ON condition as Spark text.
+        predicate: the ON condition.
         text: the ON condition as written.
-        equalities: pairs of Spark text (target, source) that must be equal wherever ON is true.
+        equalities: pairs of expressions (target, source) that must be equal wherever ON is true.
         key_columns: the pairs among them that are columns whose values compare by themselves, as symbols.
         distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its equality keys, so all
             matches of one target row meet in one task), ``SINGLE`` (the source is one partition), ``REPLICATED`` (every task gets
             all of the source).
         replicate_target: the target is small, and every task gets all of it.
-        subquery: the ON condition has a subquery.
         type: RIGHT, or FULL where target rows without a source row stay too, with NULLs.
     """
 
     meaning: ClassVar[str] = "Pairs every source row with the target rows it matches; a source row without one stays, with NULLs."
     left: PlanNode
     right: PlanNode
-    spark: str
+    predicate: Typed
     text: str
-    equalities: tuple[tuple[str, str], ...] = ()
+    equalities: tuple[tuple[Typed, Typed], ...] = ()
     key_columns: tuple[tuple[str, str], ...] = ()
     distribution: str = "AUTOMATIC"
     replicate_target: bool = False
-    subquery: bool = False
     type: JoinType = JoinType.RIGHT
+
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The ON condition, of which the equalities are parts."""
+        return (self.predicate,)
 
     @property
     def name(self) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.extended import (
     SOURCE_MARK,
-    has_subquery,
+    TRUE,
+    MergeRow,
     mark_source,
     passed_for,
     plan_returning,
@@ -52,10 +53,10 @@ from rowmerge_nb.spi.page import (
     ROW_ID,
     PageLayout,
 )
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, UNKNOWN, VARBINARY, row_of
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of
-from rowmerge_nb.sql.typed.expressions import fail, text_literal
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, Reads, has_subquery, is_deterministic
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ if TYPE_CHECKING:
         TableBinding,
         TypedExpression,
     )
+    from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["RowChangePlanner", "TargetFacts", "has_subquery", "plan_insert", "plan_merge", "plan_query", "quote", "told_apart"]
+__all__ = ["RowChangePlanner", "TargetFacts", "plan_insert", "plan_merge", "plan_query"]
 
 UNIQUE_ID = "unique_id"
 
@@ -97,15 +99,6 @@ class TargetFacts:
     row_count: int | None = None
 
 
-def quote(name: str) -> str:
-    """Quote a symbol for Spark SQL.
-
-    >>> quote("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
-
-
 def plan_query(analysis: QueryAnalysis) -> Output:
     """Plan a query: Spark plans its inside.
 
@@ -113,13 +106,20 @@ def plan_query(analysis: QueryAnalysis) -> Output:
     """
     ids = _ids()
     symbols = tuple(Symbol(field.symbol, field.type) for field in analysis.fields)
-    source = Source(id=next(ids), outputs=symbols, spark=analysis.spark, text=excerpt(analysis.text), tables=analysis.bindings)
+    source = Source(
+        id=next(ids),
+        outputs=symbols,
+        spark=analysis.spark,
+        text=excerpt(analysis.text),
+        tables=analysis.bindings,
+        reads=analysis.reads,
+    )
     return Output(id=next(ids), outputs=symbols, source=source)
 
 
 def plan_insert(
     table: TableBinding,
-    spark: str,
+    query: tuple[str, Reads],
     text: str,
     tables: tuple[TableBinding, ...],
     layout: ConnectorTableLayout | None = None,
@@ -128,14 +128,15 @@ def plan_insert(
 
     Args:
         table: the table that is written.
-        spark: Spark text whose output columns are the table's.
+        query: Spark text whose output columns are the table's, and what it reads.
         text: the query as written.
         tables: the tables that it reads.
         layout: the connector's layout of inserted rows.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
-    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=excerpt(text), tables=tables)
+    spark, reads = query
+    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=excerpt(text), tables=tables, reads=reads)
     if layout is not None:
         source = Exchange(
             id=next(ids),
@@ -220,30 +221,36 @@ class RowChangePlanner:
         symbols = tuple(Symbol(field.symbol, field.type) for field in layout)
         if self.layout.before.hash is None:
             return symbols, ()
+        keys = Apply(BIGINT, "hash", tuple(Column(field.type, field.symbol) for field in layout))
         text = f"hash({', '.join(f.name or f.symbol for f in layout)})"
-        hashed = Assignment(Symbol(HASH, BIGINT), "", text, hashed=symbols)
+        hashed = Assignment(Symbol(HASH, BIGINT), keys, text)
         return (*symbols, hashed.symbol), (hashed,)
 
-    def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, str]:
-        """Give what goes into a column of the merge row, as text and as Spark text."""
-        column, field, value = self.columns[index], self.fields[index], clause.values[index]
-        old = (_text(self.analysis.target_alias, field.name or field.symbol), quote(field.symbol))
+    def old(self, index: int) -> tuple[str, Typed]:
+        """Give the value that a column has, as text and as an expression."""
+        field = self.fields[index]
+        return _text(self.analysis.target_alias, field.name or field.symbol), Column(field.type, field.symbol)
+
+    def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, Typed]:
+        """Give what goes into a column of the merge row, as text and as an expression."""
+        column, value, old = self.columns[index], clause.values[index], self.old(index)
         if clause.operation is Operation.NONE:
             return old if index in self.redistribution else _NULL
         if clause.operation is Operation.DELETE:
             # The documents' DELETE row keeps only what decides the row's place; today's Trino keeps all of it.
             return old if self.era is Era.CURRENT or index in self.redistribution else _NULL
         if value is not None:
-            text, spark = value.text, value.spark
+            text, tree = value.text, value.tree
         elif clause.operation is Operation.UPDATE:
             return old
         else:
-            text, spark = _NULL
+            text, tree = _NULL
         if not column.nullable:
             message = f"NULL value not allowed for NOT NULL column: {column.name}"
-            spark = f"coalesce({spark}, {fail(self.null_code, text_literal(message))})"
+            failure = Apply(tree.type, "fail", (), (self.null_code, message))
+            tree = Apply(tree.type, "coalesce", (tree, failure), origin=tree.origin or clause.origin)
             text = f"COALESCE({text}, fail('{message}'))"
-        return text, told_apart(spark, clause.number, index)
+        return text, tree
 
     def process(self, source: PlanNode) -> MergeProcessor:
         """Put ``transform_page`` above a source of merge rows."""
@@ -305,8 +312,9 @@ class _MergePlanner(RowChangePlanner):
         self.rule = rule
 
     def plan(self) -> Output:
-        if not self.analysis.on.deterministic and not has_subquery(self.analysis.on):
-            span = self.analysis.on.span
+        on = self.analysis.on
+        if not is_deterministic(on.tree) and not has_subquery(on.tree):
+            span = on.span
             msg = "The ON condition may not give another value each time it is evaluated"
             hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
             raise ConnectorError(msg, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
@@ -319,11 +327,10 @@ class _MergePlanner(RowChangePlanner):
             left=(target := self._target(join_type)),
             right=source,
             outputs=target.outputs + source.outputs,
-            spark=self.analysis.on.spark,
-            text=self.analysis.on.text,
+            predicate=on.tree,
+            text=on.text,
             equalities=self.analysis.equalities,
             key_columns=self.analysis.key_columns,
-            subquery=has_subquery(self.analysis.on),
             type=join_type,
         )
         numbered = self._number(self._case(join))
@@ -341,7 +348,7 @@ class _MergePlanner(RowChangePlanner):
         scan = self.scan(None if join is JoinType.FULL else self.analysis.on)
         numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
         present = Symbol(PRESENT, BOOLEAN)
-        assignment = Assignment(present, "true", "true")
+        assignment = Assignment(present, TRUE, "true")
         return Project(id=next(self.ids), outputs=(*numbered.outputs, present), source=numbered, assignments=(assignment,))
 
     def _source(self) -> PlanNode:
@@ -362,7 +369,8 @@ class _MergePlanner(RowChangePlanner):
             outputs=symbols,
             spark=source.spark or "",
             text=source.text,
-            tables=tuple(table for table in self.analysis.bindings if table.view in (source.spark or "")),
+            tables=tuple(table for table in self.analysis.bindings if table.view in source.reads.views),
+            reads=source.reads,
             deterministic=source.deterministic,
         )
 
@@ -377,22 +385,23 @@ class _MergePlanner(RowChangePlanner):
             case=SearchedCase(
                 self.merge_row,
                 (*(self._branch(clause, join.type) for clause in self.analysis.clauses), self._else()),
-                subquery=any(has_subquery(e) for c in self.analysis.clauses for e in (c.condition, *c.values) if e is not None),
             ),
         )
 
     def _branch(self, clause: ClauseAnalysis, join: JoinType) -> CaseBranch:
-        present, spark = which_rows(clause, join)
-        condition = f"{present} AND {_within_and(clause.condition.text)}" if clause.condition else present
+        condition, predicate = which_rows(clause, join)
+        if clause.condition is not None:
+            condition = f"{condition} AND {_within_and(clause.condition.text)}"
+            predicate = Apply(BOOLEAN, "and", (predicate, clause.condition.tree))
         pairs = [self.value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(
             number=clause.number,
             operation=clause.operation,
             matched=clause.matched,
             condition=condition,
-            spark_condition=told_apart(f"({spark}) AND ({clause.condition.spark})" if clause.condition else spark, clause.number),
+            predicate=predicate,
             values=tuple(text for text, _ in pairs),
-            spark_values=tuple(spark for _, spark in pairs),
+            expressions=tuple(tree for _, tree in pairs),
             clause=clause.text,
             line=clause.span.line,
             by_source=clause.by_source,
@@ -401,16 +410,14 @@ class _MergePlanner(RowChangePlanner):
     def _else(self) -> CaseBranch:
         """Give the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
         if self.era is Era.CURRENT:
-            return CaseBranch(-1, Operation.NONE, None, "ELSE", "", (), (), "", 0)
-        kept = [(_text(self.analysis.target_alias, f.name or f.symbol), quote(f.symbol)) for f in self.fields]
-        pairs = [kept[i] if i in self.redistribution else _NULL for i in range(len(self.columns))]
-        values = tuple(text for text, _ in pairs), tuple(spark for _, spark in pairs)
-        return CaseBranch(-1, Operation.NONE, None, "ELSE", "", values[0], values[1], "", 0)
+            return CaseBranch(-1, Operation.NONE, None, "ELSE", None, (), (), "", 0)
+        pairs = [self.old(i) if i in self.redistribution else _NULL for i in range(len(self.columns))]
+        texts, trees = tuple(text for text, _ in pairs), tuple(tree for _, tree in pairs)
+        return CaseBranch(-1, Operation.NONE, None, "ELSE", None, texts, trees, "", 0)
 
     def _number(self, project: Project) -> Project:
         symbol = Symbol(CASE_NUMBER, INTEGER)
-        # Fields of the merge row are named by position where Spark computes it, so that no column name can clash.
-        field = f"{MERGE_ROW}.f{self.layout.merge_row.case_number}"
+        field = MergeRow(project.outputs, self.layout).case_number
         assignment = Assignment(symbol, field, f"{MERGE_ROW}.{CASE_NUMBER}")
         return Project(id=next(self.ids), outputs=(*project.outputs, symbol), source=project, assignments=(assignment,))
 
@@ -436,16 +443,6 @@ def _within_and(text: str) -> str:
     return f"({text})" if re.search(r"\bOR\b", text, re.IGNORECASE) else text
 
 
-def told_apart(spark: str, clause: int, column: int | None = None) -> str:
-    """Put into the errors that Spark text raises where they come from: the clause's number, and of a value its column's place in the table.
-
-    >>> told_apart("raise_error('[[DIVISION_BY_ZERO]] Division by zero')", 1, 4)
-    "raise_error('[[DIVISION_BY_ZERO@1.4]] Division by zero')"
-    """
-    mark = clause if column is None else f"{clause}.{column}"
-    return re.sub(r"raise_error\((concat\()?'\[\[([A-Z_]+)\]\] ", rf"raise_error(\g<1>'[[\g<2>@{mark}]] ", spark)
-
-
 def _layout_text(layout: ConnectorTableLayout | None) -> str:
     if layout is None:
         return "ROUND_ROBIN"
@@ -461,5 +458,5 @@ def _ids() -> Iterator[str]:
     return (f"n{number}" for number in itertools.count(1))
 
 
-_NULL = ("NULL", "NULL")
+_NULL = ("NULL", Constant(UNKNOWN, None))
 _WRITER_OUTPUTS = (Symbol("partialrows", BIGINT), Symbol("fragment", VARBINARY))

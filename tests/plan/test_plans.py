@@ -12,6 +12,7 @@ from rowmerge_nb.engine.statements import row_change as row_change_run
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import PlanNode, Project
 from rowmerge_nb.plan.rules import RULES, RuleSettings
+from rowmerge_nb.sql.spark.printer import print_spark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,8 +104,8 @@ def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(monkeypa
     monkeypatch.setattr(row_change_run, "describe", kept)
     records()
     (case,) = (node.case for node in every_node(plans[0]) if isinstance(node, Project) and node.case)
-    assert "NOT NULL column: id" in case.branches[2].spark_values[0]
-    assert "NOT NULL" not in case.branches[1].spark_values[0], "an update that leaves the column alone needs no check"
+    assert "NOT NULL column: id" in print_spark(case.branches[2].expressions[0])
+    assert "NOT NULL" not in print_spark(case.branches[1].expressions[0]), "an update that leaves the column alone needs no check"
 
 
 def every_node(plan: PlanNode) -> list[PlanNode]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -77,6 +78,11 @@ def with_rows(spark: Any, analysis: Analysis) -> Analysis:
             rows = spark.createDataFrame(binding.rows.table())
             rows.toDF(*(f"c{place}" for place in range(len(rows.columns)))).createOrReplaceTempView(binding.view)
     return analysis
+
+
+def unmarked(text: str) -> str:
+    """Give Spark SQL without the marks by which errors find their expressions."""
+    return re.sub(r"/\*\d*\*/|(?<=[A-Z])@\d+(?=\]\])", "", text)
 
 
 def meaning(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> Analysis:

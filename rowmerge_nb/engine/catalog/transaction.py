@@ -28,17 +28,17 @@ from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
 from rowmerge_nb.errors import ExecutionError, RowMergeError
-from rowmerge_nb.plan.planner import quote
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.typed.domains import intersect
+from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import parts_of, spark_type
 from rowmerge_nb.trace.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from rowmerge_nb.engine.spark.marks import Mark
     from rowmerge_nb.plan.nodes import TableScan
@@ -197,10 +197,10 @@ class StatementTransaction:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def make_views(self, bindings: Sequence[TableBinding], text: str) -> None:
-        """Make the views that Spark text speaks of; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
+    def make_views(self, bindings: Sequence[TableBinding], views: Collection[str]) -> None:
+        """Make the views of these names; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
         for binding in bindings:
-            if binding.view in text and binding.view not in self._views:
+            if binding.view in views and binding.view not in self._views:
                 columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
                 names = [f"c{place}" for place in range(len(columns))]
                 rows = self._rows(binding, self.own_columns(binding, columns), names)

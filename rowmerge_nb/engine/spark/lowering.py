@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.spark.expressions import computed, conformed, equal_keys
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_type
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
 from rowmerge_nb.engine.tasks.exchange import BUCKET, Place, PlacePass, Placing, hash_expression, partition_expression
@@ -35,15 +36,17 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.planner import UNIQUE_ID, quote
+from rowmerge_nb.plan.planner import UNIQUE_ID
 from rowmerge_nb.plan.rules import estimated_rows
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.typed.expressions import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.plan.nodes import Assignment, CaseBranch, SearchedCase, Symbol
+    from rowmerge_nb.plan.nodes import Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
 __all__ = ["Context", "Tables", "lower"]
@@ -146,7 +149,7 @@ def _(node: AssignUniqueId, context: Context) -> Any:
 def _(node: Filter, context: Context) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return lower(node.source, context).where(F.expr(node.spark))
+    return lower(node.source, context).where(F.expr(print_spark(node.predicate)))
 
 
 @lower.register
@@ -158,7 +161,7 @@ def _(node: DeleteProject, context: Context) -> Any:
     others = [constants.get(symbol.name, quote(ROW_ID)) for symbol in node.outputs[len(data) :]]
     types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
     values = [
-        text if symbol is node.row_id else case_value(text, kind)
+        text if symbol is node.row_id else conformed(text, kind)
         for text, kind, symbol in zip([*data, *others], types, node.outputs, strict=True)
     ]
     columns = [f"{value} AS c{i}" for i, value in enumerate(values)]
@@ -177,10 +180,10 @@ def _(node: SemiJoin, context: Context) -> Any:
             return matching
     names = [f"$key{i}" for i in range(len(node.keys))]
     sides = zip(node.keys, names, strict=True)
-    keys = lower(node.filtering_source, context).select(*(F.expr(source).alias(name) for (_, source), name in sides))
+    keys = lower(node.filtering_source, context).select(*(F.expr(print_spark(source)).alias(name) for (_, source), name in sides))
     condition = None
     for (target, _), name in zip(node.keys, names, strict=True):
-        equal = F.expr(target) == F.col(quote(name))
+        equal = F.expr(print_spark(target)) == F.col(quote(name))
         condition = equal if condition is None else condition & equal
     return lower(node.source, context).join(F.broadcast(keys), condition, "left_semi")
 
@@ -196,25 +199,22 @@ def _(node: Join, context: Context) -> Any:
     if context.witness and not _hidden(node.right, context):
         right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
     if node.distribution == "PARTITIONED":
-        right = right.repartition(context.partitions, *(F.expr(source) for _, source in node.equalities))
+        right = right.repartition(context.partitions, *map(F.expr, equal_keys(node)))
     if node.distribution == "REPLICATED":
         right = F.broadcast(right)
     left = F.broadcast(left) if node.replicate_target else left
-    return left.join(right, F.expr(node.spark), node.type.name.lower())
+    return left.join(right, F.expr(print_spark(node.predicate)), node.type.name.lower())
 
 
 @lower.register
 def _(node: Project, context: Context) -> Any:
-    source, computed = node.source, _computed(node.assignments)
+    source, texts = node.source, dict(computed(node))
     if isinstance(source, AssignUniqueId):
         # One step of Spark's for both.
-        computed[source.symbol.name] = quote(POSITION)
+        texts[source.symbol.name] = quote(POSITION)
         source = source.source
-    if node.case is not None:
-        computed[node.case.symbol.name] = case_expression(node.case)
     columns = [
-        f"{computed[symbol.name]} AS {quote(symbol.name)}" if symbol.name in computed else quote(symbol.name)
-        for symbol in node.outputs
+        f"{texts[symbol.name]} AS {quote(symbol.name)}" if symbol.name in texts else quote(symbol.name) for symbol in node.outputs
     ]
     if context.witness and node.case is not None:
         full = any(symbol.name == SOURCE_PRESENT for symbol in node.source.outputs)
@@ -223,11 +223,6 @@ def _(node: Project, context: Context) -> Any:
     elif not isinstance(node.source, AssignUniqueId):
         columns += [quote(name) for name in _hidden(node.source, context)]
     return lower(source, context).selectExpr(*columns)
-
-
-def _computed(assignments: Sequence[Assignment]) -> dict[str, str]:
-    """Give the Spark text of computed columns by their symbols."""
-    return {a.symbol.name: hash_expression([quote(s.name) for s in a.hashed]) if a.hashed else a.spark for a in assignments}
 
 
 def _hidden(node: PlanNode, context: Context) -> tuple[str, ...]:
@@ -241,40 +236,6 @@ def _hidden(node: PlanNode, context: Context) -> tuple[str, ...]:
     if isinstance(node, Project) and node.case is not None:
         return (WITNESS,) if context.witness else ()
     return _hidden(node.sources[0], context)
-
-
-def case_expression(case: SearchedCase) -> str:
-    """Print the searched CASE that makes the merge row, its fields named ``f0``, ``f1``, ... so that no names can clash.
-
-    An ELSE branch without values stands for a NULL row.
-    """
-    types = merge_row_types(case)
-    if case.unconditional:
-        return _row(case.branches[0], types)
-    parts = [
-        f"WHEN {branch.spark_condition} THEN {_row(branch, types)}"
-        if branch.matched is not None
-        else f"ELSE {_row(branch, types)}"
-        for branch in case.branches
-        if branch.spark_values
-    ]
-    return f"CASE {' '.join(parts)} END"
-
-
-def merge_row_types(case: SearchedCase) -> list[str]:
-    """Give Spark's names of the types of the merge row's fields."""
-    return [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
-
-
-def case_value(value: str, kind: str) -> str:
-    """Print a value of the merge row."""
-    return f"CAST({value} AS {kind})"
-
-
-def _row(branch: CaseBranch, types: Sequence[str]) -> str:
-    values = [*branch.spark_values, branch.present, str(int(branch.operation)), str(branch.number)]
-    fields = (f"'f{i}', {case_value(value, kind)}" for i, (value, kind) in enumerate(zip(values, types, strict=True)))
-    return f"named_struct({', '.join(fields)})"
 
 
 def _witness_expression(context: Context, *, full: bool = False, number: str = SOURCE_ROW) -> str:
@@ -372,9 +333,9 @@ def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:
     """Put the channels into the order of the processor's page, and behind them the witness."""
     if isinstance(node, DeleteProject):
         return lower(node, context)
-    rows, computed = _pending(node.source, context)
+    rows, texts = _pending(node.source, context)
     names = [*_input_names(node), *([WITNESS] if context.witness else [])]
-    return rows.selectExpr(*(f"{computed.get(name, quote(name))} AS c{i}" for i, name in enumerate(names)))
+    return rows.selectExpr(*(f"{texts.get(name, quote(name))} AS c{i}" for i, name in enumerate(names)))
 
 
 def _input_names(node: MergeProcessor) -> list[str]:
@@ -393,7 +354,7 @@ def _pending(node: PlanNode, context: Context) -> tuple[Any, Mapping[str, str]]:
     if isinstance(node, DuplicateCheck) or (isinstance(node, MarkDistinct) and not node.exchange):
         return _pending(node.source, context)
     if isinstance(node, Project) and node.case is None and not isinstance(node.source, AssignUniqueId):
-        return lower(node.source, context), _computed(node.assignments)
+        return lower(node.source, context), computed(node)
     return lower(node, context), {}
 
 

@@ -15,6 +15,7 @@ from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import CallAnalysis, DefinitionAnalysis, ListingAnalysis, TableBinding, TypedExpression
+from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
 from rowmerge_nb.trace.trace import Trace
 
@@ -98,7 +99,7 @@ class DefinitionRun(StatementRun):
         others = {name: value for name, value in given.items() if name not in plain}
         if not others:
             return plain
-        texts = [f"{value.spark} AS `{place}`" for place, value in enumerate(others.values())]
+        texts = [f"{print_spark(value.tree)} AS `{place}`" for place, value in enumerate(others.values())]
         columns = self.collect(self.spark(), self.spark().sql(f"SELECT {', '.join(texts)}"), 1).columns
         found = [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, others.values(), strict=True)]
         return plain | dict(zip(others, found, strict=True))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.sql.parser.tokens import RESERVED
+from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
 
 if TYPE_CHECKING:
@@ -104,8 +105,9 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     """
     source = analysis.source
     names = [field.name for field in source.fields]
-    keys = [field for field in source.fields if any(text == f"`{field.symbol}`" for _, text in analysis.equalities)]
-    plain = len({text for _, text in analysis.equalities}) == len(keys)
+    compared = {side for _, side in analysis.equalities}
+    keys = [field for field in source.fields if Column(field.type, field.symbol) in compared]
+    plain = len(compared) == len(keys)
     if not keys or not plain or None in names or len({str(name).lower() for name in names}) < len(names):
         return None
     others = [field for field in source.fields if field not in keys and field.type.base not in UNORDERED]

@@ -9,12 +9,10 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.spark.lowering import Context, lower
 from rowmerge_nb.engine.statements.account import Account
-from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.row_change import RowChangeRun
 from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.plan.extended import returned_row
 from rowmerge_nb.plan.nodes import (
     DuplicateCheck,
     Join,
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.plan.nodes import Output
-    from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, TypedExpression
+    from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
     from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.trace.trace import DuplicateGroup
 
@@ -104,17 +102,8 @@ class MergeRun(RowChangeRun):
         count = sum(pattern.rows for pattern in self.account.patterns if pattern.acting > 1)
         return (NoticeRecord(two_versions(groups, count, self.analysis)),)
 
-    def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
-        case = next(node.case for node in chain(self._plan()) if isinstance(node, Project) and node.case is not None)
-        row, returning = returned_row(self._plan()), self.analysis.returning
-        returned = (row, returning) if row is not None and returning is not None else None
-        return blame(failure, self.analysis, case, (self.analysis.on, "in the ON condition"), returned)
-
-    def _span(self, number: int) -> Span:
-        return super()._span(number) if number >= 0 else self.analysis.on.span
-
-    def _written(self) -> list[TypedExpression]:
-        return [self.analysis.on, *super()._written()]
+    def _unmatched_span(self) -> Span:
+        return self.analysis.on.span
 
     def _source_rows(self) -> int | None:
         binding = self.analysis.source.binding

@@ -11,13 +11,13 @@ from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import Context, lower
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
-from rowmerge_nb.engine.statements.blame import place_of, place_of_message
+from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.planner import plan_insert, plan_query
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules, is_small, spark_text
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules, is_small, read_views
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.sql.tree.statements import Span
+    from rowmerge_nb.sql.typed.expressions import Reads
 
 __all__ = ["TableRun"]
 
@@ -65,7 +66,7 @@ class TableRun(StatementRun):
             if isinstance(analysis, QueryAnalysis):
                 self.rows = self._query(analysis)
             elif isinstance(analysis, InsertAnalysis):
-                return self._insert(analysis.target, analysis.spark)
+                return self._insert(analysis.target, (analysis.spark, analysis.reads))
             elif isinstance(analysis, CreateTableAnalysis):
                 return self._create(analysis)
             elif isinstance(analysis, DropTableAnalysis):
@@ -87,7 +88,11 @@ class TableRun(StatementRun):
     def place(self, error: RowMergeError, failure: BaseException) -> None:
         """Say which expression a run-time error comes from."""
         if error.line is None:
-            _place(error, failure, self.analysis)
+            blame(error, failure, self.sql(), self.analysis.origins)
+        if error.line is None and isinstance(self.analysis, InsertAnalysis) and self.analysis.stored is not None:
+            span = self.analysis.stored.span_of(error.code, error.message)
+            if span is not None:
+                error.line, error.column, error.length = span.line, span.column, span.end - span.start
 
     def _query(self, analysis: QueryAnalysis) -> pa.Table | None:
         import pyarrow as pa
@@ -108,11 +113,11 @@ class TableRun(StatementRun):
         spark = self.spark()
         self.begin_step("run")
         usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
-        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
+        self.transaction.make_views(self.analysis.bindings, read_views(plan))
         context = Context(spark=spark, tables=self.transaction, partitions=usual, writers=usual)
         return self.collect(spark, lower(plan, context), usual if is_small(plan) else usual * UNKNOWN_SIZE)
 
-    def _insert(self, target: TableBinding, spark: str) -> Callable[[], None] | None:
+    def _insert(self, target: TableBinding, query: tuple[str, Reads]) -> Callable[[], None] | None:
         """Insert up to the finish call, and give what makes that."""
         self.transaction.target = target
         session, log = self.transaction.session, self.transaction.log
@@ -121,7 +126,7 @@ class TableRun(StatementRun):
             msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
             raise ConnectorError(msg, line=1, column=1)
         layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
-        plan = plan_insert(target, spark, self.analysis.text, self.analysis.bindings, layout)
+        plan = plan_insert(target, query, self.analysis.text, self.analysis.bindings, layout)
         self.plan = apply_rules(plan, self.settings)
         if self.options.dry_run:
             return None
@@ -157,7 +162,7 @@ class TableRun(StatementRun):
             return None
         handle = metadata.get_table_handle(session, name)
         known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
-        return self._insert(replace(binding, handle=handle, metadata=known), analysis.spark)
+        return self._insert(replace(binding, handle=handle, metadata=known), (analysis.spark, analysis.reads))
 
     def _drop(self, analysis: DropTableAnalysis) -> None:
         target = analysis.target
@@ -225,12 +230,3 @@ def _place_property(error: RowMergeError, spans: Mapping[str, Span]) -> None:
         span = next((span for name, span in spans.items() if name in error.message), None)
         if span is not None:
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
-
-
-def _place(error: RowMergeError, failure: BaseException, analysis: Analysis) -> None:
-    """Say which expression a run-time error comes from."""
-    span = place_of(failure, analysis.placed) or place_of_message(error.code, error.message, analysis.placed)
-    if span is None and isinstance(analysis, InsertAnalysis) and analysis.stored is not None:
-        span = analysis.stored.span_of(error.code, error.message)
-    if span is not None:
-        error.line, error.column, error.length = span.line, span.column, span.end - span.start

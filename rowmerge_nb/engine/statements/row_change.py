@@ -14,7 +14,7 @@ from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import Context, lower
 from rowmerge_nb.engine.statements.account import Account, check_fragments, sum_up
-from rowmerge_nb.engine.statements.blame import place_of, place_of_message
+from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.errors import ConnectorError, DuplicateMatchError, ExecutionError, RowMergeError
 from rowmerge_nb.plan.explain import describe
@@ -26,7 +26,7 @@ from rowmerge_nb.plan.nodes import (
     Symbol,
 )
 from rowmerge_nb.plan.planner import TargetFacts
-from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, spark_text
+from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, read_views
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis, TypedExpression
+    from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
     from rowmerge_nb.sql.tree.statements import Span
     from rowmerge_nb.trace.trace import DuplicateGroup
 
@@ -153,10 +153,6 @@ class RowChangeRun(StatementRun):
         """Give, of the nodes below the processor, the rows that went in and came out."""
         raise NotImplementedError
 
-    def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
-        """Find the expression that an error of Spark comes from, and say in words where it stands."""
-        raise NotImplementedError
-
     def _begin(self, facts: TargetFacts) -> None:
         """Begin the merge: from here on the target is scanned by the handle that the connector gives."""
         self.begin_step("begin_merge")
@@ -209,7 +205,7 @@ class RowChangeRun(StatementRun):
     def _lowered(self, context: Context) -> Any:
         self.begin_step("run")
         plan = self._plan()
-        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
+        self.transaction.make_views(self.analysis.bindings, read_views(plan))
         return lower(plan, context)
 
     def _check(self, account: Account, context: Context, whole: Callable[[], PlanNode]) -> None:
@@ -255,54 +251,17 @@ class RowChangeRun(StatementRun):
         """Say which expression a run-time error comes from, or which clause was matched twice."""
         if self.plan is None or error.line is not None:
             return
-        span, found = None, None
-        if isinstance(error, DuplicateMatchError) and error.groups:
+        if not isinstance(error, DuplicateMatchError):
+            blame(error, failure, self.sql(), self.analysis.origins)
+        elif error.groups:
             numbers = {source.case_number for source in error.groups[0].sources}
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
-            span = clauses[-1].span if clauses else self._span(-1)
-        elif isinstance(error, ExecutionError) and error.clause is not None:
-            span = place_of_message(error.code, error.message, self._expressions(error.clause)) or self._span(error.clause)
-            found = self._marked(error.clause, error.assigned)
-        else:
-            found = self._blamed(failure)
-            placed = self._placed()
-            # Spark knows the place within its text of what failed in a subquery, too.
-            span = place_of(failure, placed) or place_of_message(error.code, error.message, placed)
-        if found is not None:
-            expression, words = found
-            span = expression.span
-            error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
-        if span is not None:
+            span = clauses[-1].span if clauses else self._unmatched_span()
             error.line, error.column, error.length = span.line, span.column, span.end - span.start
 
-    def _marked(self, number: int, assigned: int | None) -> tuple[TypedExpression, str] | None:
-        """Give the expression that an error of ours names by its clause and column, and say in words where it stands."""
-        clause = next((clause for clause in self.analysis.clauses if clause.number == number), None)
-        expression = None if clause is None else clause.condition if assigned is None else clause.values[assigned]
-        if clause is None or expression is None:
-            return None
-        of_clause = f" of clause {number}" if self.kind == "MERGE" else ""
-        column = None if assigned is None else self.analysis.target.columns[assigned].name
-        return expression, f"in the condition{of_clause}" if column is None else f"in the value for column '{column}'{of_clause}"
-
-    def _span(self, number: int) -> Span:
-        """Give the place of a clause; -1 stands for no clause."""
-        return next(clause.span for clause in self.analysis.clauses if clause.number == number)
-
-    def _expressions(self, number: int) -> list[tuple[str, Span]]:
-        """Give the condition and the values of a clause in Spark SQL, and where they were written."""
-        clauses = [clause for clause in self.analysis.clauses if clause.number == number]
-        parts = [part for clause in clauses for part in (clause.condition, *clause.values) if part is not None]
-        return [(part.spark, part.span) for part in parts]
-
-    def _written(self) -> list[TypedExpression]:
-        """Give the expressions of the statement itself; those of its queries are in ``analysis.placed``."""
-        clauses = self.analysis.clauses
-        return [part for clause in clauses for part in (clause.condition, *clause.values) if part is not None]
-
-    def _placed(self) -> list[tuple[str, Span]]:
-        """Give the statement's expressions in Spark SQL, and where they were written."""
-        return [(part.spark, part.span) for part in self._written()] + list(self.analysis.placed)
+    def _unmatched_span(self) -> Span:
+        """Give the place for what no clause is about."""
+        return self.analysis.clauses[0].span
 
     def facts(self) -> list[str]:
         """Say which calls of the contract had been made."""

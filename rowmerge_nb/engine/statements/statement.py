@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.expressions import sql_of
 from rowmerge_nb.engine.spark.interrupts import WaitEndedError, interrupts_put_off
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.long_statements import UNCOMPILED, is_long
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
-from rowmerge_nb.plan.rules import is_small, spark_text
+from rowmerge_nb.plan.rules import is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.trace.trace import Call, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.trace.words import plural
@@ -134,6 +135,10 @@ class StatementRun:
         """Give the result that belongs to a trace."""
         return Result(trace, rehearsed=self.rehearsed)
 
+    def sql(self) -> Sequence[str]:
+        """Give the texts that Spark is given of the plan."""
+        return tuple(sql_of(self.plan)) if self.plan is not None else ()
+
     def place(self, error: RowMergeError, failure: BaseException) -> None:
         """Say in an error which part of the statement it is about.
 
@@ -241,7 +246,7 @@ class StatementRun:
         # What a user's session says of sizes that Spark has seen is respected.
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
-        if self.plan is not None and is_long(spark_text(self.plan), small=small):
+        if self.plan is not None and is_long(sum(map(len, self.sql())), small=small):
             settings |= UNCOMPILED
         with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)

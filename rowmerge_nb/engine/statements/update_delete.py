@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.row_change import RowChangeRun
 from rowmerge_nb.plan.nodes import Filter, Project, TableScan
-from rowmerge_nb.plan.planner import told_apart
 from rowmerge_nb.plan.rules import chain, estimated_rows
-from rowmerge_nb.plan.update_delete import WHERE, plan_delete, plan_update
+from rowmerge_nb.plan.update_delete import plan_delete, plan_update
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.plan.nodes import Output, PlanNode, Symbol
     from rowmerge_nb.plan.planner import TargetFacts
-    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, TypedExpression, UpdateAnalysis
-    from rowmerge_nb.sql.tree.statements import Span
+    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 
 __all__ = ["DeleteRun", "UpdateRun", "WhereRun"]
 
@@ -46,27 +43,6 @@ class WhereRun(RowChangeRun):
             elif isinstance(node, Filter):
                 yield node, (rows,), account.joined
         yield scan, (), rows
-
-    def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
-        case = next((node.case for node in chain(self._plan()) if isinstance(node, Project)), None)
-        where = self.analysis.where
-        if where is None:
-            return blame(failure, self.analysis, case, None)
-        # As the plan has it: its errors carry a mark of their own.
-        marked = replace(where, spark=told_apart(where.spark, WHERE))
-        return blame(failure, self.analysis, case, (marked, "in the WHERE condition"))
-
-    def _written(self) -> list[TypedExpression]:
-        where = self.analysis.where
-        return [*([where] if where is not None else []), *super()._written()]
-
-    def _marked(self, number: int, assigned: int | None) -> tuple[TypedExpression, str] | None:
-        where = self.analysis.where
-        return (where, "in the WHERE condition") if number == WHERE and where is not None else super()._marked(number, assigned)
-
-    def _span(self, number: int) -> Span:
-        where = self.analysis.where
-        return where.span if number == WHERE and where is not None else super()._span(0)
 
 
 @dataclass(kw_only=True)

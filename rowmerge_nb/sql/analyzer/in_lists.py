@@ -83,7 +83,8 @@ def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[Constan
 def _set(analyzer: ExpressionAnalyzer, node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
     rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.place)
     values = pc.unique(rows.table().column(0).combine_chunks())
-    return ConstantSet(common, values.drop_null(), bool(values.null_count), analyzer.context.bind(rows).query([_VALUE]))
+    table = analyzer.context.bind(rows)
+    return ConstantSet(common, values.drop_null(), bool(values.null_count), table.query([_VALUE]), e.Reads((table.view,)))
 
 
 def _written(

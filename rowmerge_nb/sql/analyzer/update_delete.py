@@ -49,7 +49,10 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     stored: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):
         kind = fields[index].type
-        stored[index] = typed(context, value if value.type == kind else e.Apply(kind, "cast", (value,), "store"), node.span)
+        words = f"in the value for column '{fields[index].name}'"
+        stored[index] = typed(
+            context, value if value.type == kind else e.Apply(kind, "cast", (value,), "store"), node.span, words
+        )
     return a.UpdateAnalysis(
         statement.text,
         tuple(context.bindings.values()),
@@ -57,8 +60,9 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         target,
         statement.target.parts[-1].text,
         tuple(as_field(f) for f in fields),
-        (_clause(statement, Operation.UPDATE, tuple(stored)),),
+        (_clause(context, statement, Operation.UPDATE, tuple(stored)),),
         where,
+        origins=tuple(context.origins),
     )
 
 
@@ -79,8 +83,9 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
         target,
         statement.target.parts[-1].text,
         tuple(as_field(f) for f in fields),
-        (_clause(statement, Operation.DELETE, (None,) * len(fields)),),
+        (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
         where,
+        origins=tuple(context.origins),
     )
 
 
@@ -123,8 +128,12 @@ def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, 
         context,
         ExpressionAnalyzer(context, Scope(fields), Place("WHERE clause", judged_whole=True)).condition(node, _WHERE),
         node.span,
+        "in the WHERE condition",
     )
 
 
-def _clause(statement: st.Statement, operation: Operation, values: tuple[a.TypedExpression | None, ...]) -> a.ClauseAnalysis:
-    return a.ClauseAnalysis(0, True, operation, None, values, st.excerpt(statement.text), statement.span)
+def _clause(
+    context: Context, statement: st.Statement, operation: Operation, values: tuple[a.TypedExpression | None, ...]
+) -> a.ClauseAnalysis:
+    origin = context.origin(statement.span)
+    return a.ClauseAnalysis(0, True, operation, None, values, st.excerpt(statement.text), origin)

@@ -8,6 +8,7 @@ behind those that guard it; and errors of ours are raised by its function ``erro
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
@@ -30,7 +31,7 @@ from rowmerge_nb.sql.typed.types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["PagePrinter", "UnprintableError"]
+__all__ = ["PagePrinter", "UnprintableError", "is_null"]
 
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _LOWEST: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
@@ -70,6 +71,22 @@ class PagePrinter:
         """
         return f"{self._prefix}{index}"
 
+    def text(self, node: e.Typed, *, condition: bool) -> str:
+        """Print a whole expression: a column as its name and NULL of whatever type as ``NULL``, for which there is nothing to compute.
+
+        Args:
+            node: the expression.
+            condition: it is to keep rows.
+
+        Raises:
+            UnprintableError: DuckDB has no form of it that is known to mean the same.
+        """
+        if isinstance(node, e.Column):
+            return name(node.symbol)
+        if is_null(node):
+            return "NULL"
+        return self.condition(node) if condition else self.value(node)
+
     def condition(self, node: e.Typed) -> str:
         """Print the condition that keeps rows; the terms of AND are looked at in their order, and only while all before are true.
 
@@ -105,6 +122,17 @@ class PagePrinter:
             msg = "an expression as deep as this one"
             raise UnprintableError(msg)
         return text
+
+
+def is_null(tree: e.Typed) -> bool:
+    """Tell whether an expression is NULL as it stands; of whatever type, since nothing is computed.
+
+    >>> is_null(e.Apply(BOOLEAN, "cast", (e.Constant(UNKNOWN, None),)))
+    True
+    """
+    if isinstance(tree, e.Apply) and tree.name == "cast":
+        return is_null(tree.arguments[0])
+    return isinstance(tree, e.Constant) and tree.value is None
 
 
 class _Printer:
@@ -260,7 +288,7 @@ class _Printer:
     def in_set(self, node: e.Apply) -> str:
         """A long list travels to the tasks as the answer of a query does."""
         known, negated = node.detail
-        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v")
+        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v", reads=known.reads)
         found = self.subquery(query)
         return f"(NOT {found})" if negated else found
 
@@ -372,7 +400,7 @@ class _Printer:
             if is_float(node.value.type):
                 msg = "IN a query of floating point numbers"
                 raise UnprintableError(msg)
-            query = e.Subquery(node.value.type, "in", node.spark, None, (), node.deterministic, node.column)
+            query = replace(node, type=node.value.type, value=None)
             table, value = self.page.numbered(query), self.text(node.value)
             return _sought(value, table) if may_fail(node.value) else f"({value} IN (SELECT v FROM {table}))"
         return self.page.numbered(node)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.types import Type
+from rowmerge_nb.sql.typed.expressions import NOTHING, Reads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,12 +26,14 @@ class ConstantSet:
         values: the values, each once, without NULL.
         has_null: NULL is in the list: what is not found may be in it or not.
         query: the values as a query in Spark SQL, of one column ``v``.
+        reads: what the query reads.
     """
 
     type: Type
     values: pa.Array
     has_null: bool
     query: str
+    reads: Reads = NOTHING
 
     @property
     def _key(self) -> tuple[Any, ...]:

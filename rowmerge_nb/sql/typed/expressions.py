@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.tree.depth import too_deep
 
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.tree.statements import Span
+
 __all__ = [
+    "NOTHING",
     "SO_FAR",
     "Aggregate",
     "Apply",
     "Column",
     "Constant",
     "Function",
+    "Origin",
+    "Reads",
     "Sort",
     "Subquery",
     "Typed",
@@ -29,11 +35,14 @@ __all__ = [
     "Written",
     "chain_of",
     "children",
+    "exchanged",
     "fail",
     "groups",
+    "has_subquery",
     "is_deterministic",
     "once",
     "quote",
+    "reads",
     "references",
     "text_literal",
     "walk",
@@ -47,10 +56,31 @@ _SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+")
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where an expression was written. What fails at run time is brought back to it by its number, which printers put into what they write.
+
+    Args:
+        number: the number of the expression within its statement.
+        span: its place.
+        words: what it is there, for people: ``in the ON condition``; ``""`` for an expression of a query.
+    """
+
+    number: int
+    span: Span
+    words: str = ""
+
+
+@dataclass(frozen=True)
 class Typed:
-    """Base of the tree. Spans do not count when two expressions are compared, as GROUP BY does."""
+    """Base of the tree. Where expressions were written does not count when two of them are compared, as GROUP BY does.
+
+    Args:
+        type: the type of its value.
+        origin: where it was written, if it is a whole expression of a statement and not a part of one.
+    """
 
     type: Type
+    origin: Origin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -147,6 +177,32 @@ class Windowed(Typed):
 
 
 @dataclass(frozen=True)
+class Reads:
+    """What a query reads: what is to be known of it beside its text.
+
+    Args:
+        views: the names of the tables' views, each as often as the query reads it.
+        written: the product of the numbers of rows that are written in it and computed.
+        generates: it makes rows out of values.
+
+    >>> Reads(("a",)) + Reads(("a", "b"), 3)
+    Reads(views=('a', 'a', 'b'), written=3, generates=False)
+    """
+
+    views: tuple[str, ...] = ()
+    written: int = 1
+    generates: bool = False
+
+    def __add__(self, other: Reads) -> Reads:
+        """Give what a query reads that is made of two."""
+        return Reads((*self.views, *other.views), self.written * other.written, self.generates or other.generates)
+
+
+NOTHING: Final = Reads()
+"""What an expression without a query reads."""
+
+
+@dataclass(frozen=True)
 class Subquery(Typed):
     """A query as a value.
 
@@ -157,6 +213,8 @@ class Subquery(Typed):
         outer: the columns of queries around it that it reads.
         column: the name of its one column, of kind ``"in"``.
         aggregates: it is an aggregation without groups, and so always one row.
+        reads: what it reads.
+        origins: the numbers of the expressions that were written in it.
     """
 
     kind: str
@@ -166,6 +224,8 @@ class Subquery(Typed):
     deterministic: bool = True
     column: str = ""
     aggregates: bool = False
+    reads: Reads = field(default=NOTHING, kw_only=True)
+    origins: range = field(default=range(0), compare=False, repr=False, kw_only=True)
 
 
 def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
@@ -216,6 +276,48 @@ def references(node: Typed) -> frozenset[str]:
     ['a', 'b']
     """
     return frozenset(part.symbol for part in walk(node) if isinstance(part, Column))
+
+
+def has_subquery(node: Typed) -> bool:
+    """Tell whether a query is in an expression."""
+    return any(isinstance(part, Subquery) for part in walk(node))
+
+
+def reads(node: Typed) -> Reads:
+    """Give what the queries in an expression read."""
+    return sum((part.reads for part in walk(node) if isinstance(part, Subquery)), NOTHING)
+
+
+def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
+    """Give an expression in which those of its parts that equal one of ``parts`` are that one, its origin included.
+
+    >>> a = Column(Type("date"), "a")
+    >>> exchanged(Apply(Type("date"), "coalesce", (a,)), [a]).arguments[0] is a
+    True
+    """
+    found = next((part for part in parts if part == node), None)
+    if found is not None:
+        return found
+
+    def change(part: Typed) -> Typed:
+        return exchanged(part, parts)
+
+    def changed(keys: tuple[Sort, ...]) -> tuple[Sort, ...]:
+        return tuple(replace(key, value=change(key.value)) for key in keys)
+
+    if isinstance(node, Apply):
+        return replace(node, arguments=tuple(map(change, node.arguments)))
+    if isinstance(node, Function):
+        return replace(node, body=change(node.body))
+    if isinstance(node, Subquery):
+        return replace(node, value=None if node.value is None else change(node.value))
+    if isinstance(node, Aggregate):
+        kept = None if node.filter is None else change(node.filter)
+        return replace(node, arguments=tuple(map(change, node.arguments)), filter=kept, order_by=changed(node.order_by))
+    if isinstance(node, Windowed):
+        partition = tuple(map(change, node.partition_by))
+        return replace(node, function=change(node.function), partition_by=partition, order_by=changed(node.order_by))
+    return node
 
 
 def quote(name: str) -> str:
