@@ -42,7 +42,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
 )
 from rowmerge_nb.sql.tree.statements import Explain, Span
 from rowmerge_nb.trace.nodes import explain_text
-from rowmerge_nb.trace.trace import Trace
+from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -386,7 +386,7 @@ class Engine:
         except RowMergeError as error:
             error.statement = error.statement or text
             if error.result is None:
-                record = error_record(error, ("nothing was read or written",))
+                record = error_record(error, (Consequence("nothing was read or written"),))
                 error.result = Result(Trace(statement=text, kind=text.split(None, 1)[0].upper(), state="failed", error=record))
             raise
 

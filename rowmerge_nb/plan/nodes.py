@@ -146,9 +146,8 @@ class CaseBranch:
         spark_condition: the same as Spark text; ``""`` for ELSE.
         values: per table column the text of the value that goes into the merge row (``NULL`` for null).
         spark_values: the same as Spark text, in table order.
-        clause: the WHEN clause as written; ``""`` for ELSE.
-        line: the clause's line within the statement; 0 for ELSE.
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
+        assigned: the columns that an UPDATE sets or an INSERT fills, in the order in which the clause names them.
     """
 
     number: int
@@ -158,9 +157,8 @@ class CaseBranch:
     spark_condition: str
     values: tuple[str, ...]
     spark_values: tuple[str, ...]
-    clause: str
-    line: int
     by_source: bool = False
+    assigned: tuple[str, ...] = ()
 
     @property
     def present(self) -> str:

@@ -377,19 +377,18 @@ class _MergePlanner(RowChangePlanner):
             spark_condition=told_apart(f"({spark}) AND ({clause.condition.spark})" if clause.condition else spark, clause.number),
             values=tuple(text for text, _ in pairs),
             spark_values=tuple(spark for _, spark in pairs),
-            clause=clause.text,
-            line=clause.span.line,
             by_source=clause.by_source,
+            assigned=tuple(self.columns[index].name for index in clause.assigned),
         )
 
     def _else(self) -> CaseBranch:
         """Give the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
         if self.era is Era.CURRENT:
-            return CaseBranch(-1, Operation.NONE, None, "ELSE", "", (), (), "", 0)
+            return CaseBranch(-1, Operation.NONE, None, "ELSE", "", (), ())
         kept = [(_text(self.analysis.target_alias, f.name or f.symbol), quote(f.symbol)) for f in self.fields]
         pairs = [kept[i] if i in self.redistribution else _NULL for i in range(len(self.columns))]
         values = tuple(text for text, _ in pairs), tuple(spark for _, spark in pairs)
-        return CaseBranch(-1, Operation.NONE, None, "ELSE", "", values[0], values[1], "", 0)
+        return CaseBranch(-1, Operation.NONE, None, "ELSE", "", *values)
 
     def _number(self, project: Project) -> Project:
         symbol = Symbol(CASE_NUMBER, INTEGER)

@@ -89,8 +89,7 @@ class _UpdatePlanner(_WherePlanner):
             spark_condition="",
             values=tuple(text for text, _ in pairs),
             spark_values=tuple(spark for _, spark in pairs),
-            clause=clause.text,
-            line=clause.span.line,
+            assigned=tuple(self.columns[index].name for index in clause.assigned),
         )
 
     def _has_subquery(self) -> bool:

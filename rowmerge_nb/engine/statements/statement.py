@@ -21,7 +21,7 @@ from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small, spark_text
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
-from rowmerge_nb.trace.trace import Call, ErrorRecord, NoticeRecord, Trace
+from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.trace.words import plural
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class StatementRun:
             failure: what led to it.
         """
 
-    def facts(self) -> list[str]:
+    def facts(self) -> list[Consequence]:
         """Say what had happened when the statement failed."""
         return []
 
@@ -208,7 +208,7 @@ class StatementRun:
         facts = self.facts()
         ended = self.roll_back()
         if error.changed is False:
-            facts.append(ended)
+            facts.append(Consequence(ended))
         # What is told of a change that is there must not depend on what has failed in telling it.
         return replace(self.trace("failed"), committed=error.changed is True, error=error_record(error, tuple(facts)))
 
@@ -307,7 +307,7 @@ class StatementRun:
         )
 
 
-def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:
+def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
     """Give an error as plain data."""
     step = getattr(error, "step", "")
     place = (error.line, error.column, error.length)

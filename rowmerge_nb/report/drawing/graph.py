@@ -119,7 +119,9 @@ class _Drawing:
             return len(together), self._distinct(together, streams)
         if first.kind == "MergeProcessor" and self.plan.lanes:
             return 1, self._transform(first, streams)
-        exchange = first if first.kind == "Exchange" and self.plan.outputs else None
+        # A saved trace may hold a plan in which rows come here other than by operation.
+        by_operation = all(stream.style in self.plan.outputs for stream in streams)
+        exchange = first if first.kind == "Exchange" and self.plan.outputs and by_operation else None
         writer = next((step for step in steps[:2] if step.kind in WRITERS), None)
         if writer is not None and (exchange is not None or writer is first):
             arrivals = [Arrival(s.port, s.style, s.rows, _label(s), s.width) for s in streams]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.words.phrases import Phrase, Run
 from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.trace.trace import CHANGED_TWICE
 from rowmerge_nb.trace.words import MINUS, number, plural
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def _deletable_again(trace: Trace) -> int:
     Groups are recorded up to a limit; where it is reached there may be any number of them.
     """
     groups = trace.duplicate_groups
-    noticed = any("by more than one clause" in notice.message for notice in trace.notices)
+    noticed = any(notice.kind == CHANGED_TWICE for notice in trace.notices)
     if len(groups) >= MOST_GROUPS or (noticed and not groups):
         return sum(sum(writer.rows.values()) for writer in trace.writers)
     return sum(max(group.total, len(group.sources)) - 1 for group in groups)

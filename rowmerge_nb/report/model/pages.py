@@ -12,6 +12,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.nodes import ProcessorFacts
 from rowmerge_nb.trace.words import number, plural
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Chan
 def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
     extra = _MERGE_ROW_EXTRAS + (trace.era == "current")
     columns = processor.layout[:-extra]
-    redistribution = [name for name in (processor.attributes.get("redistribution") or "").split(", ") if name]
+    redistribution = processor.facts.redistribution_columns if isinstance(processor.facts, ProcessorFacts) else ()
     row_id = processor.layout[-2][1]
     names, types = [name for name, _ in columns], [kind for _, kind in columns]
     return _numbered(

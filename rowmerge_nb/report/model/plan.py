@@ -11,6 +11,7 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.nodes import JoinFacts, MarkDistinctFacts, ProjectFacts, ScanFacts, WriterFacts
 from rowmerge_nb.trace.words import MINUS, number, plural
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Operator:
         notes: facts of this run, one line each.
         meaning: one sentence for those who see it the first time.
         exchange: its rows are redistributed before it.
+        short: enough of the arguments to tell it from others of its kind.
     """
 
     id: str
@@ -55,18 +57,12 @@ class Operator:
     notes: tuple[str, ...]
     meaning: str
     exchange: bool = False
+    short: str = ""
 
     @property
     def rows_text(self) -> str:
         """What came out, in words; ``""`` where nothing is known."""
         return self.carries or ("" if self.rows_out is None else plural(self.rows_out, "row"))
-
-    @property
-    def short(self) -> str:
-        """Enough of the arguments to tell it from others of its kind."""
-        if self.kind in {"TableScan", "UpdatablePageSourceScan"}:
-            return self.arguments.split()[-1] if self.arguments else ""
-        return self.arguments.partition(" := ")[0] if self.kind == "Project" else ""
 
     @property
     def in_text(self) -> str:
@@ -174,7 +170,7 @@ def build_plan(trace: Trace) -> Plan | None:
         matched=trace.matched,
         unmatched=trace.unmatched,
         by_source=trace.alone,
-        full=any(record.attributes.get("full") == "yes" for record in trace.plan),
+        full=any(_is_full(record) for record in trace.plan),
         alone=_alone(trace),
         case_lines=case_text(trace),
         legend=legend,
@@ -230,8 +226,25 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         carries=_carries(record, trace),
         notes=tuple(_notes(record, trace)),
         meaning=_CASE if len(record.branches) > 1 else record.meaning,
-        exchange=record.attributes.get("exchange") == "yes",
+        exchange=_is_exchanged(record),
+        short=visible(_short(record)),
     )
+
+
+def _is_full(record: NodeRecord) -> bool:
+    return isinstance(record.facts, JoinFacts) and record.facts.full
+
+
+def _is_exchanged(record: NodeRecord) -> bool:
+    return isinstance(record.facts, MarkDistinctFacts) and record.facts.exchange
+
+
+def _short(record: NodeRecord) -> str:
+    if isinstance(record.facts, ScanFacts):
+        return record.facts.name
+    if isinstance(record.facts, ProjectFacts) and not record.branches:
+        return next(iter(record.facts.assigned), "")
+    return ""
 
 
 _TITLES: Final = {
@@ -253,7 +266,7 @@ def _title(record: NodeRecord) -> str:
     if len(record.branches) == 1:
         return "Project"
     if record.kind == "Join":
-        return "FULL JOIN" if record.attributes.get("full") == "yes" else "RIGHT JOIN"
+        return "FULL JOIN" if _is_full(record) else "RIGHT JOIN"
     return "CASE" if record.branches else _TITLES.get(record.kind, record.name)
 
 
@@ -285,10 +298,10 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
             notes[0] += f" by target and {number(trace.alone)} by source"
         return [*notes, alone] if (alone := _alone(trace)) else notes
     if record.kind == "MarkDistinct":
-        return ["rows are first exchanged by unique_id"] if record.attributes.get("exchange") == "yes" else []
+        return ["rows are first exchanged by unique_id"] if _is_exchanged(record) else []
     if record.kind == "DuplicateCheck":
         return _check_notes(trace)
-    if record.kind == "MergeWriter" and record.attributes.get("fused") in {"yes", "true", "True"}:
+    if isinstance(record.facts, WriterFacts) and record.facts.fused:
         below = "transform_page" if any(other.kind == "MergeProcessor" for other in trace.plan) else "the Project below it"
         return [f"runs in one pass with {below}"]
     if record.kind in CHANGERS:

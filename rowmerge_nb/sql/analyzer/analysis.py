@@ -241,6 +241,8 @@ class ClauseAnalysis:
         text: the clause as written.
         span: from WHEN to the end of the clause.
         by_source: WHEN NOT MATCHED BY SOURCE: about target rows that no source row matches.
+        assigned: the table's columns that get a value, by their positions, in the order in which the clause names them.
+        head: the clause as written up to its operation: ``WHEN MATCHED AND s.a > 1 THEN UPDATE``.
     """
 
     number: int
@@ -251,6 +253,8 @@ class ClauseAnalysis:
     text: str
     span: Span
     by_source: bool = False
+    assigned: tuple[int, ...] = ()
+    head: str = ""
 
 
 @dataclass(frozen=True)

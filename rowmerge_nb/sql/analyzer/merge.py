@@ -147,7 +147,16 @@ class _MergeAnalyzer:
         values = self._stored(clause, indexes, assigned)
         text = clause.span.shown(self.context.text)
         return a.ClauseAnalysis(
-            clause.number, clause.matched, clause.operation, condition, values, text, clause.span, clause.by_source
+            clause.number,
+            clause.matched,
+            clause.operation,
+            condition,
+            values,
+            text,
+            clause.span,
+            clause.by_source,
+            tuple(indexes),
+            clause.head.shown(self.context.text),
         )
 
     def _starred(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[tuple[e.Typed, st.Span]]:

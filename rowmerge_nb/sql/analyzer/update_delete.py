@@ -57,7 +57,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         target,
         statement.target.parts[-1].text,
         tuple(as_field(f) for f in fields),
-        (_clause(statement, Operation.UPDATE, tuple(stored)),),
+        (_clause(statement, Operation.UPDATE, tuple(stored), tuple(indexes)),),
         where,
     )
 
@@ -126,5 +126,8 @@ def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, 
     )
 
 
-def _clause(statement: st.Statement, operation: Operation, values: tuple[a.TypedExpression | None, ...]) -> a.ClauseAnalysis:
-    return a.ClauseAnalysis(0, True, operation, None, values, st.excerpt(statement.text), statement.span)
+def _clause(
+    statement: st.Statement, operation: Operation, values: tuple[a.TypedExpression | None, ...], assigned: tuple[int, ...] = ()
+) -> a.ClauseAnalysis:
+    text = st.excerpt(statement.text)
+    return a.ClauseAnalysis(0, True, operation, None, values, text, statement.span, assigned=assigned, head=text)
