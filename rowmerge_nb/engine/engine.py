@@ -285,12 +285,7 @@ class Engine:
         if len(statements) != 1:
             msg = f"run takes one statement; this text has {len(statements)}"
             span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
-            raise ParseError(
-                msg,
-                line=span.line,
-                column=span.column,
-                hint="Use run_script for several." if statements else "Write a statement.",
-            )
+            raise ParseError(msg, hint="Use run_script for several." if statements else "Write a statement.").at(span)
         return self._run_placed(sql, *statements[0], self.options.changed(**options))
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:

@@ -45,7 +45,7 @@ from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTI
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of
-from rowmerge_nb.sql.typed.expressions import fail, text_literal
+from rowmerge_nb.sql.typed.expressions import fail, quote, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,15 +84,6 @@ class TargetFacts:
     insert_layout: ConnectorTableLayout | None
     update_layout: ConnectorTableLayout | None
     row_count: int | None = None
-
-
-def quote(name: str) -> str:
-    """Quote a symbol for Spark SQL.
-
-    >>> quote("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def plan_query(analysis: QueryAnalysis) -> Output:
@@ -290,10 +281,9 @@ class _MergePlanner(RowChangePlanner):
 
     def plan(self) -> Output:
         if not self.analysis.on.deterministic and not has_subquery(self.analysis.on):
-            span = self.analysis.on.span
             msg = "The ON condition may not give another value each time it is evaluated"
             hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
-            raise ConnectorError(msg, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+            raise ConnectorError(msg, hint=hint).at(self.analysis.on.span)
         source = self._source()
         full = any(clause.by_source for clause in self.analysis.clauses)
         if full:

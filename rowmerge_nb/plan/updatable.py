@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.errors import MERGE_FLOW, AnalysisError, RowMergeError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.plan.nodes import Assignment, Filter, Output, PlanNode, Project, Symbol, TableFinish, TableScan
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BIGINT, VARBINARY
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
-from rowmerge_nb.sql.duckdb.text import name
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import constraint_of
 
@@ -224,14 +224,14 @@ class _Planner:
             if isinstance(part, e.Subquery) and part.outer:
                 raise _moving(part, expression)
         if isinstance(expression.tree, e.Column):
-            return name(expression.tree.symbol)
+            return quoted(expression.tree.symbol)
         if _is_null(expression.tree):
             return "NULL"
         try:
             return self.printer.condition(expression.tree) if condition else self.printer.value(expression.tree)
         except UnprintableError as error:
             msg = f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino"
-            raise _at(AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW), expression.span) from error
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW).at(expression.span) from error
 
 
 def _is_null(tree: e.Typed) -> bool:
@@ -252,12 +252,7 @@ def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
         node = "MarkDistinctNode"
     msg = f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
     hint = f"A correlated subquery moves rows between reading and writing. {MERGE_FLOW}"
-    return _at(AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint), expression.span)
-
-
-def _at(error: RowMergeError, span: Span) -> RowMergeError:
-    error.line, error.column, error.length = span.line, span.column, max(span.end - span.start, 1)
-    return error
+    return AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint).at(expression.span)
 
 
 def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
@@ -271,7 +266,7 @@ def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
     texts = [node.page for node in chain if isinstance(node, Filter)]
     texts += [assignment.page for node in chain if isinstance(node, Project) for assignment in node.assignments]
     kept = [
-        i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or any(name(symbol.name) in text for text in texts)
+        i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or any(quoted(symbol.name) in text for text in texts)
     ]
     dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in kept}
     node: PlanNode = replace(scan, outputs=tuple(scan.outputs[i] for i in kept), columns=tuple(scan.columns[i] for i in kept))

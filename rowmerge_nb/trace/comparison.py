@@ -17,6 +17,7 @@ from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.nodes import MarkDistinctFacts, ScanFacts
 from rowmerge_nb.trace.words import operation_letters
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,11 +253,11 @@ def _operations(result: Result) -> str:
 
 
 def _rows(count: int | None) -> str:
-    return f"{_number(count)} row{'' if count == 1 else 's'}"
+    return " rows" if count is None else plural(count, "row")
 
 
 def _number(count: int | None) -> str:
-    return "" if count is None else f"{count:,}"
+    return "" if count is None else number(count)
 
 
 # -- results ------------------------------------------------------------------------------------------------------

@@ -78,7 +78,8 @@ def _trace(fields: dict[str, Any]) -> dict[str, Any]:
         branch["assigned"] = _tuple(_assigned(branch, names))
         for told in _TOLD_BY_CLAUSES:
             branch.pop(told, None)
-    return _record("Trace", fields)
+    qualified = _text(fields.get("qualified")) if _items(fields.get("clauses")) else ""
+    return _record("Trace", {**fields, "name": _tuple([*qualified.split(".", 2)] if qualified else [])})
 
 
 def _assigned(branch: Mapping[str, Any], names: list[str]) -> list[str]:

@@ -279,6 +279,7 @@ class Trace:
         state: ``finished``, ``failed``, ``planned`` (dry run: planned, not begun) or ``explained``.
         skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
         target: the target's name as written, and ``qualified`` its full name.
+        name: of a statement that changes rows the target's catalog, schema and table.
         connector: the kind of store, and ``catalog`` its name.
         paradigm: name of the row change paradigm; ``""`` for statements without one.
         era: ``documents`` or ``current``; ``duplicates`` is the rule, ``trino`` or ``standard``.
@@ -344,6 +345,7 @@ class Trace:
     verification: VerificationRecord | None = None
     flow: str = "merge"
     committed: bool = True
+    name: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

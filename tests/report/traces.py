@@ -289,7 +289,15 @@ def update_trace() -> Trace:
         node("n5", "TableFinish", "TableCommit", "accounts", (("rows", "bigint"),), ("n4",)),
         node("n4", "MergeWriter", "MergeWriter", "accounts", (("fragment", "varbinary"),), ("n3",)),
         node("n3", "Exchange", "Exchange", "insert = hash(address)", after, ("n2",)),
-        node("n2", "MergeProcessor", "MergeProcessor", DELETE_AND_INSERT, after, ("n1",), ProcessorFacts(DELETE_AND_INSERT, ("address",))),
+        node(
+            "n2",
+            "MergeProcessor",
+            "MergeProcessor",
+            DELETE_AND_INSERT,
+            after,
+            ("n1",),
+            ProcessorFacts(DELETE_AND_INSERT, ("address",)),
+        ),
         node("n1", "TableScan", "TableScan", "accounts", scan, (), ScanFacts(True, "accounts")),
     )
     counts = {"n1": ((), 2), "n2": ((2,), 4), "n3": ((4,), 4), "n4": ((4,), None)}
@@ -318,11 +326,7 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
     after = pa.RecordBatch.from_arrays([*columns, *control], names=names)
     target = pa.array([dict(zip(names, row, strict=False)) for row in old], pa.struct(fields))
     witness = pa.RecordBatch.from_arrays([pa.nulls(2, pa.int64()), target], names=["source_row", "target"])
-    given = (
-        by_split(0, "update_rows", "U 2, channels [2, 1, 0]", 2, 96)
-        if update
-        else by_split(0, "delete_rows", "D 2", 2, 16)
-    )
+    given = by_split(0, "update_rows", "U 2, channels [2, 1, 0]", 2, 96) if update else by_split(0, "delete_rows", "D 2", 2, 16)
     calls = [
         Call(0, "coordinator", f"get_{verb}_row_id_column_handle", "$row_id bigint"),
         Call(0, "coordinator", f"begin_{verb}", "purchases, address" if update else ""),

@@ -329,7 +329,11 @@ def with_text(facts: NodeFacts | None, text: str) -> Any:
     """Give facts of a node with another text in all their texts."""
     if facts is None:
         return None
-    changes = {name: (text,) if isinstance(value, tuple) else text for name, value in vars(facts).items() if isinstance(value, str | tuple)}
+    changes = {
+        name: (text,) if isinstance(value, tuple) else text
+        for name, value in vars(facts).items()
+        if isinstance(value, str | tuple)
+    }
     return replace(facts, **changes)
 
 

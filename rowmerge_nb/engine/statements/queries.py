@@ -141,10 +141,10 @@ class TableRun(StatementRun):
         if analysis.exists or self.options.dry_run:
             self.skipped = analysis.exists
             return None
-        catalog, schema, table = analysis.name
+        catalog, _, table = analysis.name
         session, metadata = self.transaction.session, self.transaction.metadata(catalog)
         name = analysis.metadata.name
-        binding = TableBinding(table, catalog, f"{catalog}.{schema}.{table}", analysis.metadata.columns, "")
+        binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
         self.transaction.target = binding
         try:
             self.transaction.log.call(
@@ -224,7 +224,7 @@ def _place_property(error: RowMergeError, spans: Mapping[str, Span]) -> None:
     if error.code == "INVALID_TABLE_PROPERTY" and error.line is None:
         span = next((span for name, span in spans.items() if name in error.message), None)
         if span is not None:
-            error.line, error.column, error.length = span.line, span.column, span.end - span.start
+            error.at(span)
 
 
 def _place(error: RowMergeError, failure: BaseException, analysis: Analysis) -> None:
@@ -233,4 +233,4 @@ def _place(error: RowMergeError, failure: BaseException, analysis: Analysis) -> 
     if span is None and isinstance(analysis, InsertAnalysis) and analysis.stored is not None:
         span = analysis.stored.span_of(error.code, error.message)
     if span is not None:
-        error.line, error.column, error.length = span.line, span.column, span.end - span.start
+        error.at(span)

@@ -31,7 +31,8 @@ from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.trace.trace import ClauseRecord, Consequence, NoticeRecord, Trace
-from rowmerge_nb.trace.words import operation_letters, plural
+from rowmerge_nb.trace.words import operation_letters
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -276,7 +277,7 @@ class RowChangeRun(StatementRun):
             span = expression.span
             error.hint = f"It happened {words}.{f' {error.hint}' if error.hint else ''}"
         if span is not None:
-            error.line, error.column, error.length = span.line, span.column, span.end - span.start
+            error.at(span)
 
     def _marked(self, number: int, assigned: int | None) -> tuple[TypedExpression, str] | None:
         """Give the expression that an error of ours names by its clause and column, and say in words where it stands."""
@@ -345,6 +346,7 @@ class RowChangeRun(StatementRun):
             state=state,
             target=target.display,
             qualified=target.qualified,
+            name=target.name,
             connector=self.connector,
             catalog=target.catalog,
             paradigm=self.paradigm,
@@ -394,7 +396,8 @@ class RowChangeRun(StatementRun):
     def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
         counted = {} if account is None else account.clause_rows
         return tuple(
-            replace(record, rows=None if account is None else counted.get(record.number, 0)) for record in self._uncounted_clauses()
+            replace(record, rows=None if account is None else counted.get(record.number, 0))
+            for record in self._uncounted_clauses()
         )
 
     def _uncounted_clauses(self) -> list[ClauseRecord]:

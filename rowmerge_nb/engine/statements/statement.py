@@ -22,7 +22,7 @@ from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, St
 from rowmerge_nb.plan.rules import is_small, spark_text
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa

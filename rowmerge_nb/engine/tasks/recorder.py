@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from rowmerge_nb.engine.tasks.duplicates import Patterns
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.trace.trace import Call
-from rowmerge_nb.trace.words import operation_letters, plural
+from rowmerge_nb.trace.words import operation_letters
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,9 +138,7 @@ class Recorder:
             seconds = time.perf_counter() - started
             rows = page.num_rows if page is not None else None
             self.record.calls.append(
-                Call(
-                    0, self._caller, method, carries, rows, size, seconds, started - self._started, error, self.record.partition
-                )
+                Call(0, self._caller, method, carries, rows, size, seconds, started - self._started, error, self.record.partition)
             )
 
     def transformed(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.drawing.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.model.pages import TYPE_ROOM
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.model.pages import Channel, Channels, Pages

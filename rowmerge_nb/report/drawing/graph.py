@@ -17,7 +17,7 @@ from rowmerge_nb.report.model.clauses import condition_text
 from rowmerge_nb.report.model.plan import WRITERS
 from rowmerge_nb.report.words.phrases import operation_word, style_of
 from rowmerge_nb.report.words.values import cell
-from rowmerge_nb.trace.words import number, plural
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     import graphviz

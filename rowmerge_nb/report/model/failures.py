@@ -12,7 +12,7 @@ from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import Cell, cell, visible
 from rowmerge_nb.trace.trace import Consequence
-from rowmerge_nb.trace.words import join, number, plural
+from rowmerge_nb.words import join, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

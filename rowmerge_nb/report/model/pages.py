@@ -13,7 +13,7 @@ from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTI
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.nodes import ProcessorFacts
-from rowmerge_nb.trace.words import number, plural
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.nodes import JoinFacts, MarkDistinctFacts, ProjectFacts, ScanFacts, WriterFacts
-from rowmerge_nb.trace.words import MINUS, number, plural
+from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord

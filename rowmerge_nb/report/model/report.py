@@ -17,7 +17,7 @@ from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

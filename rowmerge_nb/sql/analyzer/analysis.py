@@ -75,7 +75,7 @@ class TableBinding:
     Args:
         display: the name as written in the statement.
         catalog: catalog name; ``""`` for a DataFrame of the notebook.
-        qualified: the full name, ``catalog.schema.table``, or the DataFrame's name.
+        name: catalog, schema and table; of a DataFrame its name alone.
         columns: the columns in table order.
         view: the name under which Spark text speaks of this table; unique per binding within the engine. Its columns are ``c0``, ``c1``, ...
         handle: the connector's handle; None for a DataFrame.
@@ -88,7 +88,7 @@ class TableBinding:
 
     display: str
     catalog: str
-    qualified: str
+    name: tuple[str, ...]
     columns: tuple[ColumnMetadata, ...]
     view: str
     handle: ConnectorTableHandle | None = None
@@ -97,6 +97,11 @@ class TableBinding:
     rows: Rows | None = field(default=None, compare=False)
     row_count: int | None = None
     deterministic: bool = True
+
+    @property
+    def qualified(self) -> str:
+        """The full name in one text, for people: a part of it may have dots of its own."""
+        return ".".join(self.name)
 
     def query(self, names: Iterable[str]) -> str:
         """Write the query of all columns, in Spark SQL.
@@ -113,12 +118,17 @@ class ViewBinding:
     """A view that the statement names.
 
     Args:
-        qualified: the full name, ``catalog.schema.view``.
+        name: catalog, schema and view.
         definition: what the catalog keeps of it.
     """
 
-    qualified: str
+    name: tuple[str, str, str]
     definition: ConnectorViewDefinition
+
+    @property
+    def qualified(self) -> str:
+        """The full name in one text, for people: a part of it may have dots of its own."""
+        return ".".join(self.name)
 
 
 class Tables(Protocol):

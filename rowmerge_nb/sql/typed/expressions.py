@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rowmerge_nb.names import backquoted as quote
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.tree.depth import too_deep
 
@@ -216,15 +217,6 @@ def references(node: Typed) -> frozenset[str]:
     ['a', 'b']
     """
     return frozenset(part.symbol for part in walk(node) if isinstance(part, Column))
-
-
-def quote(name: str) -> str:
-    """Quote a name for Spark SQL.
-
-    >>> quote("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def text_literal(value: str) -> str:
