@@ -42,7 +42,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
 )
 from rowmerge_nb.sql.tree.statements import Explain, Span
 from rowmerge_nb.trace.nodes import explain_text
-from rowmerge_nb.trace.trace import Trace
+from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -285,12 +285,7 @@ class Engine:
         if len(statements) != 1:
             msg = f"run takes one statement; this text has {len(statements)}"
             span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
-            raise ParseError(
-                msg,
-                line=span.line,
-                column=span.column,
-                hint="Use run_script for several." if statements else "Write a statement.",
-            )
+            raise ParseError(msg, hint="Use run_script for several." if statements else "Write a statement.").at(span)
         return self._run_placed(sql, *statements[0], self.options.changed(**options))
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:
@@ -386,7 +381,7 @@ class Engine:
         except RowMergeError as error:
             error.statement = error.statement or text
             if error.result is None:
-                record = error_record(error, ("nothing was read or written",))
+                record = error_record(error, (Consequence("nothing was read or written"),))
                 error.result = Result(Trace(statement=text, kind=text.split(None, 1)[0].upper(), state="failed", error=record))
             raise
 

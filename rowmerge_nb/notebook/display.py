@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.report.words.columns import pad, width_of
 from rowmerge_nb.report.words.values import Cell, visible
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -82,7 +83,7 @@ def _rows_bundle(table: Any, max_rows: int) -> Bundle:
     from rowmerge_nb.notebook.rows import number_columns, row_cells
 
     rows = row_cells(table, max_rows)
-    counted = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
+    counted = plural(table.num_rows, "row")
     caption = f"{counted}, the first {max_rows:,} shown" if table.num_rows > len(rows) else counted
     return grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
 

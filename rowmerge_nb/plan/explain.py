@@ -33,7 +33,18 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
-from rowmerge_nb.trace.nodes import BranchRecord, JoinType, NodeRecord
+from rowmerge_nb.trace.nodes import (
+    BranchRecord,
+    JoinFacts,
+    JoinType,
+    MarkDistinctFacts,
+    NodeFacts,
+    NodeRecord,
+    ProcessorFacts,
+    ProjectFacts,
+    ScanFacts,
+    WriterFacts,
+)
 
 __all__ = ["describe"]
 
@@ -50,7 +61,8 @@ def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
         sources=tuple(source.id for source in plan.sources),
         meaning=_meaning(plan),
         branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
-        attributes={**_attributes(plan), "trino": _trino_arguments(plan)},
+        facts=_facts(plan),
+        trino=_trino_arguments(plan),
     )
     return (record, *(inner for source in plan.sources for inner in describe(source)))
 
@@ -63,9 +75,8 @@ def _branch(branch: CaseBranch) -> BranchRecord:
         condition=branch.condition,
         values=branch.values,
         present=branch.present,
-        clause=branch.clause,
-        line=branch.line,
         by_source=branch.by_source,
+        assigned=branch.assigned,
     )
 
 
@@ -286,27 +297,18 @@ def _row_text(branch: CaseBranch) -> str:
     return ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
 
 
-def _attributes(node: PlanNode) -> dict[str, str]:
+def _facts(node: PlanNode) -> NodeFacts | None:
     if isinstance(node, TableScan):
-        return {"role": "target" if node.row_id is not None else "source"}
+        return ScanFacts(node.row_id is not None, node.alias or node.table.display)
+    if isinstance(node, Project):
+        return ProjectFacts(tuple(assigned.symbol.name for assigned in node.assignments))
     if isinstance(node, Join):
-        return {
-            "distribution": node.distribution,
-            "replicate_target": _yes(node.replicate_target),
-            "full": _yes(node.type is JoinType.FULL),
-        }
+        return JoinFacts(node.distribution, node.replicate_target, node.type)
     if isinstance(node, MarkDistinct):
-        return {"exchange": _yes(node.exchange)}
+        return MarkDistinctFacts(node.exchange)
     if isinstance(node, MergeProcessor):
-        return {"paradigm": node.paradigm.name, "redistribution": ",".join(node.redistribution_columns)}
-    if isinstance(node, Exchange):
-        insert, _, update = node.text.removeprefix("insert = ").partition(", update = ")
-        return {"insert": insert, "update": update}
-    return {"fused": _yes(node.fused)} if isinstance(node, MergeWriter) else {}
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
+        return ProcessorFacts(node.paradigm.name, node.redistribution_columns)
+    return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
 
 
 _QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query", "exists": "whether a query has rows"}

@@ -170,9 +170,8 @@ class CaseBranch:
         predicate: the same as an expression; None for ELSE.
         values: per table column the text of the value that goes into the merge row (``NULL`` for null).
         expressions: the same as expressions, in table order.
-        clause: the WHEN clause as written; ``""`` for ELSE.
-        line: the clause's line within the statement; 0 for ELSE.
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
+        assigned: the columns that an UPDATE sets or an INSERT fills, in the order in which the clause names them.
     """
 
     number: int
@@ -182,9 +181,8 @@ class CaseBranch:
     predicate: Typed | None
     values: tuple[str, ...]
     expressions: tuple[Typed, ...]
-    clause: str
-    line: int
     by_source: bool = False
+    assigned: tuple[str, ...] = ()
 
     @property
     def present(self) -> str:

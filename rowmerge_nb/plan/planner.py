@@ -314,10 +314,9 @@ class _MergePlanner(RowChangePlanner):
     def plan(self) -> Output:
         on = self.analysis.on
         if not is_deterministic(on.tree) and not has_subquery(on.tree):
-            span = on.span
             msg = "The ON condition may not give another value each time it is evaluated"
             hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
-            raise ConnectorError(msg, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+            raise ConnectorError(msg, hint=hint).at(self.analysis.on.span)
         source = self._source()
         join_type = JoinType.FULL if any(clause.by_source for clause in self.analysis.clauses) else JoinType.RIGHT
         if join_type is JoinType.FULL:
@@ -402,18 +401,17 @@ class _MergePlanner(RowChangePlanner):
             predicate=predicate,
             values=tuple(text for text, _ in pairs),
             expressions=tuple(tree for _, tree in pairs),
-            clause=clause.text,
-            line=clause.span.line,
             by_source=clause.by_source,
+            assigned=tuple(self.columns[index].name for index in clause.assigned),
         )
 
     def _else(self) -> CaseBranch:
         """Give the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
         if self.era is Era.CURRENT:
-            return CaseBranch(-1, Operation.NONE, None, "ELSE", None, (), (), "", 0)
+            return CaseBranch(-1, Operation.NONE, None, "ELSE", None, (), ())
         pairs = [self.old(i) if i in self.redistribution else _NULL for i in range(len(self.columns))]
         texts, trees = tuple(text for text, _ in pairs), tuple(tree for _, tree in pairs)
-        return CaseBranch(-1, Operation.NONE, None, "ELSE", None, texts, trees, "", 0)
+        return CaseBranch(-1, Operation.NONE, None, "ELSE", None, texts, trees)
 
     def _number(self, project: Project) -> Project:
         symbol = Symbol(CASE_NUMBER, INTEGER)

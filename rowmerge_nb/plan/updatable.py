@@ -222,7 +222,7 @@ class _Planner:
             self.printer.text(expression.tree, condition=condition)
         except UnprintableError as error:
             msg = f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino"
-            raise _at(AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW), expression.span) from error
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW).at(expression.span) from error
 
 
 def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
@@ -236,12 +236,7 @@ def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
         node = "MarkDistinctNode"
     msg = f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
     hint = f"A correlated subquery moves rows between reading and writing. {MERGE_FLOW}"
-    return _at(AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint), expression.span)
-
-
-def _at(error: RowMergeError, span: Span) -> RowMergeError:
-    error.line, error.column, error.length = span.line, span.column, max(span.end - span.start, 1)
-    return error
+    return AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint).at(expression.span)
 
 
 def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:

@@ -84,8 +84,7 @@ class _UpdatePlanner(_WherePlanner):
             predicate=None,
             values=tuple(text for text, _ in pairs),
             expressions=tuple(tree for _, tree in pairs),
-            clause=clause.text,
-            line=clause.span.line,
+            assigned=tuple(self.columns[index].name for index in clause.assigned),
         )
 
 

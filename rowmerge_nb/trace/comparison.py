@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.nodes import MarkDistinctFacts, ScanFacts
 from rowmerge_nb.trace.words import operation_letters
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,7 +211,7 @@ def _measured(side: Side) -> dict[str, str]:
     stored: Counter[int] = Counter()
     for writer in trace.writers:
         stored.update(writer.rows)
-    coordinator = sum(call.where == "coordinator" for call in trace.calls)
+    coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
     ran = not side.failed
     measured: dict[str, str] = {
@@ -235,15 +237,13 @@ def _measured(side: Side) -> dict[str, str]:
 
 def _moved(trace: Trace) -> list[int | None]:
     """Give the rows that go through every exchange of the plan."""
-    nodes = [
-        n for n in trace.plan if n.kind == "Exchange" or (n.kind == "MarkDistinct" and n.attributes.get("exchange") == "yes")
-    ]
+    nodes = [n for n in trace.plan if n.kind == "Exchange" or (isinstance(n.facts, MarkDistinctFacts) and n.facts.exchange)]
     return [next(iter(trace.rows.get(node.id, ((), None))[0]), None) for node in nodes]
 
 
 def _scan(trace: Trace) -> NodeRecord | None:
-    """Find the scan of the target: it is the one that gives the row id."""
-    return next((n for n in trace.plan if not n.sources and n.layout and n.layout[-1][0] == "row_id"), None)
+    """Find the scan of the target."""
+    return next((n for n in trace.plan if isinstance(n.facts, ScanFacts) and n.facts.target), None)
 
 
 def _data_columns(scan: NodeRecord) -> list[str]:
@@ -258,11 +258,11 @@ def _operations(result: Result) -> str:
 
 
 def _rows(count: int | None) -> str:
-    return f"{_number(count)} row{'' if count == 1 else 's'}"
+    return " rows" if count is None else plural(count, "row")
 
 
 def _number(count: int | None) -> str:
-    return "" if count is None else f"{count:,}"
+    return "" if count is None else number(count)
 
 
 # -- results ------------------------------------------------------------------------------------------------------

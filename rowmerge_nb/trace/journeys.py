@@ -106,6 +106,5 @@ def _could_fire(clause: ClauseRecord, join: str) -> bool:
     """Tell whether a clause is about rows of this kind; the record of "no clause" is about none."""
     if clause.number < 0 or clause.matched is None:
         return False
-    by_source = "BY SOURCE" in " ".join(clause.text.upper().split()[:5])
-    kind = "matched" if clause.matched else "not matched by source" if by_source else "not matched"
+    kind = "matched" if clause.matched else "not matched by source" if clause.by_source else "not matched"
     return kind == join

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import types
 from collections.abc import Callable, Mapping
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cache
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
@@ -95,10 +95,9 @@ def _value(value: Any, kind: Any, place: str) -> Any:
     """Read what an annotation asks for."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
-        if value is None:
+        if value is None and types.NoneType in arguments:
             return None
-        (kind,) = (argument for argument in arguments if argument is not types.NoneType)
-        return _value(value, kind, place)
+        return _value(value, _chosen(value, [one for one in arguments if one is not types.NoneType], place), place)
     if origin is tuple:
         return _tuple(value, arguments, place)
     if origin is not None and issubclass(origin, Mapping):
@@ -107,7 +106,20 @@ def _value(value: Any, kind: Any, place: str) -> Any:
         )
     if dataclasses.is_dataclass(kind):
         return _dataclass(value, kind, place)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return _member(value, kind, place)
     return _READERS[kind](value, place)
+
+
+def _chosen(value: Any, kinds: list[Any], place: str) -> Any:
+    """Give the one kind there is, or of several dataclasses the one that a value says it is."""
+    if len(kinds) == 1:
+        return kinds[0]
+    tag = value.get("is") if isinstance(value, dict) else None
+    for kind in kinds:
+        if kind.__name__ == tag:
+            return kind
+    raise TraceSchemaError(place, f"{_named(value)} is none of {', '.join(kind.__name__ for kind in kinds)}")
 
 
 def _dataclass(value: Any, kind: Any, place: str) -> Any:
@@ -166,6 +178,12 @@ def _text(value: Any, place: str) -> str:
     if type(value) is not str:
         raise TraceSchemaError(place, f"{_named(value)} is not a text")
     return value
+
+
+def _member(value: Any, kind: type[StrEnum], place: str) -> StrEnum:
+    if not isinstance(value, str) or value not in {member.value for member in kind}:
+        raise TraceSchemaError(place, f"{_named(value)} is none of {', '.join(kind)}")
+    return kind(value)
 
 
 def _boolean(value: Any, place: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -18,8 +18,10 @@ from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.trace.nodes import NodeRecord
 
 __all__ = [
+    "CHANGED_TWICE",
     "Call",
     "ClauseRecord",
+    "Consequence",
     "DuplicateGroup",
     "ErrorRecord",
     "MatchPattern",
@@ -32,6 +34,9 @@ __all__ = [
     "WriterRecord",
 ]
 
+CHANGED_TWICE: Final = "changed twice"
+"""The kind of the notice that says of target rows that more than one clause has changed them."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -39,7 +44,7 @@ class Call:
 
     Args:
         order: position in the log, from 1: coordinator's calls before the tasks', tasks' by writer, then the coordinator's again.
-        where: ``coordinator``, or ``writer 0``.
+        caller: who made it: ``coordinator``, ``writer``, or in the older flow ``split``.
         method: the method's name in the contract.
         carries: what it was about, in a few words: ``2 fragments``, ``DELETE_ROW_AND_INSERT_ROW``, ``D 3, I 2``.
         rows: positions of the page, where a page is passed.
@@ -47,10 +52,14 @@ class Call:
         seconds: how long the call took.
         started: seconds since the statement began, on the caller's clock.
         error: the message of what it raised, or None.
+        number: which writer or split it was; None for the coordinator.
+
+    >>> Call(1, "writer", "finish", number=0).where
+    'writer 0'
     """
 
     order: int
-    where: str
+    caller: str
     method: str
     carries: str = ""
     rows: int | None = None
@@ -58,13 +67,20 @@ class Call:
     seconds: float = 0.0
     started: float = 0.0
     error: str | None = None
+    number: int | None = None
+
+    @property
+    def where(self) -> str:
+        """Who made it, in words: ``coordinator``, ``writer 0``, ``split 3``."""
+        return self.caller if self.number is None else f"{self.caller} {self.number}"
 
 
 @dataclass(frozen=True)
 class ClauseRecord:
     """A WHEN clause and how many joined rows it took; the last record (number -1) counts rows for which none fired.
 
-    ``matched`` is False for both kinds of NOT MATCHED; the operation of DO NOTHING is NONE.
+    ``matched`` is False for both kinds of NOT MATCHED, which ``by_source`` tells apart; the operation of DO NOTHING is NONE; ``head`` is
+    the clause as written up to its operation.
     """
 
     number: int
@@ -74,6 +90,8 @@ class ClauseRecord:
     line: int
     rows: int | None
     conditional: bool = False
+    by_source: bool = False
+    head: str = ""
 
 
 @dataclass(frozen=True)
@@ -202,11 +220,15 @@ class DuplicateGroup:
 
 @dataclass(frozen=True)
 class NoticeRecord:
-    """Something the user should know; position within the statement where it has one."""
+    """Something the user should know; position within the statement where it has one.
+
+    ``kind`` says what it is about where that is of interest to a report: `CHANGED_TWICE`; otherwise it is ``""``.
+    """
 
     message: str
     line: int | None = None
     column: int | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -225,11 +247,30 @@ class VerificationRecord:
 
 
 @dataclass(frozen=True)
+class Consequence:
+    """A fact about what had happened when a statement failed.
+
+    Args:
+        text: the fact, of which ``method`` is the subject if it is there: ``was not called``, ``no writer was created``.
+        method: the method of the contract that it is about, or ``""``.
+
+    >>> str(Consequence("was not called", "finish_merge"))
+    'finish_merge was not called'
+    """
+
+    text: str
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.text}".lstrip()
+
+
+@dataclass(frozen=True)
 class ErrorRecord:
     """The error that ended the statement.
 
     Args:
-        consequences: one sentence per fact about what had happened by then: which sinks existed, what was rolled back.
+        consequences: what had happened by then: which sinks existed, what was rolled back.
         changed: whether the statement's change is there all the same; None if nobody knows.
     """
 
@@ -240,7 +281,7 @@ class ErrorRecord:
     length: int
     hint: str | None
     step: str
-    consequences: tuple[str, ...] = ()
+    consequences: tuple[Consequence, ...] = ()
     changed: bool | None = False
 
 
@@ -255,6 +296,7 @@ class Trace:
         state: ``finished``, ``failed``, ``planned`` (dry run: planned, not begun) or ``explained``.
         skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
         target: the target's name as written, and ``qualified`` its full name.
+        name: of a statement that changes rows the target's catalog, schema and table.
         connector: the kind of store, and ``catalog`` its name.
         paradigm: name of the row change paradigm; ``""`` for statements without one.
         era: ``documents`` or ``current``; ``duplicates`` is the rule, ``trino`` or ``standard``.
@@ -320,6 +362,7 @@ class Trace:
     verification: VerificationRecord | None = None
     flow: str = "merge"
     committed: bool = True
+    name: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

@@ -32,7 +32,7 @@ class FakeTables:
         if name not in self.tables or tuple(parts[:-1]) != (self.catalog, self.schema)[3 - len(parts) :]:
             return None
         columns = tuple(ColumnMetadata(c[0].lower(), parse_type(c[1]), nullable=len(c) < 3) for c in self.tables[name])
-        return TableBinding(".".join(parts), self.catalog, f"{self.catalog}.{self.schema}.{name}", columns, f"v_{name}")
+        return TableBinding(".".join(parts), self.catalog, (self.catalog, self.schema, name), columns, f"v_{name}")
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         catalog, schema, table = (self.catalog, self.schema, "")[: 3 - len(parts)] + tuple(parts)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.jdbc.store import Session, Store, quote
+from rowmerge_nb.connectors.jdbc.store import Session, Store
 from rowmerge_nb.errors import ConnectorError, ExecutionError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
@@ -114,7 +115,7 @@ class Changes:
     def _update_in_place(self, case: int) -> str:
         written = self._written(case)
         values = ", ".join(
-            f"{quote(column.name)} = s.c{index}{column.cast}"
+            f"{quoted(column.name)} = s.c{index}{column.cast}"
             for index, column in enumerate(self.handle.columns)
             if column.name in written
         )
@@ -142,7 +143,7 @@ class Changes:
 
     def _insert(self, operation: Operation) -> str:
         columns = [(index, column) for index, column in enumerate(self.handle.columns) if not column.generated]
-        names = ", ".join(quote(column.name) for _, column in columns)
+        names = ", ".join(quoted(column.name) for _, column in columns)
         values = ", ".join(_inserted(index, column) for index, column in columns)
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""
         return (
@@ -152,7 +153,7 @@ class Changes:
     def _refuse_computed(self, condition: str, columns: Sequence[Column], more: str = "", matched: str = "") -> None:
         for column in columns:
             index = self.handle.columns.index(column)
-            wrong = condition.format(staged=f"s.c{index}{column.cast}", own=quote(column.name))
+            wrong = condition.format(staged=f"s.c{index}{column.cast}", own=quoted(column.name))
             wrong = f"{wrong} AND {matched}" if matched else wrong
             if self.session.value(f"SELECT count(*) AS n FROM {self.stage} AS s{more} WHERE {wrong}"):
                 raise computed_error(self.store, self.handle, column)

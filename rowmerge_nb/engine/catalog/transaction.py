@@ -35,7 +35,7 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.typed.domains import intersect
 from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import parts_of, spark_type
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -11,7 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -66,7 +66,7 @@ class DefinitionRun(StatementRun):
         catalog, *rest = analysis.name
         if analysis.skipped:
             return
-        self.transaction.target = TableBinding(rest[-1], catalog, ".".join(analysis.name), (), "")
+        self.transaction.target = TableBinding(rest[-1], catalog, analysis.name, (), "")
         method, call = self._call(analysis, catalog, rest)
         self.transaction.log.call(method, call, lambda _: ".".join(rest))
 

@@ -54,8 +54,7 @@ def target_name(analysis: Analysis) -> tuple[str, str, str] | None:
     if isinstance(analysis, CreateTableAnalysis):
         return analysis.name
     if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
-        catalog, _, rest = analysis.target.qualified.partition(".")
-        schema, _, table = rest.partition(".")
+        catalog, schema, table = analysis.target.name
         return catalog, schema, table
     if isinstance(analysis, CallAnalysis):
         return analysis.name

@@ -27,7 +27,7 @@ from rowmerge_nb.plan.planner import TargetFacts, plan_merge
 from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.nodes import JoinType
-from rowmerge_nb.trace.trace import NoticeRecord
+from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -100,7 +100,7 @@ class MergeRun(RowChangeRun):
         if not done or self.account is None or not self.account.warning:
             return ()
         count = sum(pattern.rows for pattern in self.account.patterns if pattern.acting > 1)
-        return (NoticeRecord(two_versions(groups, count, self.analysis)),)
+        return (NoticeRecord(two_versions(groups, count, self.analysis), kind=CHANGED_TWICE),)
 
     def _unmatched_span(self) -> Span:
         return self.analysis.on.span
@@ -109,8 +109,8 @@ class MergeRun(RowChangeRun):
         binding = self.analysis.source.binding
         return binding.row_count if binding is not None else None
 
-    def _clause_heads(self) -> list[tuple[int, Operation, bool | None, str, int]]:
-        return [*super()._clause_heads(), (-1, Operation.NONE, None, "", 0)]
+    def _uncounted_clauses(self) -> list[ClauseRecord]:
+        return [*super()._uncounted_clauses(), ClauseRecord(-1, Operation.NONE, None, "", 0, None)]
 
     def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
         join, source_rows = self._join(), self._source_rows()

@@ -146,10 +146,10 @@ class TableRun(StatementRun):
         if analysis.exists or self.options.dry_run:
             self.skipped = analysis.exists
             return None
-        catalog, schema, table = analysis.name
+        catalog, _, table = analysis.name
         session, metadata = self.transaction.session, self.transaction.metadata(catalog)
         name = analysis.metadata.name
-        binding = TableBinding(table, catalog, f"{catalog}.{schema}.{table}", analysis.metadata.columns, "")
+        binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
         self.transaction.target = binding
         try:
             self.transaction.log.call(
@@ -229,4 +229,4 @@ def _place_property(error: RowMergeError, spans: Mapping[str, Span]) -> None:
     if error.code == "INVALID_TABLE_PROPERTY" and error.line is None:
         span = next((span for name, span in spans.items() if name in error.message), None)
         if span is not None:
-            error.line, error.column, error.length = span.line, span.column, span.end - span.start
+            error.at(span)

@@ -30,8 +30,9 @@ from rowmerge_nb.plan.rules import RuleSettings, apply_rules, estimated_rows, re
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
-from rowmerge_nb.trace.trace import ClauseRecord, NoticeRecord, Trace
-from rowmerge_nb.trace.words import operation_letters, plural
+from rowmerge_nb.trace.trace import ClauseRecord, Consequence, NoticeRecord, Trace
+from rowmerge_nb.trace.words import operation_letters
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,6 +65,7 @@ class RowChangeRun(StatementRun):
 
     Attributes:
         verb: what the connector's calls are named by: ``begin_merge``, ``finish_merge``; ``worker`` is what tasks have of it.
+        paradigm: name of the connector's row change paradigm, once it was asked for.
         returned: the rows of RETURNING.
     """
 
@@ -72,6 +74,7 @@ class RowChangeRun(StatementRun):
     worker: ClassVar[str] = "sink"
     analysis: RowChangeAnalysis
     settings: RuleSettings = field(default_factory=RuleSettings)
+    paradigm: str = ""
     returned: pa.Table | None = None
 
     def work(self) -> Callable[[], None] | None:
@@ -130,6 +133,7 @@ class RowChangeRun(StatementRun):
 
         row_id = ask("get_merge_row_id_column_handle", ColumnHandle, lambda column: f"{column.name} {column.type}")
         paradigm = ask("get_row_change_paradigm", RowChangeParadigm, lambda p: p.name)
+        self.paradigm = paradigm.name
         if self.options.paradigm is not None and paradigm is not self.options.paradigm:
             msg = f"Connector '{self.connector}' works by {paradigm.name}; it does not support {self.options.paradigm.name}"
             raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
@@ -256,28 +260,28 @@ class RowChangeRun(StatementRun):
         elif error.groups:
             numbers = {source.case_number for source in error.groups[0].sources}
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
-            span = clauses[-1].span if clauses else self._unmatched_span()
-            error.line, error.column, error.length = span.line, span.column, span.end - span.start
+            error.at(clauses[-1].span if clauses else self._unmatched_span())
 
     def _unmatched_span(self) -> Span:
         """Give the place for what no clause is about."""
         return self.analysis.clauses[0].span
 
-    def facts(self) -> list[str]:
+    def facts(self) -> list[Consequence]:
         """Say which calls of the contract had been made."""
         begun = any(call.method == f"begin_{self.verb}" and call.error is None for call in self.transaction.log.calls)
-        facts = [f"begin_{self.verb} was {'' if begun else 'not '}called"]
+        facts = [Consequence(f"was {'' if begun else 'not '}called", f"begin_{self.verb}")]
         if begun:
             created = self.account.writers if self.account is not None else ()
             aborted = sum(1 for writer in created if writer.state == "aborted")
             count = plural(len(created), self.worker)
-            facts.append(f"{count} had been created, {aborted} of them aborted" if created else f"no {self.worker} was created")
+            made = f"{count} had been created, {aborted} of them aborted" if created else f"no {self.worker} was created"
+            facts.append(Consequence(made))
             outcomes = {call.method: call.error for call in self.transaction.log.calls}
             for method in (f"finish_{self.verb}", "commit"):
                 if method not in outcomes:
-                    facts.append(f"{method} was not called")
+                    facts.append(Consequence("was not called", method))
                     break
-                facts.append(f"{method} {'was called' if outcomes[method] is None else 'failed'}")
+                facts.append(Consequence("was called" if outcomes[method] is None else "failed", method))
         return facts
 
     def _groups(self, account: Account, *, failing: bool) -> tuple[DuplicateGroup, ...]:
@@ -294,16 +298,16 @@ class RowChangeRun(StatementRun):
         done = state == "finished"
         groups = self._groups(account, failing=not done) if account is not None else ()
         told = account is not None and (done or bool(account.clause_rows))
-        paradigms = [call.carries for call in self.transaction.log.calls if call.method == "get_row_change_paradigm"]
         return Trace(
             statement=analysis.text,
             kind=self.kind,
             state=state,
             target=target.display,
             qualified=target.qualified,
+            name=target.name,
             connector=self.connector,
             catalog=target.catalog,
-            paradigm=paradigms[0] if paradigms else "",
+            paradigm=self.paradigm,
             era=str(self.options.era),
             duplicates=self.options.duplicates,
             level=self.options.trace,
@@ -348,15 +352,27 @@ class RowChangeRun(StatementRun):
         return ()
 
     def _clauses(self, account: Account | None) -> tuple[ClauseRecord, ...]:
-        conditional = {clause.number for clause in self.analysis.clauses if clause.condition is not None}
         counted = {} if account is None else account.clause_rows
         return tuple(
-            ClauseRecord(*c, rows=None if account is None else counted.get(c[0], 0), conditional=c[0] in conditional)
-            for c in self._clause_heads()
+            replace(record, rows=None if account is None else counted.get(record.number, 0))
+            for record in self._uncounted_clauses()
         )
 
-    def _clause_heads(self) -> list[tuple[int, Operation, bool | None, str, int]]:
-        return [(c.number, c.operation, c.matched, c.text, c.span.line) for c in self.analysis.clauses]
+    def _uncounted_clauses(self) -> list[ClauseRecord]:
+        return [
+            ClauseRecord(
+                number=clause.number,
+                operation=clause.operation,
+                matched=clause.matched,
+                text=clause.text,
+                line=clause.span.line,
+                rows=None,
+                conditional=clause.condition is not None,
+                by_source=clause.by_source,
+                head=clause.head,
+            )
+            for clause in self.analysis.clauses
+        ]
 
     def _rows(self, account: Account) -> dict[str, tuple[tuple[int | None, ...], int | None]]:
         """Give the rows on the edges of the plan, as far as the pages and the connector tell them."""

@@ -22,8 +22,8 @@ from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
-from rowmerge_nb.trace.trace import Call, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,7 +147,7 @@ class StatementRun:
             failure: what led to it.
         """
 
-    def facts(self) -> list[str]:
+    def facts(self) -> list[Consequence]:
         """Say what had happened when the statement failed."""
         return []
 
@@ -213,7 +213,7 @@ class StatementRun:
         facts = self.facts()
         ended = self.roll_back()
         if error.changed is False:
-            facts.append(ended)
+            facts.append(Consequence(ended))
         # What is told of a change that is there must not depend on what has failed in telling it.
         return replace(self.trace("failed"), committed=error.changed is True, error=error_record(error, tuple(facts)))
 
@@ -312,7 +312,7 @@ class StatementRun:
         )
 
 
-def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:
+def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
     """Give an error as plain data."""
     step = getattr(error, "step", "")
     place = (error.line, error.column, error.length)

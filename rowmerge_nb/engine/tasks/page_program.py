@@ -245,9 +245,7 @@ def _whole(array: Any) -> pa.Array:
 
 
 def _placed(error: ExecutionError, expression: PageExpression) -> ExecutionError:
-    span = expression.span
-    error.line, error.column, error.length = span.line, span.column, span.end - span.start
-    error.hint = f"It happened {expression.words}.{f' {error.hint}' if error.hint else ''}"
+    error.at(expression.span).hint = f"It happened {expression.words}.{f' {error.hint}' if error.hint else ''}"
     return error
 
 

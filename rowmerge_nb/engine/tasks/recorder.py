@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from rowmerge_nb.engine.tasks.duplicates import Patterns
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.trace.trace import Call
-from rowmerge_nb.trace.words import operation_letters, plural
+from rowmerge_nb.trace.words import operation_letters
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,15 +109,15 @@ class Recorder:
     Args:
         partition: the task's partition.
         per_clause: how many rows per clause are sampled, 0 for none.
-        place: what the partition is called in the log of calls.
+        caller: what the partition is called in the log of calls.
 
     Attributes:
         returned: the records that carry the rows of RETURNING, a page of them each.
     """
 
-    def __init__(self, partition: int, per_clause: int, place: str = "writer") -> None:
+    def __init__(self, partition: int, per_clause: int, caller: str = "writer") -> None:
         self.record = TaskRecord(partition)
-        self._place = place
+        self._caller = caller
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._left: dict[int, int] = {}
@@ -140,8 +141,9 @@ class Recorder:
             size = page.nbytes if page is not None else sum(map(len, given)) or None
             seconds = time.perf_counter() - started
             rows = page.num_rows if page is not None else None
-            where = f"{self._place} {self.record.partition}"
-            self.record.calls.append(Call(0, where, method, carries, rows, size, seconds, started - self._started, error))
+            self.record.calls.append(
+                Call(0, self._caller, method, carries, rows, size, seconds, started - self._started, error, self.record.partition)
+            )
 
     def transformed(
         self,

@@ -102,7 +102,7 @@ class _SplitRun:
         self.task = task
         self.number = number
         self.split = split
-        self.recorder = Recorder(number, task.per_clause, place="split")
+        self.recorder = Recorder(number, task.per_clause, caller="split")
         self.evaluator = PageEvaluator(task.program, answers)
         self.opened: ConnectorPageSource | None = None
         self.step = "create_page_source"

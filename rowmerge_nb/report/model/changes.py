@@ -11,7 +11,7 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import Cell, cell, struct_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.words import number, plural
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.model.pages import Channel, Pages

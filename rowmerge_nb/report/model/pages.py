@@ -22,7 +22,8 @@ from rowmerge_nb.spi.page import (
 )
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.words import number, plural
+from rowmerge_nb.trace.nodes import ProcessorFacts
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -249,7 +250,7 @@ def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Chan
 
 
 def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
-    known = (processor.attributes.get("redistribution") or "").split(",")
+    known = processor.facts.redistribution_columns if isinstance(processor.facts, ProcessorFacts) else ()
     layout = PageLayout.of_output(len(processor.layout), era=Era(trace.era))
     columns = [processor.layout[place] for place in layout.after.columns]
     places = tuple(place for place, (name, _) in enumerate(columns) if name in known)

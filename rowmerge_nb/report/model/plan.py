@@ -11,8 +11,8 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.nodes import JoinType
-from rowmerge_nb.trace.words import MINUS, number, plural
+from rowmerge_nb.trace.nodes import JoinFacts, JoinType, MarkDistinctFacts, ProjectFacts, ScanFacts, WriterFacts
+from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
@@ -41,6 +41,7 @@ class Operator:
         notes: facts of this run, one line each.
         meaning: one sentence for those who see it the first time.
         exchange: its rows are redistributed before it.
+        short: enough of the arguments to tell it from others of its kind.
     """
 
     id: str
@@ -56,18 +57,12 @@ class Operator:
     notes: tuple[str, ...]
     meaning: str
     exchange: bool = False
+    short: str = ""
 
     @property
     def rows_text(self) -> str:
         """What came out, in words; ``""`` where nothing is known."""
         return self.carries or ("" if self.rows_out is None else plural(self.rows_out, "row"))
-
-    @property
-    def short(self) -> str:
-        """Enough of the arguments to tell it from others of its kind."""
-        if self.kind in {"TableScan", "UpdatablePageSourceScan"}:
-            return self.arguments.split()[-1] if self.arguments else ""
-        return self.arguments.partition(" := ")[0] if self.kind == "Project" else ""
 
     @property
     def in_text(self) -> str:
@@ -231,8 +226,21 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         carries=_carries(record, trace),
         notes=tuple(_notes(record, trace)),
         meaning=_CASE if len(record.branches) > 1 else record.meaning,
-        exchange=record.attributes.get("exchange") == "yes",
+        exchange=_is_exchanged(record),
+        short=visible(_short(record)),
     )
+
+
+def _is_exchanged(record: NodeRecord) -> bool:
+    return isinstance(record.facts, MarkDistinctFacts) and record.facts.exchange
+
+
+def _short(record: NodeRecord) -> str:
+    if isinstance(record.facts, ScanFacts):
+        return record.facts.name
+    if isinstance(record.facts, ProjectFacts) and not record.branches:
+        return next(iter(record.facts.assigned), "")
+    return ""
 
 
 _TITLES: Final = {
@@ -259,7 +267,7 @@ def _title(record: NodeRecord) -> str:
 
 
 def _join_type(record: NodeRecord) -> JoinType:
-    return JoinType.FULL if record.attributes.get("full") == "yes" else JoinType.RIGHT
+    return record.facts.type if isinstance(record.facts, JoinFacts) else JoinType.RIGHT
 
 
 def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int | None]:
@@ -290,10 +298,10 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
             notes[0] += f" by target and {number(trace.alone)} by source"
         return [*notes, alone] if (alone := _alone(trace)) else notes
     if record.kind == "MarkDistinct":
-        return ["rows are first exchanged by unique_id"] if record.attributes.get("exchange") == "yes" else []
+        return ["rows are first exchanged by unique_id"] if _is_exchanged(record) else []
     if record.kind == "DuplicateCheck":
         return _check_notes(trace)
-    if record.kind == "MergeWriter" and record.attributes.get("fused") in {"yes", "true", "True"}:
+    if isinstance(record.facts, WriterFacts) and record.facts.fused:
         below = "transform_page" if any(other.kind == "MergeProcessor" for other in trace.plan) else "the Project below it"
         return [f"runs in one pass with {below}"]
     if record.kind in CHANGERS:

@@ -76,7 +76,7 @@ class TableBinding:
     Args:
         display: the name as written in the statement.
         catalog: catalog name; ``""`` for a DataFrame of the notebook.
-        qualified: the full name, ``catalog.schema.table``, or the DataFrame's name.
+        name: catalog, schema and table; of a DataFrame its name alone.
         columns: the columns in table order.
         view: the name under which Spark text speaks of this table; unique per binding within the engine. Its columns are ``c0``, ``c1``, ...
         handle: the connector's handle; None for a DataFrame.
@@ -89,7 +89,7 @@ class TableBinding:
 
     display: str
     catalog: str
-    qualified: str
+    name: tuple[str, ...]
     columns: tuple[ColumnMetadata, ...]
     view: str
     handle: ConnectorTableHandle | None = None
@@ -98,6 +98,11 @@ class TableBinding:
     rows: Rows | None = field(default=None, compare=False)
     row_count: int | None = None
     deterministic: bool = True
+
+    @property
+    def qualified(self) -> str:
+        """The full name in one text, for people: a part of it may have dots of its own."""
+        return ".".join(self.name)
 
     def query(self, names: Iterable[str]) -> str:
         """Write the query of all columns, in Spark SQL.
@@ -114,12 +119,17 @@ class ViewBinding:
     """A view that the statement names.
 
     Args:
-        qualified: the full name, ``catalog.schema.view``.
+        name: catalog, schema and view.
         definition: what the catalog keeps of it.
     """
 
-    qualified: str
+    name: tuple[str, str, str]
     definition: ConnectorViewDefinition
+
+    @property
+    def qualified(self) -> str:
+        """The full name in one text, for people: a part of it may have dots of its own."""
+        return ".".join(self.name)
 
 
 class Tables(Protocol):
@@ -255,6 +265,8 @@ class ClauseAnalysis:
         text: the clause as written.
         origin: stands for the clause where a column that it gives no value refuses NULL.
         by_source: WHEN NOT MATCHED BY SOURCE: about target rows that no source row matches.
+        assigned: the table's columns that get a value, by their positions, in the order in which the clause names them.
+        head: the clause as written up to its operation: ``WHEN MATCHED AND s.a > 1 THEN UPDATE``.
     """
 
     number: int
@@ -265,6 +277,8 @@ class ClauseAnalysis:
     text: str
     origin: Origin
     by_source: bool = False
+    assigned: tuple[int, ...] = ()
+    head: str = ""
 
     @property
     def span(self) -> Span:

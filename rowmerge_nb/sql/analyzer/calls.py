@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.moments import moment_function
@@ -185,8 +186,7 @@ class CallAnalyzer:
         if name in REFUSED:
             self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         if not f.overloads(name):
-            near = f.nearest(name, tuple(_FORMS))
-            hint = f"Did you mean '{near}'?" if near else None
+            hint = did_you_mean(name, (*f.known(), *_FORMS))
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.place, hint)
         kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
         said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"

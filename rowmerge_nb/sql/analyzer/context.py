@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import difflib
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.constant_rows import bound
 from rowmerge_nb.sql.analyzer.scope import Symbols
@@ -86,7 +86,7 @@ class Context:
         """Raise an AnalysisError at a place; without one it has no position."""
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
-        raise AnalysisError(message, code=code, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+        raise AnalysisError(message, code=code, hint=hint).at(span)
 
     def expand(self, span: Span) -> None:
         """Count one more use of a query of WITH: each use is analyzed anew, and uses of uses multiply.
@@ -150,8 +150,7 @@ class Context:
         if found is not None:
             return found
         qualified = ".".join(self.qualified(name, span))
-        near = difflib.get_close_matches(name.parts[-1].value, list(self.tables.names()), n=1)
-        hint = f"Did you mean '{near[0]}'?" if near else None
+        hint = did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
 
 
@@ -162,7 +161,7 @@ def _placed(span: Span) -> Iterator[None]:
         yield
     except RowMergeError as error:
         if error.line is None and error.code != "SYNTAX_ERROR":
-            error.line, error.column, error.length = span.line, span.column, max(span.end - span.start, 1)
+            error.at(span)
         raise
 
 

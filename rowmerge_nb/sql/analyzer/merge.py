@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import Place
@@ -19,6 +19,7 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column, same_values
 from rowmerge_nb.sql.typed.types import common_type, is_float
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,7 +151,16 @@ class _MergeAnalyzer:
         text = clause.span.shown(self.context.text)
         origin = self.context.origin(clause.span)
         return a.ClauseAnalysis(
-            clause.number, clause.matched, clause.operation, condition, values, text, origin, clause.by_source
+            clause.number,
+            clause.matched,
+            clause.operation,
+            condition,
+            values,
+            text,
+            origin,
+            clause.by_source,
+            tuple(indexes),
+            clause.head.shown(self.context.text),
         )
 
     def _starred(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[tuple[e.Typed, st.Span]]:
@@ -197,7 +207,7 @@ class _MergeAnalyzer:
         values = len(clause.values)
         if values == count:
             return
-        said = f"INSERT has {count} column{'s' * (count != 1)} but {values} value{'s' * (values != 1)}"
+        said = f"INSERT has {plural(count, 'column')} but {plural(values, 'value')}"
         hint = (
             "Every column needs one value."
             if clause.columns
@@ -207,8 +217,7 @@ class _MergeAnalyzer:
         self.context.error("MISMATCHED_COLUMN_COUNT", said, replace(first, end=last.end), hint)
 
     def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
-        near = difflib.get_close_matches(column.value, names, n=1, cutoff=0.5)
-        hint = f"Did you mean '{near[0]}'?" if near else f"{self.target.display} has the columns {', '.join(names)}."
+        hint = did_you_mean(column.value, names, 0.5) or f"{self.target.display} has the columns {', '.join(names)}."
         said = f"Merge column name does not exist in target table: {column.value}"
         self.context.error("COLUMN_NOT_FOUND", said, self.context.statement_span(), hint)
 

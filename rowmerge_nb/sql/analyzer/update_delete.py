@@ -5,9 +5,9 @@ Both become what MERGE becomes: a table and what is done to its rows, here by ex
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import Place
@@ -60,7 +60,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         target,
         statement.target.parts[-1].text,
         tuple(as_field(f) for f in fields),
-        (_clause(context, statement, Operation.UPDATE, tuple(stored)),),
+        (_clause(context, statement, Operation.UPDATE, tuple(stored), tuple(indexes)),),
         where,
         origins=tuple(context.origins),
     )
@@ -110,8 +110,7 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
     for column in statement.columns:
         index = places.get(column.value)
         if index is None:
-            near = difflib.get_close_matches(column.value, places, n=1, cutoff=0.5)
-            hint = f"Did you mean '{near[0]}'?" if near else f"{target.display} has the columns {', '.join(places)}."
+            hint = did_you_mean(column.value, places, 0.5) or f"{target.display} has the columns {', '.join(places)}."
             context.error("COLUMN_NOT_FOUND", f"The UPDATE SET target column {column.value} doesn't exist", column.span, hint)
         if index in indexes:
             # Trino 476 fails inside of itself here; its message for MERGE is the one that helps.
@@ -133,7 +132,11 @@ def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, 
 
 
 def _clause(
-    context: Context, statement: st.Statement, operation: Operation, values: tuple[a.TypedExpression | None, ...]
+    context: Context,
+    statement: st.Statement,
+    operation: Operation,
+    values: tuple[a.TypedExpression | None, ...],
+    assigned: tuple[int, ...] = (),
 ) -> a.ClauseAnalysis:
-    origin = context.origin(statement.span)
-    return a.ClauseAnalysis(0, True, operation, None, values, st.excerpt(statement.text), origin)
+    text, origin = st.excerpt(statement.text), context.origin(statement.span)
+    return a.ClauseAnalysis(0, True, operation, None, values, text, origin, assigned=assigned, head=text)

@@ -11,11 +11,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
 from rowmerge_nb.sql.duckdb.casts import cast_text, is_total
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
 from rowmerge_nb.sql.duckdb.moments import moment_text, shifted
-from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, name, once
+from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once
 from rowmerge_nb.sql.functions.duckdb import CONSTANT_ARGUMENTS, FUNCTIONS
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
@@ -82,7 +83,7 @@ class PagePrinter:
             UnprintableError: DuckDB has no form of it that is known to mean the same.
         """
         if isinstance(node, e.Column):
-            return name(node.symbol)
+            return quoted(node.symbol)
         if is_null(node):
             return "NULL"
         return self.condition(node) if condition else self.value(node)
@@ -115,7 +116,7 @@ class PagePrinter:
         """Give the name under which texts speak of a query."""
         if query not in self.subqueries:
             self.subqueries.append(query)
-        return name(self.symbol(self.subqueries.index(query)))
+        return quoted(self.symbol(self.subqueries.index(query)))
 
     def _bounded(self, text: str) -> str:
         if len(text) > _LONGEST:
@@ -146,7 +147,7 @@ class _Printer:
             if node.outer:
                 msg = "a correlated subquery"
                 raise UnprintableError(msg)
-            return name(node.symbol)
+            return quoted(node.symbol)
         if isinstance(node, e.Constant):
             return literal(node.type, node.value)
         if isinstance(node, e.Subquery):

@@ -11,7 +11,7 @@ from rowmerge_nb.sql.typed.types import is_zoned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["UnprintableError", "duckdb_type", "failure", "literal", "name", "once", "text_literal"]
+__all__ = ["UnprintableError", "duckdb_type", "failure", "literal", "once", "text_literal"]
 
 _TYPES: Final = {
     "boolean": "BOOLEAN",
@@ -57,15 +57,6 @@ def duckdb_type(kind: Type) -> str:
         msg = f"a value of type {kind}"
         raise UnprintableError(msg)
     return _TYPES[kind.base]
-
-
-def name(text: str) -> str:
-    """Quote a name.
-
-    >>> print(name('a"b'))
-    "a""b"
-    """
-    return '"' + text.replace('"', '""') + '"'
 
 
 def text_literal(value: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.names import backquoted as quote
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.tree.depth import too_deep
 
@@ -318,15 +319,6 @@ def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
         partition = tuple(map(change, node.partition_by))
         return replace(node, function=change(node.function), partition_by=partition, order_by=changed(node.order_by))
     return node
-
-
-def quote(name: str) -> str:
-    """Quote a name for Spark SQL.
-
-    >>> quote("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def text_literal(value: str) -> str:

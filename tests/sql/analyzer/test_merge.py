@@ -101,7 +101,7 @@ def test_a_self_merge_binds_the_table_once():
 def test_a_dataframe_of_the_notebook_is_a_source_but_no_target():
     tables = FakeTables(ACCOUNTS.tables)
     column = ColumnMetadata("Customer", parse_type("varchar"))
-    tables.frames["df"] = TableBinding("df", "", "df", (column,), "v_df", dataframe=object())
+    tables.frames["df"] = TableBinding("df", "", ("df",), (column,), "v_df", dataframe=object())
     merge = _merge("MERGE INTO accounts t USING df ON t.customer = df.customer WHEN MATCHED THEN DELETE", tables=tables)
     assert merge.source.binding is tables.frames["df"]
     error = refusal("MERGE INTO df USING accounts t ON true WHEN MATCHED THEN DELETE", tables=tables)
