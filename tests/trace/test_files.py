@@ -178,6 +178,12 @@ def changed(content: Any, place: str, value: Any) -> None:
         ("plan[0].sources[0]", "none", "$.plan[0].sources[0]: 'none' is not a node below it"),
         ("plan[1].sources[0]", "1", "is not a node below it"),
         ("rows", {"is": "mapping", "items": [["1", 1, 2]]}, "$.rows: an entry is not a pair"),
+        (
+            "plan[5].facts",
+            {"is": "Facts", "fields": {}},
+            "$.plan[5].facts: a Facts is none of ScanFacts, ProjectFacts, JoinFacts",
+        ),
+        ("plan[5].facts", 3, "$.plan[5].facts: 3 is none of ScanFacts"),
         ("more", 1, "$.more: nothing of this name belongs there"),
     ],
 )

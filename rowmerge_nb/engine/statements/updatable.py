@@ -139,7 +139,10 @@ class _UpdatableRun(WhereRun):
         condition = next((node.page for node in nodes if isinstance(node, Filter)), None)
         where = self.analysis.where
         project = next((node for node in nodes if isinstance(node, Project)), None)
-        texts = {} if project is None else {a.symbol.name.removesuffix("_new"): a.page for a in project.assignments}
+        update = next((node for node in nodes if isinstance(node, UpdateRows)), None)
+        # Channel 0 is the row id; the assignments follow in their order.
+        names = {} if update is None else dict(zip(update.channels, (column.name for column in update.columns), strict=False))
+        texts = {} if project is None else {names[channel]: a.page for channel, a in enumerate(project.assignments, 1)}
         values = dict(zip((c.name for c in self.analysis.target.columns), self.analysis.clauses[0].values, strict=True))
         columns = {column.name: column for column in self.analysis.target.columns}
         assigned = []
