@@ -180,11 +180,19 @@ class ParseError(RowMergeError):
 class AnalysisError(RowMergeError):
     """Names, types or clauses of the statement do not fit the tables it is about.
 
+    Args:
+        properties: of INVALID_TABLE_PROPERTY the names of the properties that it is about: the engine points at the first of them in the
+            statement, which a connector does not see.
+
     >>> AnalysisError("Column 'x' is ambiguous", code="AMBIGUOUS_NAME", line=3, column=4).line
     3
     """
 
     default_code = "TYPE_MISMATCH"
+
+    def __init__(self, message: str, *, properties: Sequence[str] = (), **place: Any) -> None:
+        super().__init__(message, **place)
+        self.properties = tuple(properties)
 
 
 class ExecutionError(RowMergeError):

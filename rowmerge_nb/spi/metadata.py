@@ -117,7 +117,10 @@ class ConnectorMetadata(ABC):
         return None
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
-        """Make an empty table. Raises ConnectorError NOT_SUPPORTED by default."""
+        """Make an empty table. Raises ConnectorError NOT_SUPPORTED by default.
+
+        Of properties that cannot be it raises AnalysisError INVALID_TABLE_PROPERTY, whose ``properties`` names them.
+        """
         self._refuse("creating tables", "create_table")
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:

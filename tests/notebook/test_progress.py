@@ -28,16 +28,34 @@ def execute(tmp_path, *cells, allow_errors=False):
     return [cell.outputs for cell in notebook.cells[1:]]
 
 
-@pytest.mark.slow
-def test_progress_leaves_no_trace_in_the_saved_output(tmp_path):
-    (outputs,) = execute(tmp_path, "%%merge\nDROP TABLE a; DROP TABLE PAUSE")
-    assert [output["data"]["text/plain"] for output in outputs] == ["Table a dropped.", "Table PAUSE dropped."]
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """What cells of one notebook show."""
+    cells = {
+        "shown": "%%merge\nDROP TABLE a; DROP TABLE PAUSE",
+        "kept": "%%merge kept <<\nDROP TABLE PAUSE",
+        "lines": "print('before')\n%merge DROP TABLE a\n%merge DROP TABLE PAUSE\nprint('after')",
+        "called": "print('before')\nget_ipython().run_cell_magic('merge', '', 'DROP TABLE PAUSE')",
+    }
+    return dict(zip(cells, execute(tmp_path_factory.mktemp("notebook"), *cells.values()), strict=True))
 
 
-@pytest.mark.slow
-def test_progress_leaves_no_trace_where_nothing_is_shown(tmp_path):
-    (outputs,) = execute(tmp_path, "%%merge kept <<\nDROP TABLE PAUSE")
-    assert outputs == []
+def test_progress_leaves_no_trace_in_the_saved_output(shown):
+    assert [output["data"]["text/plain"] for output in shown["shown"]] == ["Table a dropped.", "Table PAUSE dropped."]
+
+
+def test_progress_leaves_no_trace_where_nothing_is_shown(shown):
+    assert shown["kept"] == []
+
+
+def test_what_others_have_shown_stays(shown):
+    assert [output.get("text") or output["data"]["text/plain"] for output in shown["lines"]] == [
+        "before\n", "Table a dropped.", "Table PAUSE dropped.", "after\n",
+    ]  # fmt: skip
+    assert [output.get("text") or output["data"]["text/plain"] for output in shown["called"]] == [
+        "before\n",
+        "Table PAUSE dropped.",
+    ]
 
 
 @pytest.mark.slow
@@ -51,17 +69,6 @@ def test_a_failed_cell_stops_the_notebook_and_shows_the_report_and_one_line(tmp_
     assert after[0]["data"]["text/plain"] == "2"
 
 
-@pytest.mark.slow
-def test_what_others_have_shown_stays(tmp_path):
-    lines = "print('before')\n%merge DROP TABLE a\n%merge DROP TABLE PAUSE\nprint('after')"
-    called = "print('before')\nget_ipython().run_cell_magic('merge', '', 'DROP TABLE PAUSE')"
-    first, second = execute(tmp_path, lines, called)
-    assert [output.get("text") or output["data"]["text/plain"] for output in first] == [
-        "before\n", "Table a dropped.", "Table PAUSE dropped.", "after\n",
-    ]  # fmt: skip
-    assert [output.get("text") or output["data"]["text/plain"] for output in second] == ["before\n", "Table PAUSE dropped."]
-
-
 def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
     from rowmerge_nb.notebook.progress import Progress
 
@@ -69,9 +76,9 @@ def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
     with Progress(object(), lambda: None) as progress:
         progress("start Spark")
         progress._thread.join(0.7)
-    shown = capsys.readouterr().err
-    assert shown.startswith(("\rstarting Spark, 0 s", "\rstarting Spark, 1 s"))
-    assert shown.endswith(" \r")
+    told = capsys.readouterr().err
+    assert told.startswith(("\rstarting Spark, 0 s", "\rstarting Spark, 1 s"))
+    assert told.endswith(" \r")
 
 
 def test_a_quick_statement_shows_nothing(capsys):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -166,3 +167,9 @@ def test_where_no_sink_was_created_the_way_to_it_is_dashed():
     dot = plan_dot(build_report(building.merge_trace(Setup(rows=()))))
     assert "no\u00a0sink\u00a0was\u00a0created" in dot
     assert dot.count("style=dashed") == 2
+
+
+def test_an_exchange_is_drawn_whatever_a_saved_trace_has_before_it():
+    trace = building.merge_trace()
+    plan = tuple(replace(record, kind="Filter") if record.kind == "MergeProcessor" else record for record in trace.plan)
+    assert "Exchange" in plan_dot(build_report(replace(trace, plan=plan)))

@@ -178,6 +178,12 @@ def changed(content: Any, place: str, value: Any) -> None:
         ("plan[0].sources[0]", "none", "$.plan[0].sources[0]: 'none' is not a node below it"),
         ("plan[1].sources[0]", "1", "is not a node below it"),
         ("rows", {"is": "mapping", "items": [["1", 1, 2]]}, "$.rows: an entry is not a pair"),
+        (
+            "plan[5].facts",
+            {"is": "Facts", "fields": {}},
+            "$.plan[5].facts: a Facts is none of ScanFacts, ProjectFacts, JoinFacts",
+        ),
+        ("plan[5].facts", 3, "$.plan[5].facts: 3 is none of ScanFacts"),
         ("more", 1, "$.more: nothing of this name belongs there"),
     ],
 )
@@ -330,9 +336,7 @@ def with_text(facts: NodeFacts | None, text: str) -> Any:
     if facts is None:
         return None
     changes = {
-        name: (text,) if isinstance(value, tuple) else text
-        for name, value in vars(facts).items()
-        if type(value) in {str, tuple}
+        name: (text,) if isinstance(value, tuple) else text for name, value in vars(facts).items() if type(value) in {str, tuple}
     }
     return replace(facts, **changes)
 

@@ -56,10 +56,10 @@ def defined_table(
     for given in properties:
         if given not in TABLE_PROPERTIES:
             msg = f"Catalog 'hive' table property '{given}' does not exist"
-            raise AnalysisError(msg, code=_INVALID, hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+            raise AnalysisError(msg, code=_INVALID, properties=(given,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
     if str(properties.get("format") or "ORC").upper() != "ORC":
         msg = f"Tables of format {properties['format']} are not supported; format can be 'ORC'"
-        raise AnalysisError(msg, code=_INVALID, hint="Leave the property format out.")
+        raise AnalysisError(msg, code=_INVALID, properties=("format",), hint="Leave the property format out.")
     _check_columns(columns)
     partitioned_by = _partition_columns(columns, properties)
     bucketed_by, count, version = _buckets(columns, partitioned_by, properties)
@@ -92,7 +92,9 @@ def _partition_columns(columns: Sequence[ColumnMetadata], properties: Mapping[st
         return ()
     if len(listed) == len(columns):
         msg = "Table contains only partition columns; partitioned_by names all of them"
-        raise AnalysisError(msg, code=_INVALID, hint="Leave one column at least out of partitioned_by.")
+        raise AnalysisError(
+            msg, code=_INVALID, properties=("partitioned_by",), hint="Leave one column at least out of partitioned_by."
+        )
     last = tuple(column.name for column in columns[len(columns) - len(listed) :])
     if last != listed:
         msg = f"Partition keys must be the last columns in the table and in the same order as the table properties: [{', '.join(listed)}]"
@@ -112,10 +114,15 @@ def _buckets(
     count, version = properties.get("bucket_count"), properties.get("bucketing_version") or 1
     if version not in {1, 2}:
         msg = f"bucketing_version must be 1 or 2, not {version}"
-        raise AnalysisError(msg, code=_INVALID)
+        raise AnalysisError(msg, code=_INVALID, properties=("bucketing_version",))
     if (not listed) != (not count) or (count and (not isinstance(count, int) or not 1 <= count <= BUCKET_LIMIT)):
         msg = f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together"
-        raise AnalysisError(msg, code=_INVALID, hint=f"Give both, with a bucket_count from 1 to {BUCKET_LIMIT}, or neither.")
+        raise AnalysisError(
+            msg,
+            code=_INVALID,
+            properties=("bucketed_by", "bucket_count"),
+            hint=f"Give both, with a bucket_count from 1 to {BUCKET_LIMIT}, or neither.",
+        )
     both = [name for name in listed if name in partitioned_by]
     if both:
         msg = f"Bucketing columns {both} are also used as partition columns"
@@ -133,9 +140,9 @@ def _names(columns: Sequence[ColumnMetadata], properties: Mapping[str, Any], nam
     missing = [str(column) for column in listed if str(column).lower() not in written]
     if missing:
         msg = f"{what} columns [{', '.join(missing)}] of {name} not present in schema"
-        raise AnalysisError(msg, code=_INVALID, hint=f"The columns are: {', '.join(written.values())}.")
+        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"The columns are: {', '.join(written.values())}.")
     names = tuple(written[str(column).lower()] for column in listed)
     if len(set(names)) < len(names):
         msg = f"Table property '{name}' names a column twice: {', '.join(names)}"
-        raise AnalysisError(msg, code=_INVALID)
+        raise AnalysisError(msg, code=_INVALID, properties=(name,))
     return names

@@ -56,12 +56,12 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
     for name in given:
         if name not in TABLE_PROPERTIES:
             msg = f"Catalog 'iceberg' table property '{name}' does not exist"
-            raise AnalysisError(msg, code=_INVALID, hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+            raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
     _check_one_of("format", str(given.get("format", "PARQUET")).upper(), ("PARQUET",))
     version = given.get("format_version", 2)
     if version not in {1, 2}:
         msg = f"format_version must be 1 or 2, not {version}: pyiceberg cannot write tables of other versions"
-        raise AnalysisError(msg, code=_INVALID, hint="Leave the property format_version out.")
+        raise AnalysisError(msg, code=_INVALID, properties=("format_version",), hint="Leave the property format_version out.")
     properties = {"format-version": str(version), "write.parquet.compression-codec": "zstd"}
     if "isolation_level" in given:
         level = str(given["isolation_level"]).lower()
@@ -78,7 +78,7 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
 def _check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         msg = f"{name} can be {' or '.join(repr(choice) for choice in choices)}, not '{value}'"
-        raise AnalysisError(msg, code=_INVALID, hint=f"Leave the property {name} out.")
+        raise AnalysisError(msg, code=_INVALID, properties=(name,), hint=f"Leave the property {name} out.")
 
 
 def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec:
@@ -95,10 +95,10 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
             msg = (
                 f"Table property 'partitioning': {transform} makes a partition field '{name}', and there is a column of that name"
             )
-            raise AnalysisError(msg, code=_INVALID, hint="Give the column another name.")
+            raise AnalysisError(msg, code=_INVALID, properties=("partitioning",), hint="Give the column another name.")
         if any(field.name == name for field in fields):
             msg = f"Table property 'partitioning': two transforms make a partition field '{name}'"
-            raise AnalysisError(msg, code=_INVALID, hint="Name one of them.")
+            raise AnalysisError(msg, code=_INVALID, properties=("partitioning",), hint="Name one of them.")
         fields.append(
             PartitionField(
                 source_id=source.field_id,

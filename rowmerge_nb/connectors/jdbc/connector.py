@@ -236,7 +236,9 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         for name in metadata.properties:
             if name not in TABLE_PROPERTIES:
                 msg = f"{self._store.name} table property '{name}' does not exist"
-                raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There is: {', '.join(TABLE_PROPERTIES)}.")
+                raise AnalysisError(
+                    msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=f"There is: {', '.join(TABLE_PROPERTIES)}."
+                )
         if not metadata.columns:
             msg = f"Table '{metadata.name}' has no columns"
             raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
@@ -248,7 +250,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             wrong = f"names column '{missing[0]}', which the table does not have" if missing else "names a column twice"
             msg = f"Table property '{PRIMARY_KEY}' {wrong}"
             hint = f"Its columns are: {', '.join(written.values())}."
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=hint)
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=(PRIMARY_KEY,), hint=hint)
         self._check_names("table", metadata.name.table)
         self._check_names("column", *(column.name for column in metadata.columns))
         self._store.check_room(metadata.name, len(metadata.columns), len(key))

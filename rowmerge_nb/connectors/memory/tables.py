@@ -41,14 +41,21 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
     for name in properties:
         if name not in TABLE_PROPERTIES:
             msg = f"Catalog 'memory' table property '{name}' does not exist"
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(TABLE_PROPERTIES)}.")
+            raise AnalysisError(
+                msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=f"There are: {', '.join(TABLE_PROPERTIES)}."
+            )
     if not metadata.columns:
         msg = f"Table '{metadata.name}' has no columns"
         raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
     paradigm = str(properties.get("paradigm") or RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW.name).upper()
     if paradigm not in RowChangeParadigm.__members__:
         msg = f"'{paradigm}' is not a row change paradigm"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.")
+        raise AnalysisError(
+            msg,
+            code="INVALID_TABLE_PROPERTY",
+            properties=("paradigm",),
+            hint=f"There are: {', '.join(RowChangeParadigm.__members__)}.",
+        )
     properties["paradigm"] = paradigm
     written = {column.name.lower(): column.name for column in metadata.columns}
     transforms = parse_transforms(_listed(properties, "partitioned_by"), by_name(metadata.columns))
@@ -58,16 +65,23 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         missing = [column for column in listed if str(column).lower() not in written]
         if missing:
             msg = f"Table property '{name}' names column '{missing[0]}', which the table does not have"
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=f"Its columns are: {', '.join(written.values())}.")
+            raise AnalysisError(
+                msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=f"Its columns are: {', '.join(written.values())}."
+            )
         properties[name] = tuple(written[str(column).lower()] for column in listed)
         nested = [c for c in metadata.columns if c.name in properties[name] and c.type.base in {"array", "map", "row"}]
         if nested:
             msg = f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type}, by which rows cannot be placed"
-            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint="Name columns of plain types.")
+            raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=(name,), hint="Name columns of plain types.")
     count = properties.setdefault("bucket_count", None)
     if (count is None) != (not properties["bucketed_by"]) or (count is not None and (not isinstance(count, int) or count < 1)):
         msg = f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go together"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint="Give both, with a bucket_count of at least 1, or neither.")
+        raise AnalysisError(
+            msg,
+            code="INVALID_TABLE_PROPERTY",
+            properties=("bucketed_by", "bucket_count"),
+            hint="Give both, with a bucket_count of at least 1, or neither.",
+        )
     return replace(metadata, properties=properties)
 
 

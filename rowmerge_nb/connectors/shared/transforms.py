@@ -151,7 +151,7 @@ column of type date. hour takes: timestamp, timestamp with time zone.
             found.append(transform)
     except AnalysisError as error:
         message = error.message.replace("'partitioned_by'", f"'{table_property}'", 1)
-        raise AnalysisError(message, code=error.code, hint=error.hint) from None
+        raise AnalysisError(message, code=error.code, properties=(table_property,), hint=error.hint) from None
     return tuple(found)
 
 

@@ -39,6 +39,6 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
                 # What is missing at the end is missing behind the blanks that follow.
                 place += len(text[place:]) - len(text[place:].lstrip())
             span = Span.within(text, place, place)
-            error.line, error.column = span.line, span.column
+            error.at(span, error.length)
         error.statement = text
         raise

@@ -1,4 +1,7 @@
-"""Spark's errors under Trino's names: what Spark and Python raise never reaches the user raw."""
+"""Spark's errors under Trino's names: what Spark and Python raise never reaches the user raw.
+
+Spark tells much in words alone. They are read here.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
 
-__all__ = ["problem_of", "translate"]
+__all__ = ["problem_of", "translate", "was_cancelled", "with_next_step"]
 
 T = TypeVar("T", bound=RowMergeError)
 
@@ -170,6 +173,15 @@ def _with_detail(message: str, condition: str, text: str) -> str:
         if found:
             return f"Cannot cast {found[1]} to {_TYPE_NAMES.get(found[2], found[2].lower())}"
     return message
+
+
+def was_cancelled(error: BaseException) -> bool:
+    """Tell whether Spark ended work because it was cancelled.
+
+    >>> was_cancelled(RuntimeError("[OPERATION_CANCELED] Operation has been canceled.")), was_cancelled(RuntimeError("No"))
+    (True, False)
+    """
+    return "OPERATION_CANCELED" in str(error) or "cancelled part of cancelled job tag" in str(error).lower()
 
 
 def problem_of(text: str) -> SetupError:

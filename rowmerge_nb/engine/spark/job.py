@@ -6,7 +6,7 @@ import pickle
 import threading
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.errors.translate import problem_of
+from rowmerge_nb.engine.errors.translate import problem_of, was_cancelled
 from rowmerge_nb.engine.spark.interrupts import interrupts_put_off
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
@@ -72,7 +72,7 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
         msg = "The statement was interrupted; its Spark work is cancelled"
         raise StatementInterrupted(msg, step="run") from interrupt
     if "error" in answer:
-        if cancelled.is_set() or _cancelled(answer["error"]):
+        if cancelled.is_set() or was_cancelled(answer["error"]):
             msg = "The statement was cancelled"
             raise StatementInterrupted(msg, step="run") from answer["error"]
         raise answer["error"]
@@ -103,10 +103,6 @@ def _context(spark: Any) -> Any:
         return spark.sparkContext
     except Exception:  # noqa: BLE001 - Connect raises one of several types, by version
         return None
-
-
-def _cancelled(error: BaseException) -> bool:
-    return "OPERATION_CANCELED" in str(error) or "cancelled part of cancelled job tag" in str(error).lower()
 
 
 def fragments_and_records(table: pa.Table) -> tuple[list[bytes], list[TaskRecord]]:

@@ -118,10 +118,9 @@ def proposal(analysis: MergeAnalysis) -> str | None:
         ", ".join(quoted_where_needed(str(field.name), RESERVED) for field in fields)
         for fields in (keys, others or keys, source.fields)
     )
-    alias = source.alias or (source.binding.display.split(".")[-1] if source.binding is not None else None)
     numbered = f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM {source.text}"
     chosen = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
-    return chosen if alias is None else f"{chosen} AS {quoted_where_needed(alias, RESERVED)}"
+    return chosen if source.alias is None else f"{chosen} AS {quoted_where_needed(source.alias, RESERVED)}"
 
 
 def _remedy(analysis: MergeAnalysis) -> str:

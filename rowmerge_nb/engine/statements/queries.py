@@ -225,8 +225,8 @@ class TableRun(StatementRun):
 
 
 def _place_property(error: RowMergeError, spans: Mapping[str, Span]) -> None:
-    """Point at the property that an error speaks of: the connector, which raised it, does not know where it stands."""
-    if error.code == "INVALID_TABLE_PROPERTY" and error.line is None:
-        span = next((span for name, span in spans.items() if name in error.message), None)
+    """Point at the property that an error is about: the connector, which raised it, does not know where it stands."""
+    if isinstance(error, AnalysisError) and error.line is None:
+        span = next((span for name, span in spans.items() if name in error.properties), None)
         if span is not None:
             error.at(span)

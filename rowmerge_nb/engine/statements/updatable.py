@@ -158,16 +158,16 @@ class _UpdatableRun(WhereRun):
     def _assigned(self, printer: PagePrinter) -> tuple[AssignedColumn, ...]:
         """Print the assigned values."""
         project = next((node for node in chain(self._plan()) if isinstance(node, Project)), None)
-        if project is None:
+        update = next((node for node in chain(self._plan()) if isinstance(node, UpdateRows)), None)
+        if project is None or update is None:
             return ()
-        made = {assignment.symbol.name: assignment.value for assignment in project.assignments}
-        columns = {f"{column.name}_new": column for column in self.analysis.target.columns if f"{column.name}_new" in made}
+        # Channel 0 is the row id; the assignments follow in their order.
+        names = dict(zip(update.channels, (column.name for column in update.columns), strict=False))
+        made = {names[channel]: assignment.value for channel, assignment in enumerate(project.assignments, 1)}
+        columns = {column.name: column for column in self.analysis.target.columns if column.name in made}
         # Subqueries are numbered in the order of the table's columns, values stand in the order in which they were written.
         printed = {name: self._expression(made[name], printer, condition=False) for name in columns}
-        return tuple(
-            AssignedColumn(columns[name].name, columns[name].type.arrow, printed[name], not columns[name].nullable)
-            for name in made
-        )
+        return tuple(AssignedColumn(name, columns[name].type.arrow, printed[name], not columns[name].nullable) for name in made)
 
     def _page_queries(self) -> tuple[PageQuery, ...]:
         return tuple(PageQuery(node.symbol.name, node.query.kind, node.symbol.type.arrow) for node in self._queries())

@@ -9,7 +9,7 @@ from rowmerge_nb.errors import SetupError
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["UntranslatableError", "column_type", "copy_name", "translate"]
+__all__ = ["UntranslatableError", "column_type", "translate"]
 
 _DIALECTS: Final = {"duckdb": "duckdb", "postgresql": "postgres"}
 _PLAIN: Final = {"boolean", "smallint", "integer", "bigint", "real", "decimal", "date"}
@@ -46,15 +46,6 @@ def column_type(kind: Type, engine: str) -> str:
         msg = f"columns of type {kind} are not compared"
         raise UntranslatableError(msg)
     return _OWN[engine][kind.base]
-
-
-def copy_name(display: str) -> str:
-    """Give the name of a table's copy in the other engine: the last part of the name as it stands in the statement.
-
-    >>> copy_name("memory.default.Accounts")
-    'accounts'
-    """
-    return display.rpartition(".")[2].lower()
 
 
 def translate(text: str, engine: str) -> str:

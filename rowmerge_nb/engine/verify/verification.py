@@ -16,7 +16,7 @@ from rowmerge_nb.engine.catalog.dataframes import as_arrow
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.types import is_spark_frame
 from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedError, open_verifier
-from rowmerge_nb.engine.verify.translation import UntranslatableError, copy_name, translate
+from rowmerge_nb.engine.verify.translation import UntranslatableError, translate
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -136,7 +136,7 @@ class Verification:
     def _compared(self, after: pa.Table, count: int | None) -> VerificationRecord:
         with closing(open_verifier(self.options.verify or "")) as verifier:
             statement = translate(self.analysis.text, verifier.dialect)
-            names = [copy_name(binding.display) for binding, _ in self.tables]
+            names = [binding.name[-1].lower() for binding, _ in self.tables]
             if repeated := [name for name, times in Counter(names).items() if times > 1]:
                 msg = f"two tables of the statement are called '{repeated[0]}'"
                 raise UntranslatableError(msg)

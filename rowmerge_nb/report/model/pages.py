@@ -137,6 +137,7 @@ class LedgerRow:
         source: its number in the source as text, ``none`` of a target row without one, ``""`` where not recorded.
         name: the source row's first value (without a source the target row's), so that it can be recognised.
         merge_null: the whole merge row is NULL (current era, nothing fired).
+        idle: it has a target row, and no clause changes it.
     """
 
     source: str
@@ -151,6 +152,7 @@ class LedgerRow:
     case_number: Cell
     is_distinct: Cell
     merge_null: bool
+    idle: bool
     style: str
     word: str
     letter: str
@@ -197,7 +199,7 @@ def build_pages(trace: Trace) -> Pages | None:
         return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks, updates_only=trace.kind == "UPDATE")
     rows = _ledger(sample, channels)
     shown = _choose(rows, row_limit(len(channels.columns)))
-    if any(row.style == "N" and row.present.text == "true" for row in shown):
+    if any(row.idle for row in shown):
         remarks = (*remarks, _PRESENT)
     which = ""
     if len(shown) < sample.total_before:
@@ -344,6 +346,7 @@ def _ledger_row(
         case_number=_small(row[before.case_number]),
         is_distinct=_small(row[before.is_distinct]),
         merge_null=merge_row is None,
+        idle=asked is Operation.NONE and values[places.present] is True,
         style=style_of(asked),
         word=asked.name if asked is not Operation.NONE else "none",
         letter=asked.letter,

@@ -172,6 +172,11 @@ def test_a_property_that_cannot_be_is_pointed_at(engine):
     assert error_of(engine, sql)[0::2] == ("INVALID_TABLE_PROPERTY", 2)
 
 
+def test_a_property_is_pointed_at_that_has_the_name_of_another_in_its_own():
+    sql = "CREATE TABLE t (a integer) WITH (paradigm = 'DELETE_ROW_AND_INSERT_ROW',\n paradigms = 1)"
+    assert error_of(Engine(), sql)[0::2] == ("INVALID_TABLE_PROPERTY", 2)
+
+
 def test_the_engine_keeps_the_views_of_a_connector_that_stores_none(engine):
     class Plain(MemoryConnector):
         def get_metadata(self, transaction_handle):
@@ -220,3 +225,19 @@ def test_a_closing_semicolon_and_comments_change_nothing(engine):
         "/* a */ MERGE INTO stock t -- b\n USING (VALUES 'nut') s(sku) ON t.sku = s.sku /* c ; */ WHEN MATCHED THEN DELETE; -- d"
     )
     assert engine.table("stock").to_pydict()["sku"] == ["bolt"]
+
+
+def test_a_schema_may_have_a_dot_in_its_name(engine):
+    engine.run('CREATE SCHEMA "a.b"')
+    engine.run('CREATE TABLE "a.b".t (id bigint)')
+    assert str(engine.run('SHOW CREATE TABLE "a.b".t')).startswith('CREATE TABLE memory."a.b".t (')
+    engine.run('INSERT INTO "a.b".t VALUES 1, 2')
+    merge = 'MERGE INTO "a.b".t t USING (VALUES 1, 3) s(id) ON t.id = s.id '
+    result = engine.run(f"{merge} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id)", verify="duckdb")
+    assert (result.trace.rows_after, result.trace.unread, result.balance.holds) == (2, "", True)
+    assert result.verification.state == "agrees"
+    engine.run('CREATE VIEW "a.b".v AS SELECT id FROM "a.b".t')
+    assert str(engine.run('SHOW CREATE VIEW "a.b".v')).startswith('CREATE VIEW memory."a.b".v AS')
+    engine.run('TRUNCATE TABLE "a.b".t')
+    engine.run('DROP VIEW "a.b".v')
+    assert listed(engine, 'SHOW TABLES FROM "a.b"') == [("t",)]

@@ -164,7 +164,7 @@ class SqliteStore(Store):
 
     def shown_value(self, reading: Reading) -> str:
         """Write the expression that shows a misfit."""
-        return f"quoted({reading.column}) || ' (' || typeof({reading.column}) || ')'"
+        return f"quote({reading.column}) || ' (' || typeof({reading.column}) || ')'"
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
         """Bring stored values into the column's Arrow type."""
