@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.statements.test_merge import AFTER
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def test_executors_do_not_find_the_package_by_themselves(both):

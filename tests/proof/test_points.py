@@ -7,6 +7,8 @@ import pytest
 from proof.trials.points.stores import STORES
 from tests.proof.points_support import points, skip_without_server
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = {"memory": 15, "hive": 30, "iceberg": 25, "sqlite": 30, "postgresql": 6}
 """How many faults are tried by default; those of PostgreSQL take seconds, since its driver connects slowly."""
 

@@ -7,6 +7,8 @@ import pytest
 from proof.trials.points.stores import STORES
 from tests.proof.points_support import points, skip_without_server
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=[name for name, kind in STORES.items() if kind.survives])
 def store(request: pytest.FixtureRequest) -> str:

@@ -52,7 +52,7 @@ def test_what_the_first_format_kept_as_text_becomes_fields() -> None:
         (
             "Join",
             {"distribution": "SINGLE", "full": "yes"},
-            record("JoinFacts", distribution="SINGLE", replicate_target=False, full=True),
+            record("JoinFacts", distribution="SINGLE", replicate_target=False, type="FullJoin"),
         ),
         ("MarkDistinct", {"exchange": "yes"}, record("MarkDistinctFacts", exchange=True)),
         (
