@@ -313,10 +313,13 @@ def _check_pages(pages: PageSample) -> None:
     """See that the layout is that of the pages, and that what is told row by row is told of every row."""
     layout = pages.layout
     _check_layout(layout, layout.after.count, pages.after, "$.pages.layout")
-    _check_channels(layout.before.count if pages.transformed else layout.after.count, pages.before, "$.pages.layout")
-    merge_row = pages.before.column(layout.before.merge_row).type if pages.transformed else None
-    if merge_row is not None and (not pa.types.is_struct(merge_row) or merge_row.num_fields != layout.merge_row.count):
-        raise TraceSchemaError(place="$.pages.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
+    if pages.transformed:
+        _check_channels(layout.before.count, pages.before, "$.pages.layout")
+        merge_row = pages.before.column(layout.before.merge_row).type
+        if not pa.types.is_struct(merge_row) or merge_row.num_fields != layout.merge_row.count:
+            raise TraceSchemaError(place="$.pages.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
+    elif not pages.before.schema.equals(pages.after.schema):
+        raise TraceSchemaError(place="$.pages.transformed", wrong="the pages before and after have other channels")
     for name, rows, told in (
         ("produced", pages.before.num_rows, len(pages.produced)),
         ("writers", pages.after.num_rows, len(pages.writers)),

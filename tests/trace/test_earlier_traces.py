@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rowmerge_nb import load_trace, save_trace
+from rowmerge_nb import RowMergeError, load_trace, save_trace
 from rowmerge_nb.report.bundle import mime_bundle
+from rowmerge_nb.spi import PageLayout
 from rowmerge_nb.trace.earlier import of_present_format
+from rowmerge_nb.trace.files import FORMAT
 from rowmerge_nb.trace.trace import CHANGED_TWICE
+from tests.report.cases import CASES
 
 HERE = Path(__file__).parent
 
@@ -92,3 +96,46 @@ def test_nothing_odd_in_the_first_format_ends_its_reading(odd: Any) -> None:
     for name in ("NodeRecord", "CaseBranch", "ClauseRecord", "Call", "NoticeRecord", "ErrorRecord"):
         assert brought(name, **fields)
     assert brought("Trace", **{**fields, "plan": {"is": "tuple", "items": [node, odd]}})
+
+
+def without_layouts(value: Any) -> Any:
+    """Write a saved trace as the first format did, whose samples did not say where their channels lie."""
+    if isinstance(value, list):
+        return [without_layouts(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    left_out = {"layout", "transformed"} if value.get("is") in {"PageSample", "StoredSample"} else set()
+    fields = (
+        {name: without_layouts(item) for name, item in value["fields"].items() if name not in left_out}
+        if "fields" in value
+        else {}
+    )
+    if value.get("is") == "BranchRecord":
+        return {"is": "CaseBranch", "fields": {name: item for name, item in fields.items() if name != "present"}}
+    return {**{name: without_layouts(item) for name, item in value.items()}, **({"fields": fields} if fields else {})}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_where_channels_lie_is_found_out_of_pages_that_did_not_say_it(name: str, tmp_path: Path) -> None:
+    path, trace = tmp_path / "trace.json", CASES[name]()
+    save_trace(trace, path)
+    content = json.loads(path.read_text())[FORMAT]
+    path.write_text(json.dumps({"rowmerge_nb trace 1": without_layouts(content)}))
+    opened = load_trace(path)
+    assert opened.pages == trace.pages
+    assert [sample.page for sample in opened.stored] == [sample.page for sample in trace.stored]
+
+
+def test_the_layouts_of_a_trace_in_the_first_format_are_those_of_its_statement() -> None:
+    trace = load_trace(HERE / "saved_in_format_1.json")
+    assert trace.pages is not None
+    assert (trace.pages.layout, trace.pages.transformed) == (PageLayout(3, (2,)), True)
+    assert [sample.layout for sample in trace.stored] == [PageLayout(3)] * len(trace.stored)
+
+
+def test_a_page_of_the_first_format_that_is_none_is_refused_at_its_place(tmp_path: Path) -> None:
+    content = json.loads((HERE / "saved_in_format_1.json").read_text())
+    content["rowmerge_nb trace 1"]["fields"]["pages"]["fields"]["after"]["arrow"] = "AAAA"
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    with pytest.raises(RowMergeError, match=r"\$\.pages\.after: it holds no page of Arrow data"):
+        load_trace(tmp_path / "x.json")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.spi.page import row_ids_of
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
@@ -98,14 +100,15 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
 
 def _with_kept(data: pa.Table, values: pa.Table) -> pa.Table:
     """Complete updated columns, which come under their numbers, with the values of the columns that stay; positions come last."""
-    rows = data.take(values.column(values.num_columns - 1))
-    for number, column in zip(values.column_names[:-1], values.columns, strict=False):
+    positions, (*numbers, _) = row_ids_of(values), values.column_names
+    rows = data.take(positions)
+    for number, column in zip(numbers, values.columns, strict=False):
         rows = rows.set_column(int(number), data.schema.field(int(number)), column)
-    return rows.append_column("position", values.column(values.num_columns - 1))
+    return rows.append_column("position", positions)
 
 
 def _positions(table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    positions: np.ndarray[tuple[int], np.dtype[np.int64]] = table.column(table.num_columns - 1).to_numpy()
+    positions: np.ndarray[tuple[int], np.dtype[np.int64]] = row_ids_of(table).to_numpy()
     return positions
 
 

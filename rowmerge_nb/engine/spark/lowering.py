@@ -42,6 +42,7 @@ from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import quote
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,8 +158,9 @@ def _(node: DeleteProject, context: Context) -> Any:
     """Give the channels of the writer's page under the names ``c0``, ``c1``, ..., and the witness."""
     kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
+    channels = node.layout.after
     data = [quote(kept[c.name].name) if c.name in kept else "NULL" for c in node.columns]
-    others = [constants.get(symbol.name, quote(ROW_ID)) for symbol in node.outputs[len(data) :]]
+    others = [constants.get(node.outputs[i].name, quote(ROW_ID)) for i in range(channels.operation, channels.count)]
     types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
     values = [
         text if symbol is node.row_id else conformed(text, kind)
@@ -217,9 +219,9 @@ def _(node: Project, context: Context) -> Any:
         f"{texts[symbol.name]} AS {quote(symbol.name)}" if symbol.name in texts else quote(symbol.name) for symbol in node.outputs
     ]
     if context.witness and node.case is not None:
-        full = any(symbol.name == SOURCE_PRESENT for symbol in node.source.outputs)
+        join_type = node.source.type if isinstance(node.source, Join) else JoinType.RIGHT
         number = next(iter(_hidden(node.source, context)), SOURCE_ROW)
-        columns.append(f"{_witness_expression(context, full=full, number=number)} AS {quote(WITNESS)}")
+        columns.append(f"{_witness_expression(context, join_type, number)} AS {quote(WITNESS)}")
     elif not isinstance(node.source, AssignUniqueId):
         columns += [quote(name) for name in _hidden(node.source, context)]
     return lower(source, context).selectExpr(*columns)
@@ -238,7 +240,7 @@ def _hidden(node: PlanNode, context: Context) -> tuple[str, ...]:
     return _hidden(node.sources[0], context)
 
 
-def _witness_expression(context: Context, *, full: bool = False, number: str = SOURCE_ROW) -> str:
+def _witness_expression(context: Context, join_type: JoinType = JoinType.RIGHT, number: str = SOURCE_ROW) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
         # Fields go by position: a struct with two fields of one name cannot leave Spark.
         fields = (f"'f{i}', {quote(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
@@ -247,7 +249,9 @@ def _witness_expression(context: Context, *, full: bool = False, number: str = S
     if not context.source:
         return f"named_struct('source_row', CAST(NULL AS BIGINT), 'target', {struct(context.target)})"
     target = f"CASE WHEN {PRESENT} IS NOT NULL THEN {struct(context.target)} END"
-    source = f"CASE WHEN {SOURCE_PRESENT} IS NOT NULL THEN {struct(context.source)} END" if full else struct(context.source)
+    source = struct(context.source)
+    if join_type is JoinType.FULL:
+        source = f"CASE WHEN {SOURCE_PRESENT} IS NOT NULL THEN {source} END"
     return f"named_struct('source_row', {quote(number)}, 'source', {source}, 'target', {target})"
 
 

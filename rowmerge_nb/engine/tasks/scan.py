@@ -74,7 +74,7 @@ class ScanPass:
             pages = self._pages(source)
             matching = self.keys.pages(pages) if self.keys is not None else _numbered(pages)
             for page, places in matching:
-                arrays = [conform(page.column(i), field.type) for i, field in enumerate(list(self.schema)[:-1])]
+                arrays = [conform(page.column(i), self.schema.field(i).type) for i in range(len(self.columns))]
                 arrays.append(pa.array(places + position))
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except Exception as error:

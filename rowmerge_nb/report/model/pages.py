@@ -245,8 +245,8 @@ def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Chan
     merge_row = before.field(layout.before.merge_row).type
     columns = [merge_row.field(place) for place in layout.merge_row.columns]
     types = [str(from_arrow(column.type)) for column in columns]
-    if processor is not None and len(processor.layout) >= len(columns):
-        types = [kind for _, kind in processor.layout[: len(columns)]]
+    if processor is not None and len(processor.layout) == layout.after.count:
+        types = [processor.layout[place][1] for place in layout.after.columns]
     row_id = str(from_arrow(before.field(layout.before.row_id).type))
     return _numbered([column.name for column in columns], types, row_id, layout)
 
