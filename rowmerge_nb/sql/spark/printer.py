@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from rowmerge_nb.sql.spark.casts.casts import cast, store
 from rowmerge_nb.sql.spark.casts.moments import from_micros, rounded
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.spark.comparison import compared, distinct
+from rowmerge_nb.sql.spark.dates.functions import MOMENTS
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.marks import marked
@@ -218,7 +220,8 @@ class _Printer:
         return e.once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
 
     def written(self, node: e.Apply) -> str:
-        return e.once(lambda *texts: node.detail.write(self.failure, *texts), *self.all(node.arguments))
+        write = node.detail.write or partial(MOMENTS[node.detail.name], node)
+        return e.once(lambda *texts: write(self.failure, *texts), *self.all(node.arguments))
 
     def _fill(self, template: str, texts: list[str], kind: Type, rows: str = "", distinct: str = "") -> str:
         def filled(match: re.Match[str]) -> str:

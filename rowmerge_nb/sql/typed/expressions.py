@@ -122,12 +122,13 @@ class Written:
     Args:
         name: what it is.
         key: what tells it from others of its name: two of the same name and key mean the same.
-        write: gives Spark SQL for what writes a failure (Trino's code, then the parts of the message) and the arguments' texts.
+        write: gives Spark SQL for what writes a failure (Trino's code, then the parts of the message) and the arguments' texts; None where
+            the printer knows the name.
     """
 
     name: str
     key: Any
-    write: Callable[..., str] = field(compare=False)
+    write: Callable[..., str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

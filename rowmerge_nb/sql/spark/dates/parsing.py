@@ -12,7 +12,7 @@ from rowmerge_nb.sql.typed.expressions import groups, text_literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.sql.spark.dates.patterns import Token
+    from rowmerge_nb.sql.functions.date_patterns import Token
 
 __all__ = ["malformed", "parsing", "two_digit_pivot"]
 
