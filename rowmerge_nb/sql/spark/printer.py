@@ -15,6 +15,7 @@ from rowmerge_nb.sql.spark.casts.moments import from_micros, rounded
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.spark.comparison import compared, distinct
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
+from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.marks import marked
@@ -220,7 +221,7 @@ class _Printer:
         return e.once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
 
     def written(self, node: e.Apply) -> str:
-        write = node.detail.write or partial(MOMENTS[node.detail.name], node)
+        write = partial(_WRITTEN[node.detail.name], node)
         return e.once(lambda *texts: write(self.failure, *texts), *self.all(node.arguments))
 
     def _fill(self, template: str, texts: list[str], kind: Type, rows: str = "", distinct: str = "") -> str:
@@ -452,6 +453,8 @@ def _renamed(printer: _Printer, node: e.Apply) -> str:
 def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
     return lambda printer, node: f"{name}({', '.join(printer.all(node.arguments))})"
 
+
+_WRITTEN: Final = {**MOMENTS, **JSON_CALLS}
 
 _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "arithmetic": _Printer.arithmetic,

@@ -117,18 +117,15 @@ class Apply(Typed):
 
 @dataclass(frozen=True)
 class Written:
-    """How an operation is printed that has neither an operator nor a template: the detail of an `Apply` named ``"written"``.
+    """An operation that has neither an operator nor a template: the detail of an `Apply` named ``"written"``. Printers know it by its name.
 
     Args:
         name: what it is.
-        key: what tells it from others of its name: two of the same name and key mean the same.
-        write: gives Spark SQL for what writes a failure (Trino's code, then the parts of the message) and the arguments' texts; None where
-            the printer knows the name.
+        key: what it is beside its arguments: two of the same name and key mean the same.
     """
 
     name: str
     key: Any
-    write: Callable[..., str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
