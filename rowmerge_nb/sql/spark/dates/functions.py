@@ -13,6 +13,7 @@ from rowmerge_nb.sql.spark.casts.text import canonical_zone, shown_moment
 from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pivot
 from rowmerge_nb.sql.spark.dates.patterns import formatting
 from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
+from rowmerge_nb.sql.spark.text import groups
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import is_zoned, precision_of
 
@@ -193,7 +194,7 @@ def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         return with_zone(f"(try_cast(concat({date}, ' ', {clock}, ' ', {zone}) AS TIMESTAMP) + {millis})", canonical_zone(zone))
 
     regex = e.text_literal(_ISO)
-    good = f"IF({text} RLIKE {regex}, {e.groups(text, regex, 8, made)}, NULL)"
+    good = f"IF({text} RLIKE {regex}, {groups(text, regex, 8, made)}, NULL)"
     return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, _iso_refusal(text))}))"
 
 
