@@ -1,22 +1,20 @@
-"""Gives JSON_OBJECT and JSON_ARRAY their meaning: their types, and what they are in Spark SQL."""
+"""Gives JSON_OBJECT and JSON_ARRAY their meaning: their types, and the order of members."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.spi.types import BOOLEAN, JSON, UNKNOWN, VARCHAR
-from rowmerge_nb.sql.analyzer.json_calls import json_output, output_type, read_as_json
-from rowmerge_nb.sql.spark.casts.json import to_json
-from rowmerge_nb.sql.spark.json.sequences import JsonPath, json_text, sequence
+from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR
+from rowmerge_nb.sql.analyzer.json_calls import output_type, read_as_json
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.casts import can_cast
+from rowmerge_nb.sql.typed.json import Constructed
 from rowmerge_nb.sql.typed.types import is_numeric, is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
 
@@ -56,24 +54,8 @@ def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed
     order = _order(analyzer, node, keys)
     if any(read) and any(isinstance(part, e.Subquery) for value in (*keys, *values) for part in e.walk(value)):
         analyzer.refuse(f"{node.name} over a subquery is not supported by this engine", node)
-    kinds = [value.type for value in values]
-
-    def write(failure: Callable[..., str], *texts: str) -> str:
-        names, given = texts[: len(keys)], texts[len(keys) :]
-        parts = [
-            _parsed(text, failure) if parsed else to_json(text, source, JSON, False)
-            for text, source, parsed in zip(given, kinds, read, strict=True)
-        ]
-        if node.keeps_null:
-            parts = [f"coalesce({part}, 'null')" for part in parts]
-        if node.name == "JSON_ARRAY":
-            return json_output(_joined("[", parts, "]"), kind)
-        members = [f"concat({_key(name, failure)}, ':', {part})" for name, part in zip(names, parts, strict=True)]
-        whole = _joined("{", [members[place] for place in order], "}")
-        return json_output(_unequal(node, keys, given, whole, failure), kind)
-
-    told_by = (node.keeps_null, node.unique, len(keys), tuple(read))
-    return e.Apply(kind, "written", (*keys, *values), e.Written(node.name, told_by, write))
+    made = Constructed(len(keys), tuple(read), tuple(order), node.keeps_null, node.unique)
+    return e.Apply(kind, "written", (*keys, *values), e.Written(node.name, made))
 
 
 def _value(analyzer: CallAnalyzer, node: j.JsonConstructor, given: j.JsonInput, *, read: bool) -> e.Typed:
@@ -128,33 +110,3 @@ def _hash(name: str) -> int:
     for high, low in zip(units[::2], units[1::2], strict=True):
         found = (31 * found + (high << 8 | low)) & 0xFFFFFFFF
     return found ^ (found >> 16)
-
-
-def _parsed(text: str, failure: Callable[..., str]) -> str:
-    broken = failure("JSON_INPUT_CONVERSION_ERROR", "'conversion to JSON failed: '")
-    item = f"transform(array({sequence(text, JsonPath(strict=False, steps=()))}), `$s` -> coalesce({json_text('`$s`[0]')}, {broken}))[0]"
-    return f"IF({text} IS NULL, NULL, {item})"
-
-
-def _key(text: str, failure: Callable[..., str]) -> str:
-    missing = failure("INVALID_FUNCTION_ARGUMENT", "'null value passed for JSON object key to JSON_OBJECT function'")
-    return f"coalesce({to_json(text, VARCHAR, JSON, False)}, {missing})"
-
-
-def _joined(opening: str, parts: Sequence[str], closing: str) -> str:
-    """What is NULL is left out."""
-    return f"concat('{opening}', concat_ws(',', {', '.join(parts)}), '{closing}')" if parts else f"'{opening}{closing}'"
-
-
-def _unequal(node: j.JsonConstructor, keys: list[e.Typed], values: Sequence[str], whole: str, failure: Callable[..., str]) -> str:
-    """Equal keys are an error, unless the value of one of them is left out."""
-    pairs = [(a, b) for a, b in combinations(range(len(keys)), 2) if keys[a] == keys[b]]
-    if not pairs:
-        return whole
-    said, code = "'cannot construct a JSON object with duplicate key'", "NOT_SUPPORTED"
-    if node.unique:
-        said, code = "'duplicate key passed to JSON_OBJECT function'", "INVALID_FUNCTION_ARGUMENT"
-    if node.keeps_null:
-        return f"CAST({failure(code, said)} AS STRING)"
-    both = " OR ".join(f"({values[a]} IS NOT NULL AND {values[b]} IS NOT NULL)" for a, b in pairs)
-    return f"CASE WHEN {both} THEN {failure(code, said)} ELSE {whole} END"

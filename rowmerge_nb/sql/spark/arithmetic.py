@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.spark.casts.moments import from_micros, instant_of, micros, rounded, with_zone, zone_of
+from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
@@ -56,11 +57,11 @@ def arithmetic(node: e.Apply, texts: Sequence[str], raw: Sequence[str] | None, f
     kinds = [argument.type for argument in node.arguments]
     operator = str(node.detail)
     if not all(is_numeric(kind) for kind in kinds):
-        return e.once(lambda a, b: _moment(operator, (a, b), kinds, node.type, fail), *texts)
+        return once(lambda a, b: _moment(operator, (a, b), kinds, node.type, fail), *texts)
     left, right = texts
     if is_float(node.type):
         if operator in "/%":
-            return e.once(lambda a, b: _float_division(operator, a, b, node.type), left, right)
+            return once(lambda a, b: _float_division(operator, a, b, node.type), left, right)
         return f"({left} {operator} {right})"
     if operator in "/%":
         return _division(node, operator, texts, raw, fail, safe=safe)
@@ -100,12 +101,12 @@ def _division(
         if raw is None or (isinstance(divisor, e.Constant) and divisor.value not in {None, "-1"}):
             return f"CAST({left} div {guarded} AS {name})"
         negated = _checked(node, f"try_subtract(CAST(0 AS {name}), {left})", raw, fail, safe=safe)
-        return e.once(lambda b: f"IF({b} = -1, {negated}, CAST({left} div {b} AS {name}))", guarded)
+        return once(lambda b: f"IF({b} = -1, {negated}, CAST({left} div {b} AS {name}))", guarded)
     plain = f"CAST({left} / {guarded} AS {name})"
     if raw is None or not _may_overflow([part.type.parameters for part in node.arguments], node.type):
         return plain
     tried = _checked(node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe)
-    return tried if safe else e.once(lambda b: f"IF({b} = 0, {left} / {b}, {tried})", right)
+    return tried if safe else once(lambda b: f"IF({b} = 0, {left} / {b}, {tried})", right)
 
 
 def _may_overflow(kinds: Sequence[tuple[int, int]], result: Type) -> bool:
@@ -119,7 +120,7 @@ def negation(node: e.Apply, text: str, raw: str | None, fail: Callable[..., str]
     """Write the negation of a number or an interval; ``raw`` and the rest as for `arithmetic`."""
     kind = node.type
     if kind.base == "decimal" and kind.parameters[0] > ROUNDED_DIGITS:
-        return e.once(lambda x: _turned(x, kind), text)
+        return once(lambda x: _turned(x, kind), text)
     argument = node.arguments[0]
     literal = isinstance(argument, e.Constant) and argument.value is not None and argument.value.isdigit()
     if not is_integer(kind) or literal or (raw is None and not safe):

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.sql.spark.casts.moments import micros
-from rowmerge_nb.sql.typed.expressions import once, text_literal
+from rowmerge_nb.sql.spark.text import once
+from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import is_float, is_integer
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -13,9 +14,12 @@ from rowmerge_nb.sql.spark.casts.casts import cast, store
 from rowmerge_nb.sql.spark.casts.moments import from_micros, rounded
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.spark.comparison import compared, distinct
+from rowmerge_nb.sql.spark.dates.functions import MOMENTS
+from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.marks import marked
+from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, precision_of, spark_type
 
@@ -89,7 +93,7 @@ class _Printer:
         return [self.text(node) for node in nodes]
 
     def failure(self, code: str, *message: str) -> str:
-        return "NULL" if self.safe else e.fail(code, *message)
+        return "NULL" if self.safe else fail(code, *message)
 
     # -- operators ------------------------------------------------------------------------------------------------
 
@@ -126,7 +130,7 @@ class _Printer:
 
     def compare(self, node: e.Apply) -> str:
         kind = node.arguments[0].type
-        return e.once(lambda a, b: compared(node.name, a, b, kind, self.failure), *self.all(node.arguments))
+        return once(lambda a, b: compared(node.name, a, b, kind, self.failure), *self.all(node.arguments))
 
     def distinct(self, node: e.Apply) -> str:
         left, right = self.all(node.arguments)
@@ -150,7 +154,7 @@ class _Printer:
                 f"ELSE {_escaped_pattern(text, mark)} END"
             )
 
-        return f"({value} {negated}LIKE {e.once(write, pattern, escape[0])})"
+        return f"({value} {negated}LIKE {once(write, pattern, escape[0])})"
 
     def in_list(self, node: e.Apply) -> str:
         value, *items = self.all(node.arguments)
@@ -215,10 +219,11 @@ class _Printer:
         texts = self.all(node.arguments)
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
-        return e.once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
+        return once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
 
     def written(self, node: e.Apply) -> str:
-        return e.once(lambda *texts: node.detail.write(self.failure, *texts), *self.all(node.arguments))
+        write = partial(_WRITTEN[node.detail.name], node)
+        return once(lambda *texts: write(self.failure, *texts), *self.all(node.arguments))
 
     def _fill(self, template: str, texts: list[str], kind: Type, rows: str = "", distinct: str = "") -> str:
         def filled(match: re.Match[str]) -> str:
@@ -449,6 +454,8 @@ def _renamed(printer: _Printer, node: e.Apply) -> str:
 def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
     return lambda printer, node: f"{name}({', '.join(printer.all(node.arguments))})"
 
+
+_WRITTEN: Final = {**MOMENTS, **JSON_CALLS}
 
 _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "arithmetic": _Printer.arithmetic,

@@ -6,14 +6,12 @@ tree is made; a printer only has to keep that meaning.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.names import backquoted as quote
 from rowmerge_nb.spi.types import Type
-from rowmerge_nb.sql.tree.depth import too_deep
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
@@ -37,23 +35,14 @@ __all__ = [
     "chain_of",
     "children",
     "exchanged",
-    "fail",
-    "groups",
     "has_subquery",
     "is_deterministic",
-    "once",
     "quote",
     "reads",
     "references",
     "text_literal",
     "walk",
 ]
-
-
-_LONG = 80
-"""Texts up to this length are repeated: Spark finds equal expressions itself, and the text stays readable."""
-_LONGEST = 1_000_000
-_SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+")
 
 
 @dataclass(frozen=True)
@@ -118,17 +107,15 @@ class Apply(Typed):
 
 @dataclass(frozen=True)
 class Written:
-    """How an operation is printed that has neither an operator nor a template: the detail of an `Apply` named ``"written"``.
+    """An operation that has neither an operator nor a template: the detail of an `Apply` named ``"written"``. Printers know it by its name.
 
     Args:
         name: what it is.
-        key: what tells it from others of its name: two of the same name and key mean the same.
-        write: gives Spark SQL for what writes a failure (Trino's code, then the parts of the message) and the arguments' texts.
+        key: what it is beside its arguments: two of the same name and key mean the same.
     """
 
     name: str
     key: Any
-    write: Callable[..., str] = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -329,73 +316,6 @@ def text_literal(value: str) -> str:
     """
     # Spark would put a setting's value in the place of ${name}, inside of a literal too.
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
-
-
-def once(write: Callable[..., str], *texts: str) -> str:
-    """Write Spark SQL that uses its arguments more than once without repeating a long one: a lambda's parameter stands for it.
-
-    Args:
-        write: makes the text out of the arguments' texts.
-        texts: the arguments.
-
-    >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a`")
-    'IF(`a` = 0, 1, `a`)'
-    >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a` + " * 20 + "1").count("`a`")
-    20
-    """
-    written = write(*texts)
-    if not any(len(text) > _LONG and written.count(text) > 1 for text in texts):
-        return written
-    if any("(SELECT " in text for text in texts):
-        # Spark allows no subquery inside of a function that takes a lambda; repeated at every level it grows without end.
-        if len(written) > _LONGEST:
-            raise too_deep()
-        return written
-    # Symbols never begin with $, so the parameters hide no column.
-    named = [text if _SIMPLE.fullmatch(text) else f"`${index}`" for index, text in enumerate(texts)]
-    body = write(*named)
-    for name, text in reversed(list(zip(named, texts, strict=True))):
-        if name != text:
-            body = f"transform(array({text}), {name} -> {body})[0]"
-    return body
-
-
-def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str]) -> str:
-    r"""Write Spark SQL over the groups of a regular expression that matches a text, which is matched once for all of them.
-
-    Args:
-        text: the text.
-        regex: the expression, as a Spark SQL literal, whose last group alone may match a text with the character U+001F.
-        count: how many groups it has.
-        write: makes the text out of the groups' texts; a group that matched nothing is empty.
-
-    >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
-    "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"
-    """
-    marks = "\\u001F".join(f"${number}" for number in range(1, count + 1))
-    parts = f"split(regexp_replace({text}, {regex}, '{marks}'), '\\u001F', {count})"
-    if "(SELECT " in text:
-        return write([f"{parts}[{index}]" for index in range(count)])
-    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{index}]' for index in range(count)])})[0]"
-
-
-def fail(code: str, *message: str) -> str:
-    """Write Spark SQL that raises an error which the engine reports with Trino's code.
-
-    Args:
-        code: Trino's error name.
-        message: parts of the message, each Spark SQL text of a string; `text_literal` makes one from plain text.
-
-    >>> fail("DIVISION_BY_ZERO", text_literal("Division by zero"))
-    "raise_error('[[DIVISION_BY_ZERO]] Division by zero')"
-    >>> fail("INVALID_CAST_ARGUMENT", text_literal("Cannot cast "), "CAST(`x` AS STRING)")
-    "raise_error(concat('[[INVALID_CAST_ARGUMENT]] Cannot cast ', CAST(`x` AS STRING)))"
-    """
-    mark = f"[[{code}]] "
-    if message and message[0].startswith("'"):
-        first = f"'{mark}{message[0][1:]}"
-        return f"raise_error({first})" if len(message) == 1 else f"raise_error(concat({first}, {', '.join(message[1:])}))"
-    return f"raise_error(concat('{mark}', {', '.join(message)}))"
 
 
 _VOLATILE = frozenset(

@@ -11,7 +11,8 @@ from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql.spark.casts import json as casts_json
 from rowmerge_nb.sql.spark.casts import moments as casts_moments
 from rowmerge_nb.sql.spark.casts import text as casts_text
-from rowmerge_nb.sql.typed.expressions import fail, once, quote, text_literal
+from rowmerge_nb.sql.spark.text import fail, once
+from rowmerge_nb.sql.typed.expressions import quote, text_literal
 from rowmerge_nb.sql.typed.types import (
     as_decimal,
     can_coerce,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import DOUBLE, JSON, VARCHAR
 from rowmerge_nb.sql.spark.casts.text import shown_moment
-from rowmerge_nb.sql.typed.expressions import fail, once, quote, text_literal
+from rowmerge_nb.sql.spark.text import fail, once
+from rowmerge_nb.sql.typed.expressions import quote, text_literal
 from rowmerge_nb.sql.typed.types import is_float, is_integer, spark_type
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.spark.casts.moments import from_micros, local, micros, with_zone, zone_of
-from rowmerge_nb.sql.typed.expressions import fail, groups, text_literal
+from rowmerge_nb.sql.spark.text import fail, groups
+from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.spark.casts.moments import with_zone
 from rowmerge_nb.sql.spark.casts.text import canonical_zone
-from rowmerge_nb.sql.typed.expressions import groups, text_literal
+from rowmerge_nb.sql.spark.text import groups
+from rowmerge_nb.sql.typed.expressions import text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.sql.spark.dates.patterns import Token
+    from rowmerge_nb.sql.functions.date_patterns import Token
 
 __all__ = ["malformed", "parsing", "two_digit_pivot"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.typed.expressions import once, text_literal
+from rowmerge_nb.sql.spark.text import once
+from rowmerge_nb.sql.typed.expressions import text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

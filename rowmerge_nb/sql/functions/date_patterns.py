@@ -1,0 +1,169 @@
+"""Patterns of dates: MySQL's (``%Y``) and Joda's (``yyyy``), read into tokens.
+
+Nothing of a pattern is handed to Spark as it stands: its letters mean other things there, and its parser takes other texts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["PatternError", "Token", "joda_tokens", "mysql_tokens"]
+
+
+class PatternError(ValueError):
+    """A pattern that Trino refuses; the message is Trino's."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A part of a pattern.
+
+    Args:
+        field: what it stands for, ``"literal"`` for plain text.
+        width: digits or letters: how many at least when it is written.
+        text: of plain text the text itself.
+        most: the most digits when it is read.
+        strict: of a year of two digits: no other number of digits is read.
+    """
+
+    field: str
+    width: int = 1
+    text: str = ""
+    most: int = 2
+    strict: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Is it written in digits?"""
+        return self.field not in _WORDS
+
+
+_WORDS: Final = frozenset(
+    {"literal", "era", "day name", "short day name", "month name", "short month name", "halfday", "zone name", "offset", "zone"}
+)
+
+_MYSQL: Final = {
+    "a": (Token("short day name"),),
+    "b": (Token("short month name"),),
+    "c": (Token("month", 1),),
+    "d": (Token("day", 2),),
+    "e": (Token("day", 1),),
+    "f": (Token("fraction", 6, most=9),),
+    "H": (Token("hour", 2),),
+    "h": (Token("clock hour of halfday", 2),),
+    "I": (Token("clock hour of halfday", 2),),
+    "i": (Token("minute", 2),),
+    "j": (Token("day of year", 3, most=3),),
+    "k": (Token("hour", 1),),
+    "l": (Token("clock hour of halfday", 1),),
+    "M": (Token("month name"),),
+    "m": (Token("month", 2),),
+    "p": (Token("halfday"),),
+    "S": (Token("second", 2),),
+    "s": (Token("second", 2),),
+    "v": (Token("week", 2),),
+    "x": (Token("week year", 4, most=4),),
+    "W": (Token("day name"),),
+    "Y": (Token("year", 4, most=4),),
+    "y": (Token("short year", 2, strict=True),),
+    "%": (Token("literal", text="%"),),
+}
+_COLON: Final = (Token("literal", text=":"),)
+_SPACE: Final = (Token("literal", text=" "),)
+_CLOCK: Final[dict[str, tuple[Token, ...]]] = {"T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]}
+_CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
+_MYSQL_REFUSED: Final = frozenset("wUuVXD")
+
+_JODA: Final = {
+    "G": "era",
+    "C": "century",
+    "x": "week year",
+    "Y": "year",
+    "y": "year",
+    "w": "week",
+    "e": "day of week",
+    "D": "day of year",
+    "d": "day",
+    "a": "halfday",
+    "K": "hour of halfday",
+    "h": "clock hour of halfday",
+    "H": "hour",
+    "k": "clock hour",
+    "m": "minute",
+    "s": "second",
+    "S": "fraction",
+}
+_YEARS: Final = frozenset({"year", "week year", "century"})
+_MOST: Final = {"day of week": 1, "day of year": 3}
+
+
+def mysql_tokens(pattern: str) -> tuple[Token, ...]:
+    """Read a pattern of DATE_FORMAT and DATE_PARSE.
+
+    Raises:
+        PatternError: a letter that Trino does not support.
+
+    >>> [token.field for token in mysql_tokens("%Y-%c")]
+    ['year', 'literal', 'month']
+    """
+    tokens: list[Token] = []
+    for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
+        if letter in _MYSQL_REFUSED and letter:
+            msg = f"%{letter} not supported in date format string"
+            raise PatternError(msg)
+        known = _MYSQL.get(letter) or _CLOCK.get(letter)
+        tokens += known if letter and known else (Token("literal", text=letter or text),)
+    return tuple(tokens)
+
+
+def joda_tokens(pattern: str) -> tuple[Token, ...]:
+    """Read a pattern of FORMAT_DATETIME and PARSE_DATETIME.
+
+    Raises:
+        PatternError: a letter that Joda does not know.
+
+    >>> [(token.field, token.width) for token in joda_tokens("yyyy'T'HH")]
+    [('year', 4), ('literal', 1), ('hour', 2)]
+    """
+    if not pattern:
+        msg = "Invalid pattern specification"
+        raise PatternError(msg)
+    parts = re.findall(r"'((?:[^']|'')*)(?:'|$)|(([A-Za-z])\3*)|([^A-Za-z']+)", pattern)
+    tokens = []
+    for place, (quoted, run, letter, other) in enumerate(parts):
+        following = parts[place + 1][2] if place + 1 < len(parts) else ""
+        if run:
+            tokens.append(
+                _joda_token(letter, len(run), before_number=bool(following) and _is_number(following, parts[place + 1][1]))
+            )
+        else:
+            text = other or quoted.replace("''", "'") or "'"
+            tokens.append(Token("literal", text=text))
+    return tuple(tokens)
+
+
+def _is_number(letter: str, run: str) -> bool:
+    return letter in "CxYywedDFKhHkmsSc" or (letter == "M" and len(run) <= 2)
+
+
+def _joda_token(letter: str, width: int, *, before_number: bool) -> Token:
+    if letter == "M":
+        names = {1: Token("month", width), 2: Token("month", width), 3: Token("short month name")}
+        return names.get(width, Token("month name"))
+    if letter == "E":
+        return Token("day name" if width >= 4 else "short day name")
+    if letter == "z":
+        return Token("zone name", width)
+    if letter == "Z":
+        return Token("zone" if width >= 3 else "offset", width)
+    field = _JODA.get(letter)
+    if field is None:
+        msg = f"Illegal pattern component: {letter * width}"
+        raise PatternError(msg)
+    if field == "year" and width == 2:
+        return Token("short year", 2, strict=before_number)
+    if field in _YEARS:
+        return Token(field, width, most=width if before_number else 9)
+    return Token(field, width, most=width if field == "fraction" else _MOST.get(field, 2))

@@ -1,0 +1,246 @@
+"""Functions of dates, times and timestamps in Spark SQL: by units, by patterns, ISO 8601 and Unix time."""
+
+# All writers have one signature, whether they need all of it or not.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import DATE, Type
+from rowmerge_nb.sql.spark.casts.moments import from_micros, instant_of, local, micros, rounded, with_zone, zone_of
+from rowmerge_nb.sql.spark.casts.text import canonical_zone, shown_moment
+from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pivot
+from rowmerge_nb.sql.spark.dates.patterns import formatting
+from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
+from rowmerge_nb.sql.spark.text import groups
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import is_zoned, precision_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rowmerge_nb.sql.spark.dates.zones import Writer
+
+__all__ = ["MOMENTS"]
+
+_WITH_ZONE: Final = "timestamp with time zone"
+_CODE: Final = "INVALID_FUNCTION_ARGUMENT"
+_MILLISECONDS: Final = Type("timestamp", (3,))
+_MICROS: Final = {
+    "millisecond": 1000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_CLOCK_UNITS: Final = ("millisecond", "second", "minute", "hour")
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_UNITS: Final = (*_MICROS, *_MONTHS)
+_DAY_MICROS: Final = 86_400_000_000
+
+
+# -- units ------------------------------------------------------------------------------------------------------------
+
+
+def _units(kind: Type) -> tuple[str, ...]:
+    if kind == DATE:
+        return ("day", "week", "month", "quarter", "year")
+    return _CLOCK_UNITS if kind.base == "time" else _UNITS
+
+
+def _by_unit(write: Callable[..., str]) -> Writer:
+    """Write a function of a unit: of a known unit its one formula, of another one a choice among all."""
+
+    def chosen(node: e.Apply, fail: Callable[..., str], name: str, *texts: str) -> str:
+        unit, kind = node.arguments[0], node.arguments[-1].type
+        units = _units(kind)
+        type_name = {"date": "DATE", "time": "TIME"}.get(kind.base, "TIMESTAMP")
+        bad = fail(_CODE, "'\\''", name, e.text_literal(f"' is not a valid {type_name} field"))
+        nulls = " OR ".join(f"{text} IS NULL" for text in (name, *texts))
+        if isinstance(unit, e.Constant):
+            known = (unit.value or "").lower()
+            return write(known, *texts, kind) if known in units else f"IF({nulls}, NULL, {bad})"
+        cases = " ".join(f"WHEN '{u}' THEN {write(u, *texts, kind)}" for u in units)
+        return f"CASE WHEN {nulls} THEN NULL ELSE CASE lower({name}) {cases} ELSE {bad} END END"
+
+    return chosen
+
+
+def _truncated(name: str, text: str, kind: Type) -> str:
+    if kind.base == "time":
+        number = micros(text, kind)
+        return from_micros(f"{number} - {number} % {_MICROS[name]}L", kind)
+    if kind == DATE:
+        return text if name == "day" else f"trunc({text}, '{name.upper()}')"
+    clock = local(text, kind)
+    cut = f"date_trunc('{name.upper()}', {clock})"
+    if kind.base == "timestamp":
+        return f"CAST({cut} AS TIMESTAMP_NTZ)"
+    if not is_zoned(kind):
+        return f"CAST({cut} AS TIMESTAMP)"
+    if name in _CLOCK_UNITS:
+        # Within an hour that a clock shows twice, the instant stays in the one that it is in.
+        moved = f"{micros(instant_of(text, kind), Type(_WITH_ZONE))} - pmod({micros(clock, _MILLISECONDS)}, {_MICROS[name]}L)"
+        return with_zone(f"timestamp_micros({moved})", zone_of(text, kind))
+    return with_zone(f"to_utc_timestamp(CAST({cut} AS TIMESTAMP), {zone_of(text, kind)})", zone_of(text, kind))
+
+
+def _moved(unit: str, number: str, text: str, kind: Type) -> str:
+    if kind.base == "time":
+        shift = f"({number} % {_DAY_MICROS // _MICROS[unit]}L) * {_MICROS[unit]}L"
+        return from_micros(rounded(f"({micros(text, kind)} + {shift})", precision_of(kind)), kind)
+    months = f"make_ym_interval(0, CAST({number} * {_MONTHS.get(unit, 1)} AS INT))"
+    if kind == DATE:
+        days = {"day": 1, "week": 7}
+        return f"date_add({text}, CAST({number} * {days[unit]} AS INT))" if unit in days else f"CAST({text} + {months} AS DATE)"
+    if unit in _CLOCK_UNITS or (unit in _MICROS and not is_zoned(kind)):
+        plain = Type(kind.base)
+        shift = f"({micros(instant_of(text, kind), plain)} + {number} * {_MICROS[unit]}L)"
+        moved = from_micros(rounded(shift, precision_of(kind)) if unit == "millisecond" else shift, plain)
+    elif is_zoned(kind):
+        clock = local(text, kind)
+        step = months if unit in _MONTHS else f"make_dt_interval(CAST({number} * {_MICROS[unit] // _DAY_MICROS} AS INT))"
+        moved = f"to_utc_timestamp(CAST({clock} + {step} AS TIMESTAMP), {zone_of(text, kind)})"
+    else:
+        moved = f"({text} + {months})"
+    return with_zone(moved, zone_of(text, kind)) if is_zoned(kind) else moved
+
+
+def _difference(unit: str, first: str, second: str, kind: Type) -> str:
+    if kind.base == "time":
+        return f"(({micros(second, kind)} - {micros(first, kind)}) div {_MICROS[unit]})"
+    if kind == DATE:
+        a, b = f"CAST({first} AS TIMESTAMP_NTZ)", f"CAST({second} AS TIMESTAMP_NTZ)"
+    elif is_zoned(kind) and kind.parameters[0] <= 3 and unit not in _CLOCK_UNITS:
+        # Both by the clock of the first one's zone; Trino does so up to milliseconds, and takes UTC for finer types.
+        zone = zone_of(first, kind)
+        a, b = (f"CAST(from_utc_timestamp({instant_of(t, kind)}, {zone}) AS TIMESTAMP_NTZ)" for t in (first, second))
+    elif kind.base == "timestamp":
+        a, b = first, second
+    else:
+        a, b = (f"CAST({instant_of(text, kind)} AS TIMESTAMP_NTZ)" for text in (first, second))
+    if unit in _MICROS:
+        left, right = (f"unix_millis(CAST({text} AS TIMESTAMP))" for text in (b, a))
+        return f"(({left} - {right}) div {_MICROS[unit] // 1000})"
+    a, b = (f"date_trunc('MILLISECOND', {text})" for text in (a, b))
+    low, high = f"least({a}, {b})", f"greatest({a}, {b})"
+    apart = f"((year({high}) - year({low})) * 12 + month({high}) - month({low}))"
+    whole = f"({apart} - IF({low} + make_ym_interval(0, {apart}) > {high}, 1, 0))"
+    # NULL where one of them is: least and greatest pass over NULL.
+    sign = f"CASE WHEN {a} <= {b} THEN 1 WHEN {a} > {b} THEN -1 END"
+    return f"CAST({sign} * ({whole} div {_MONTHS[unit]}) AS BIGINT)"
+
+
+# -- patterns ---------------------------------------------------------------------------------------------------------
+
+
+def _formatted(node: e.Apply, fail: Callable[..., str], text: str) -> str:
+    kind = node.arguments[0].type
+    clock = local(text, kind)
+    if kind.parameters[0] > 3:
+        clock = from_micros(rounded(micros(clock, _MILLISECONDS), 3), _MILLISECONDS)
+    return formatting(node.detail.key, clock, zone_of(text, kind), offset_minutes(text, kind))
+
+
+def _parsed(node: e.Apply, fail: Callable[..., str], text: str) -> str:
+    pivot = 2020 if node.detail.name == "date_parse" else two_digit_pivot()
+    return parsing(node.detail.key, text, fail, pivot=pivot, zoned=is_zoned(node.type))
+
+
+# -- ISO 8601 and Unix time -------------------------------------------------------------------------------------------
+
+_ISO_DATE: Final = (r"[+-]?\d{1,9}", r"-\d{1,2}", r"-\d{1,2}")
+_ISO_CLOCK: Final = ("T", r"\d{1,2}", r":\d{1,2}", r":\d{1,2}", r"[.,]\d{1,9}")
+_ISO: Final = (
+    r"^([+-]?\d{1,9})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
+    r"(?:T(?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$"
+)
+
+
+_ISO_DAY: Final = "^[0-9]+(-[0-9][0-9]?)?(-[0-9][0-9]?)?"
+
+
+def _iso_refusal(text: str) -> str:
+    """Say what is wrong with a text: a day or a month that there is not, or where it stops being ISO 8601."""
+    parts = f"split(regexp_extract({text}, '{_ISO_DAY}', 0), '-')"
+    year, month, day = (f"CAST(get({parts}, {i}) AS INT)" for i in range(3))
+    first = f"try_to_date(concat(lpad({year}, 4, '0'), '-', {month}, '-01'), 'yyyy-M-dd')"
+
+    def wrong(value: str, name: str, most: str) -> str:
+        said = f"CAST({value} AS STRING), ' for {name} must be in the range [1,', {most}"
+        return f"concat('Cannot parse \"', {text}, '\": Value ', {said}, ']')"
+
+    month_wrong = wrong(month, "monthOfYear", "'12'")
+    day_wrong = wrong(day, "dayOfMonth", f"CAST(day(last_day({first})) AS STRING)")
+    return (
+        f"CASE WHEN {month} NOT BETWEEN 1 AND 12 THEN {month_wrong} WHEN {day} NOT BETWEEN 1 AND day(last_day({first})) "
+        f"THEN {day_wrong} ELSE {malformed((*_ISO_DATE, *_ISO_CLOCK), text)} END"
+    )
+
+
+def _or(text: str, default: str) -> str:
+    return f"coalesce(nullif({text}, ''), '{default}')"
+
+
+def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
+    def made(found: list[str]) -> str:
+        year, month, day, hour, minute, second, fraction, offset = found
+        date = f"concat_ws('-', lpad({year}, 4, '0'), {_or(month, '1')}, {_or(day, '1')})"
+        clock = f"concat_ws(':', {_or(hour, '0')}, {_or(minute, '0')}, {_or(second, '0')})"
+        zone = f"regexp_replace(regexp_replace({_or(offset, 'UTC')}, '^([+-]..):?(..)$', '$1:$2'), '^([+-]..)$', '$1:00')"
+        millis = f"make_dt_interval(0, 0, 0, CAST(substring(rpad({fraction}, 3, '0'), 1, 3) AS DECIMAL(18,6)) / 1000)"
+        return with_zone(f"(try_cast(concat({date}, ' ', {clock}, ' ', {zone}) AS TIMESTAMP) + {millis})", canonical_zone(zone))
+
+    regex = e.text_literal(_ISO)
+    good = f"IF({text} RLIKE {regex}, {groups(text, regex, 8, made)}, NULL)"
+    return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, _iso_refusal(text))}))"
+
+
+def _iso_date(node: e.Apply, fail: Callable[..., str], text: str) -> str:
+    parts = f"split({text}, '-')"
+    day = f"concat_ws('-', lpad({parts}[0], 4, '0'), coalesce(get({parts}, 1), '01'), coalesce(get({parts}, 2), '01'))"
+    good = f"IF({text} RLIKE '{_ISO_DAY}', try_cast({day} AS DATE), NULL)"
+    bad = fail(_CODE, _iso_refusal(text))
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {good} IS NULL THEN {bad} ELSE {good} END"
+
+
+def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
+    kind = node.arguments[0].type
+    shown = f"replace({shown_moment(local(text, kind), Type('timestamp', kind.parameters))}, ' ', 'T')"
+    if kind.base == "timestamp":
+        return shown
+    if not is_zoned(kind):
+        return f"concat({shown}, 'Z')"
+    offset = offset_minutes(text, kind)
+    hours = f"format_string('%02d:%02d', abs({offset}) div 60, abs({offset}) % 60)"
+    return f"concat({shown}, CASE WHEN {offset} = 0 THEN 'Z' WHEN {offset} < 0 THEN concat('-', {hours}) ELSE concat('+', {hours}) END)"
+
+
+def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: str) -> str:
+    """Seconds since 1970; with a zone, given by its name or by hours and minutes."""
+    moment = f"timestamp_millis(CAST(floor({text} * 1000 + 0.5D) AS BIGINT))"
+    if not zone:
+        return moment
+    if len(zone) == 1:
+        return with_zone(moment, zone[0])
+    hours, minutes = zone
+    return with_zone(moment, offset_name(fail, f"CAST({hours} * 60 + {minutes} AS INT)"))
+
+
+MOMENTS: Final[Mapping[str, Writer]] = {
+    **ZONES,
+    "date_trunc": _by_unit(_truncated),
+    "date_add": _by_unit(_moved),
+    "date_diff": _by_unit(_difference),
+    "date_format": _formatted,
+    "format_datetime": _formatted,
+    "date_parse": _parsed,
+    "parse_datetime": _parsed,
+    "from_iso8601_timestamp": _iso_timestamp,
+    "from_iso8601_date": _iso_date,
+    "to_iso8601": _to_iso8601,
+    "from_unixtime": _from_unixtime,
+}
+"""Per function what writes it, given the call, what writes a failure, and the texts of the arguments."""
