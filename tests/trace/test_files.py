@@ -178,7 +178,7 @@ def changed(content: Any, place: str, value: Any) -> None:
         ("pages.layout.column_count", 2**62, "$.pages.layout.column_count: 4611686018427387904 is not a number of columns"),
         ("pages.layout.redistribution_columns[0]", 3, "$.pages.layout.redistribution_columns: [3] are not columns of the table"),
         ("pages.layout.era", "current", "$.pages.layout: it is one of 7 channels, and there are 6"),
-        ("pages.layout.era", "bronze", "$.pages.layout.era: 'bronze' is not the name of an era"),
+        ("pages.layout.era", "bronze", "$.pages.layout.era: 'bronze' is none of documents, current"),
         ("pages.transformed", False, "$.pages.transformed: the pages before and after have other channels"),
         ("stored[0].layout.column_count", -1, "$.stored[0].layout.column_count: -1 is not a number of columns"),
         ("pages.produced", {"is": "tuple", "items": [1]}, "$.pages.produced: it tells of 1 rows"),

@@ -23,13 +23,13 @@ _LARGEST: Final = 10**9
 
 
 class PathSyntaxError(ValueError):
-    """The text is no path for Trino; ``place`` counts the characters before the fault."""
+    """The text is no path for Trino; ``offset`` counts the characters before the fault."""
 
-    def __init__(self, message: str, place: int) -> None:
+    def __init__(self, message: str, offset: int) -> None:
         """Say what is wrong, and where."""
         super().__init__(message)
         self.message = message
-        self.place = place
+        self.offset = offset
 
 
 class PathRefusedError(ValueError):
