@@ -133,8 +133,8 @@ def _remedy(analysis: MergeAnalysis) -> str:
 def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis) -> str:
     """Say of a statement that finished which rows two clauses changed, and what to do."""
     text = (
-        f"{plural(count, 'target row')} {'was' if count == 1 else 'were'} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
-        "per clause that updates it; duplicates='standard' refuses it"
+        f"{plural(count, 'target row')} {'was' if count == 1 else 'were'} changed by more than one clause. Trino lets that pass, and "
+        "the table now holds a version of the row per clause that updates it; duplicates='standard' refuses it"
     )
     if groups and groups[0].target:
         sources = " and ".join(

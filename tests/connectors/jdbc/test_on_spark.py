@@ -221,7 +221,7 @@ def test_a_change_of_another_session_while_the_statement_runs_is_a_conflict(engi
         engine.run("UPDATE t SET v = v + 1", progress=meanwhile)
     assert caught.value.code == "TRANSACTION_CONFLICT"
     assert database.rows("SELECT * FROM t ORDER BY 1") == [(1, 77), (2, 2)]
-    assert caught.value.result.trace.error.consequences[-1] == "the transaction was rolled back"
+    assert str(caught.value.result.trace.error.consequences[-1]) == "the transaction was rolled back"
     assert database.leftovers() == []
 
 

@@ -216,7 +216,7 @@ def test_a_second_interrupt_does_not_end_the_rollback(spark: Any, monkeypatch: p
     with pytest.raises(StatementInterrupted) as caught:
         shop.merge(progress=interrupted)
     assert caught.value.changed is False
-    assert caught.value.result.trace.error.consequences[-1] == "the transaction was rolled back"
+    assert str(caught.value.result.trace.error.consequences[-1]) == "the transaction was rolled back"
     assert not connector._transactions
     assert shop.rows() == OLD
 

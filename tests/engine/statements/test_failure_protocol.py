@@ -82,7 +82,7 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(spark: Any, fault: Fault
     assert connector.read(TARGET).equals(ROWS)
     trace = error.result.trace
     assert trace.state == "failed"
-    assert trace.error.consequences[-1] == "the transaction was rolled back"
+    assert str(trace.error.consequences[-1]) == "the transaction was rolled back"
     assert trace.calls[-1].method == "rollback"
     assert not connector._transactions, "no transaction is left open"
     if fault.step == "create_page_source":
@@ -119,7 +119,7 @@ def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(spark:
     error = failed(engine, "DELETE FROM shop.default.t WHERE id > 0", flow="updatable")
     assert text in error.message
     assert connector.read(TARGET).equals(ROWS)
-    assert error.result.trace.error.consequences[-1] == "the transaction was rolled back"
+    assert str(error.result.trace.error.consequences[-1]) == "the transaction was rolled back"
     assert not connector._transactions, "no transaction is left open"
     if fault.step in {"delete_rows", "finish", "close"}:
         assert "abort" in connector.calls, "the page source was told to drop what it had"

@@ -243,12 +243,10 @@ def test_a_failing_split_leaves_the_table_as_it_was(
         engine.run(sql)
     trace = caught.value.result.trace
     assert getattr(caught.value, "step", "") == method
-    assert trace.error.consequences[-1] == "the transaction was rolled back"
+    assert str(trace.error.consequences[-1]) == "the transaction was rolled back"
     assert [(call.where, call.method) for call in trace.calls if call.error] == [(f"split {split}", method)]
     assert (f"split {split}", "abort") in {(call.where, call.method) for call in trace.calls}
-    assert (
-        "finish_update was not called" in trace.error.consequences or "finish_delete was not called" in trace.error.consequences
-    )
+    assert {str(told) for told in trace.error.consequences} & {"finish_update was not called", "finish_delete was not called"}
     monkeypatch.undo()
     assert rows(engine, name) == before
     if store == "hive":
