@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 
 from rowmerge_nb.plan.nodes import (
@@ -120,8 +121,8 @@ def _(node: Filter | Join) -> str:
 
 @_arguments.register
 def _(node: SemiJoin) -> str:
-    pairs = (f"{print_spark(target)} = {print_spark(source)}" for target, source in node.keys)
-    return ", ".join(pairs).replace("`", "")
+    pairs = ((print_spark(replace(side, origin=None)) for side in pair) for pair in node.keys)
+    return ", ".join(f"{target} = {source}" for target, source in pairs).replace("`", "")
 
 
 @_arguments.register

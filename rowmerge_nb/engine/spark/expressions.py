@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.updatable import QueryJoin
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["answer", "case_expression", "computed", "conformed", "equal_keys", "sql_of"]
+__all__ = ["answer", "case_expression", "computed", "conformed", "sql_of"]
 
 
 def computed(node: Project) -> Mapping[str, str]:
@@ -74,13 +74,6 @@ def conformed(value: str, kind: str) -> str:
     return f"CAST({value} AS {kind})"
 
 
-def equal_keys(node: Join) -> list[str]:
-    """Print the source's sides of a join's equalities as they stand in its condition, the numbers in their errors included."""
-    origin = node.predicate.origin
-    texts = (print_spark(source) for _, source in node.equalities)
-    return [text if origin is None else marked(text, origin) for text in texts]
-
-
 def answer(node: QueryJoin) -> str:
     """Print the column that carries a subquery's answer; its name cannot clash, since the row has nothing else but the split's number."""
     query, name = node.query, quote(node.symbol.name)
@@ -102,6 +95,6 @@ def sql_of(plan: PlanNode) -> Iterator[str]:
         elif isinstance(node, Filter | Join):
             yield print_spark(node.predicate)
             if isinstance(node, Join):
-                yield from equal_keys(node)
+                yield from (print_spark(source) for _, source in node.equalities)
         elif isinstance(node, SemiJoin):
             yield from (print_spark(side) for pair in node.keys for side in pair)

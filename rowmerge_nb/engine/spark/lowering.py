@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.spark.expressions import computed, conformed, equal_keys
+from rowmerge_nb.engine.spark.expressions import computed, conformed
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_type
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
 from rowmerge_nb.engine.tasks.exchange import BUCKET, Place, PlacePass, Placing, hash_expression, partition_expression
@@ -201,7 +201,7 @@ def _(node: Join, context: Context) -> Any:
     if context.witness and not _hidden(node.right, context):
         right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
     if node.distribution == "PARTITIONED":
-        right = right.repartition(context.partitions, *map(F.expr, equal_keys(node)))
+        right = right.repartition(context.partitions, *(F.expr(print_spark(source)) for _, source in node.equalities))
     if node.distribution == "REPLICATED":
         right = F.broadcast(right)
     left = F.broadcast(left) if node.replicate_target else left

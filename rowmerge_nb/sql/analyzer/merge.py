@@ -69,6 +69,7 @@ class _MergeAnalyzer:
         returning = None
         if statement.returning:
             returning = analyze_returning(context, statement.returning, self.fields, relation.fields, self.named)
+        condition = typed(context, on, statement.on.span, "in the ON condition")
         alias = statement.target_alias.text if statement.target_alias else statement.target.parts[-1].text
         return a.MergeAnalysis(
             statement.text,
@@ -79,8 +80,8 @@ class _MergeAnalyzer:
             tuple(as_field(f) for f in self.fields),
             clauses,
             source,
-            typed(context, on, statement.on.span, "in the ON condition"),
-            *self._equalities(on, relation),
+            condition,
+            *self._equalities(condition.tree, relation),
             returning,
             origins=tuple(context.origins),
         )
@@ -272,7 +273,8 @@ class _MergeAnalyzer:
                 left, right = right, left
             elif not (reads[0] and reads[1] and reads[0] <= target and reads[1] <= source):
                 continue
-            pairs.append((left, right))
+            # What fails in a key fails in the condition.
+            pairs.append((replace(left, origin=on.origin), replace(right, origin=on.origin)))
             plain = [plain_column(side) for side in (left, right)]
             if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
                 columns.append((plain[0].symbol, plain[1].symbol))

@@ -7,7 +7,7 @@ from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, TableBinding
 from rowmerge_nb.sql.spark.printer import print_spark
-from tests.sql.support import ACCOUNTS, FakeTables, meaning, place, refusal
+from tests.sql.support import ACCOUNTS, FakeTables, meaning, place, refusal, unmarked
 
 DOCUMENT = """MERGE INTO accounts t USING monthly_accounts_update s
     ON (t.customer = s.customer)
@@ -29,7 +29,7 @@ def _merge(sql: str, **options) -> MergeAnalysis:
 
 
 def _equalities(merge: MergeAnalysis) -> list[tuple[str, str]]:
-    return [(print_spark(target), print_spark(source)) for target, source in merge.equalities]
+    return [(unmarked(print_spark(target)), unmarked(print_spark(source))) for target, source in merge.equalities]
 
 
 def test_the_statement_of_the_documents_is_understood_as_it_stands():

@@ -51,14 +51,14 @@ def test_a_key_of_group_by_is_written_alike_wherever_it_stands() -> None:
     assert "INVALID_CAST_ARGUMENT" not in query.spark.replace(key[1], "")
 
 
-def test_an_equality_says_the_same_as_the_condition_that_it_is_a_part_of() -> None:
+def test_a_key_of_the_join_says_the_same_as_the_condition_that_it_is_a_part_of() -> None:
     merge = meaning(
-        "MERGE INTO accounts t USING numbers s ON t.customer = 'c' AND CAST(s.s AS decimal(9,2)) = t.purchases "
-        "WHEN MATCHED THEN DELETE"
+        "MERGE INTO accounts t USING numbers s ON t.purchases = CAST(s.s AS decimal(9,2)) AND s.b WHEN MATCHED THEN DELETE"
     )
     assert isinstance(merge, MergeAnalysis)
-    numbers = set(FAILURE.findall(print_spark(merge.on.tree)))
-    assert numbers == {str(merge.on.origin.number)}
+    ((_, key),) = merge.equalities
+    number = str(merge.on.origin.number)
+    assert set(FAILURE.findall(print_spark(key))) == set(FAILURE.findall(print_spark(merge.on.tree))) == {number}
 
 
 class _WithView(FakeTables):
