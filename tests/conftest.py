@@ -98,7 +98,7 @@ def _file(item: pytest.Item) -> str:
 
 def _cost(item: pytest.Item) -> int:
     """Guess how long a test takes, in hundredths of a second."""
-    marked = {"slow": 1000, "spark": 60}
+    marked = {"long": 3000, "slow": 1000, "spark": 60}
     if item.path.suffix == ".ipynb":
         return 200
     return max((cost for name, cost in marked.items() if item.get_closest_marker(name)), default=1)
