@@ -62,7 +62,7 @@ class _InProcessMerge(MergeRun):
     """A MERGE whose tasks are two calls: one takes the rows of the first name, the other those of all other names."""
 
     def _context(self, settings: RuleSettings) -> Context:
-        self._made = Context(_UNUSED, self.transaction, 1, 2)
+        self._made = Context(_UNUSED, self.transaction.scans, 1, 2)
         return self._made
 
     def _lowered(self, context: Context) -> Any:
@@ -73,8 +73,8 @@ class _InProcessMerge(MergeRun):
         nodes = chain(self._plan())
         target, source = sorted((n for n in nodes if isinstance(n, TableScan)), key=lambda scan: scan.row_id is None)
         processor = next(node for node in nodes if isinstance(node, MergeProcessor))
-        task = _merge_pass(processor, self._made, placing=None, sinks=self.transaction.sinks())
-        there, news = (_named(self.transaction._scan_pass(scan).rows(), scan) for scan in (target, source))  # noqa: SLF001
+        task = _merge_pass(processor, self._made, placing=None, sinks=self.transaction.scans.sinks())
+        there, news = (_named(self.transaction.scans._scan_pass(scan).rows(), scan) for scan in (target, source))  # noqa: SLF001
         joined = _joined(there, news, task.layout)
         first = pc.equal(news["name"], pc.min(news["name"])).to_numpy()
         told: list[pa.RecordBatch] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.trace.trace import Call
@@ -12,9 +12,11 @@ from rowmerge_nb.trace.trace import Call
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.engine.catalog.transaction import T
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
 
-__all__ = ["CallLog"]
+__all__ = ["CallLog", "T", "layout_text"]
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -42,3 +44,11 @@ class CallLog:
             raise ExecutionError(msg, step=method) from failure
         note(carries(given), None)
         return given
+
+
+def layout_text(layout: ConnectorTableLayout | None) -> str:
+    """Say in a few words what a layout is."""
+    if layout is None:
+        return "none"
+    columns = ", ".join(layout.partition_columns) or "row_id"
+    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

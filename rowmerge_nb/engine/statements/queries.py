@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.engine.catalog.transaction import layout_text
+from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import Context, lower
@@ -108,8 +108,8 @@ class TableRun(StatementRun):
         spark = self.spark()
         self.begin_step("run")
         usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
-        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
-        context = Context(spark=spark, tables=self.transaction, partitions=usual, writers=usual)
+        self.transaction.scans.make_views(self.analysis.bindings, spark_text(plan))
+        context = Context(spark=spark, tables=self.transaction.scans, partitions=usual, writers=usual)
         return self.collect(spark, lower(plan, context), usual if is_small(plan) else usual * UNKNOWN_SIZE)
 
     def _insert(self, target: TableBinding, spark: str) -> Callable[[], None] | None:
@@ -125,7 +125,9 @@ class TableRun(StatementRun):
         self.plan = apply_rules(plan, self.settings)
         if self.options.dry_run:
             return None
-        columns = self.transaction.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
+        columns = self.transaction.scans.own_columns(
+            target, [ColumnHandle(column.name, column.type) for column in target.columns]
+        )
         insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
         self.transaction.insert_handle = insert
         fragments, records = fragments_and_records(self._collect(self.plan))

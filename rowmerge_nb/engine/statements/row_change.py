@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.catalog.transaction import layout_text
+from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import Context, lower
@@ -181,7 +181,9 @@ class RowChangeRun(StatementRun):
     def _updated_columns(self) -> Mapping[int, tuple[ColumnHandle, ...]]:
         """Give per clause the columns that it updates, in table order and in the connector's own handles."""
         target = self.analysis.target
-        columns = self.transaction.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
+        columns = self.transaction.scans.own_columns(
+            target, [ColumnHandle(column.name, column.type) for column in target.columns]
+        )
         return {
             clause.number: tuple(column for column, value in zip(columns, clause.values, strict=True) if value is not None)
             for clause in self.analysis.clauses
@@ -197,7 +199,7 @@ class RowChangeRun(StatementRun):
         target, source = self._sides()
         return Context(
             spark=spark,
-            tables=self.transaction,
+            tables=self.transaction.scans,
             partitions=_partitions(usual, rows),
             writers=_writers(usual, rows),
             per_clause=SAMPLED_SMALL if small and self.options.trace == "auto" else SAMPLED[self.options.trace],
@@ -209,7 +211,7 @@ class RowChangeRun(StatementRun):
     def _lowered(self, context: Context) -> Any:
         self.begin_step("run")
         plan = self._plan()
-        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
+        self.transaction.scans.make_views(self.analysis.bindings, spark_text(plan))
         return lower(plan, context)
 
     def _check(self, account: Account, context: Context, whole: Callable[[], PlanNode]) -> None:

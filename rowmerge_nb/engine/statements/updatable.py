@@ -109,9 +109,9 @@ class _UpdatableRun(WhereRun):
         if self.handle is None or not isinstance(scan, TableScan):
             msg = "The statement has not begun"
             raise ValueError(msg)
-        self.transaction.make_views(self.analysis.bindings, spark_text(plan))
-        provider, transaction, splits, columns = self.transaction.opened_splits(scan, self.handle)
-        rows, carried = self.transaction.split_rows(splits)
+        self.transaction.scans.make_views(self.analysis.bindings, spark_text(plan))
+        provider, transaction, splits, columns = self.transaction.scans.opened_splits(scan, self.handle)
+        rows, carried = self.transaction.scans.split_rows(splits)
         task = SplitPass(
             provider=provider,
             transaction=transaction,
@@ -128,7 +128,7 @@ class _UpdatableRun(WhereRun):
             witness=context.witness,
         )
         answers = [_answer(node) for node in self._queries()]
-        return self.transaction.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)
+        return self.transaction.scans.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)
 
     def _queries(self) -> list[QueryJoin]:
         """Give the subqueries in the order of their symbols."""
@@ -203,7 +203,7 @@ class UpdatableUpdateRun(_UpdatableRun):
     analysis: UpdateAnalysis
 
     def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
-        return (tuple(self.transaction.own_columns(self.analysis.target, updated_columns(self.analysis))),)
+        return (tuple(self.transaction.scans.own_columns(self.analysis.target, updated_columns(self.analysis))),)
 
 
 @dataclass(kw_only=True)
