@@ -7,7 +7,7 @@ import dataclasses
 import math
 import types
 from collections.abc import Callable, Mapping
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cache
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
@@ -74,7 +74,7 @@ def decoded(content: Any) -> Trace:
     Raises:
         TraceSchemaError: something in it is not as it should be.
 
-    >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"))).kind
+    >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state=StatementState.FINISHED))).kind
     'DROP TABLE'
     >>> decoded({"is": "Trace", "fields": {"statement": 3}})
     Traceback (most recent call last):
@@ -103,6 +103,8 @@ def _value(value: Any, kind: Any, place: str) -> Any:
         )
     if dataclasses.is_dataclass(kind):
         return _dataclass(value, kind, place)
+    if issubclass(kind, StrEnum):
+        return _word(value, kind, place)
     return _READERS[kind](value, place)
 
 
@@ -162,6 +164,13 @@ def _text(value: Any, place: str) -> str:
     if type(value) is not str:
         raise TraceSchemaError(place, f"{_named(value)} is not a text")
     return value
+
+
+def _word(value: Any, kind: type[StrEnum], place: str) -> StrEnum:
+    words = tuple(kind)
+    if _text(value, place) not in words:
+        raise TraceSchemaError(place, f"{_named(value)} is none of: {', '.join(words)}")
+    return kind(value)
 
 
 def _boolean(value: Any, place: str) -> bool:
