@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.choices import Flow, StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
 from rowmerge_nb.report.words.phrases import style_of
@@ -111,7 +112,7 @@ class Stored:
 def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     """Make the changed rows out of merge rows and the values of both sides; None where no rows were recorded."""
     sample = trace.pages
-    if sample is None or trace.state != "finished":
+    if sample is None or trace.state != StatementState.FINISHED:
         return None
     if pages is not None:
         columns = pages.channels.columns
@@ -201,7 +202,7 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
         return None
     schema = trace.stored[0].page.schema
     samples = sorted(trace.stored, key=lambda sample: sample.writer)
-    if trace.flow == "updatable":
+    if trace.flow == Flow.UPDATABLE:
         return _given_back(trace, stored_channels(schema), samples)
     channels = pages.channels.after[:-1] if pages is not None else stored_channels(schema)
     operation = len(schema) - 2 - (trace.era == "current")
