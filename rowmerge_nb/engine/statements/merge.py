@@ -24,7 +24,7 @@ from rowmerge_nb.engine.statements.row_change import (
     act,
     action_context,
     call_facts,
-    clause_record,
+    counted,
     plan_change,
     plan_of,
     row_change_trace,
@@ -45,7 +45,7 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import plan_merge
 from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.trace import NoticeRecord
+from rowmerge_nb.trace.trace import ClauseRecord, NoticeRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -130,7 +130,7 @@ class MergeRun(StatementRun):
         account, done = self.account, state is StatementState.FINISHED
         told = account if account is not None and (done or account.clause_rows) else None
         groups = groups_of(account, self.analysis, failing=not done) if account is not None else ()
-        none = clause_record(told, -1, Operation.NONE, None, "", 0, conditional=False)
+        none = counted(ClauseRecord(-1, Operation.NONE, None, "", 0, None), told)
         return replace(
             trace,
             clauses=(*trace.clauses, none),

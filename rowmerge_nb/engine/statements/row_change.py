@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
     from rowmerge_nb.trace.trace import Trace
 
@@ -41,7 +40,7 @@ __all__ = [
     "action_context",
     "call_facts",
     "checked",
-    "clause_record",
+    "counted",
     "plan_change",
     "plan_of",
     "row_change_trace",
@@ -262,7 +261,7 @@ def row_change_trace(
         paradigm=paradigms[0] if paradigms else "",
         rows=_rows(plan_of(run), account, sizes(account)) if account is not None and done else {},
         clauses=tuple(
-            clause_record(told, c.number, c.operation, c.matched, c.text, c.span.line, conditional=c.condition is not None)
+            counted(ClauseRecord(c.number, c.operation, c.matched, c.text, c.span.line, None, c.condition is not None), told)
             for c in analysis.clauses
         ),
         joined=told.joined if told else None,
@@ -276,12 +275,9 @@ def row_change_trace(
     )
 
 
-def clause_record(
-    told: Account | None, number: int, operation: Operation, matched: bool | None, text: str, line: int, *, conditional: bool
-) -> ClauseRecord:
+def counted(clause: ClauseRecord, told: Account | None) -> ClauseRecord:
     """Give a clause with the joined rows that it took, where the tasks have told of them."""
-    rows = None if told is None else told.clause_rows.get(number, 0)
-    return ClauseRecord(number, operation, matched, text, line, rows=rows, conditional=conditional)
+    return clause if told is None else replace(clause, rows=told.clause_rows.get(clause.number, 0))
 
 
 def _rows(plan: Output, account: Account, sizes: Iterable[NodeRows]) -> Mapping[str, tuple[tuple[int | None, ...], int | None]]:
