@@ -89,20 +89,22 @@ def first_cell(runs: int) -> None:
 
 def transform_page(rows: int) -> None:
     """Time both processors alone."""
-    from rowmerge_nb.engine.tasks.processors import MergeLayout, create_processor
-    from rowmerge_nb.spi import RowChangeParadigm
+    from rowmerge_nb.engine.tasks.processors import create_processor
+    from rowmerge_nb.spi import PageLayout, RowChangeParadigm
 
-    layout = MergeLayout(tuple(data.SCHEMA), ("region",), pa.int64(), has_hash=True)
+    columns = data.SCHEMA.append(pa.field("row_id", pa.int64()))
+    layout = PageLayout(len(data.SCHEMA), (data.SCHEMA.get_field_index("region"),))
+    schema = layout.input_schema(columns)
     table = data.target(rows).combine_chunks().to_batches()[0]
     operation = pa.array(np.resize([3, 3, 3, 1, 2, -1], rows).astype(np.int8))
     number = pa.array(np.resize([1, 1, 1, 2, 0, -1], rows).astype(np.int32))
     control = [pa.array(np.ones(rows, bool)), operation, number]
-    merge_row = pa.StructArray.from_arrays([*table.columns, *control], fields=list(layout.merge_row))
+    merge_row = pa.StructArray.from_arrays([*table.columns, *control], fields=list(schema.field(layout.before.merge_row).type))
     ids = pa.array(np.arange(rows))
     arrays = [table.column(1), ids, ids, merge_row, number, pa.array(np.ones(rows, np.int8))]
-    page = pa.RecordBatch.from_arrays(arrays, schema=layout.input_schema)
+    page = pa.RecordBatch.from_arrays(arrays, schema=schema)
     for paradigm in RowChangeParadigm:
-        processor = create_processor(paradigm, layout)
+        processor = create_processor(paradigm, layout, columns)
         times = timed(partial(processor.transform_page, page), 7)
         speed = f"{rows / times.median / 1e6:6.1f} M rows/s  {page.nbytes / times.median / 1e9:5.2f} GB/s"
         print(f"transform_page {paradigm.name:28} {speed}   ({rows} rows, 6 channels)")

@@ -38,7 +38,7 @@ class Tables:
     def resolve(self, parts: Sequence[str]) -> TableBinding:
         """Give the table of a name."""
         name = ".".join(parts)
-        return TableBinding(name, "memory", f"memory.default.{name}", self.columns, f"v_{name}")
+        return TableBinding(name, "memory", ("memory", "default", name), self.columns, f"v_{name}")
 
     def view(self, parts: Sequence[str]) -> None:
         """There are no views."""

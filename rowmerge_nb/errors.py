@@ -16,7 +16,7 @@ Codes are Trino's error names, kept verbatim, so that what is learnt here can be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,19 @@ MERGE_FLOW: Final = (
     "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow out, or give flow='merge'."
 )
 """What to do where the older flow cannot do it."""
+
+
+class TextSpan(Protocol):
+    """A stretch of a statement's text: offsets of its begin and its end, and the line and column of its begin."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
 
 
 class RowMergeError(Exception):
@@ -92,6 +105,22 @@ class RowMergeError(Exception):
         if self.hint:
             text += ("" if text.endswith((".", "?", "!")) else ".") + f" {self.hint}"
         return text
+
+    def at(self, span: TextSpan, length: int | None = None) -> Self:
+        """Give the error a place, and give the error.
+
+        Args:
+            span: what it is about.
+            length: how many code points the caret line should cover; None for the whole span.
+
+        >>> from rowmerge_nb.sql.tree.statements import Span
+        >>> error = ParseError("mismatched input 'BY'").at(Span.within("DELETE BY", 7, 9))
+        >>> str(error), error.length
+        ("SYNTAX_ERROR: line 1:8: mismatched input 'BY'", 2)
+        """
+        self.line, self.column = span.line, span.column
+        self.length = max(span.end - span.start if length is None else length, 1)
+        return self
 
     def excerpt(self, first_line: int = 1) -> str:
         r"""Give the line of the statement that the error is about, with a caret under the place.
@@ -165,8 +194,7 @@ class ExecutionError(RowMergeError):
         step: where it happened, in the words of the plan or the contract, for instance ``"store_merged_rows"``.
 
     Attributes:
-        clause: number of the WHEN clause it came from, where that is known.
-        assigned: the place in the table of the column whose value could not be computed; None where it was a condition.
+        origin: the number of the statement's expression that it came from, where its message tells.
 
     >>> ExecutionError("Division by zero", code="DIVISION_BY_ZERO", step="Project").step
     'Project'
@@ -177,8 +205,7 @@ class ExecutionError(RowMergeError):
     def __init__(self, message: str, *, step: str = "", **place: Any) -> None:
         super().__init__(message, **place)
         self.step = step
-        self.clause: int | None = None
-        self.assigned: int | None = None
+        self.origin: int | None = None
 
 
 class DuplicateMatchError(ExecutionError):

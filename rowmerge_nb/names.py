@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
-__all__ = ["backquoted", "nearest", "quoted"]
+__all__ = ["backquoted", "did_you_mean", "nearest", "quoted", "quoted_where_needed"]
 
 
 def quoted(name: str) -> str:
@@ -18,6 +19,19 @@ def quoted(name: str) -> str:
     "a""b"
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_where_needed(name: str, reserved: Container[str] = ()) -> str:
+    """Write a name so that it can be read again: in double quotes where it is no plain word.
+
+    Args:
+        name: the name.
+        reserved: words, in upper case, that are no names.
+
+    >>> quoted_where_needed("region"), quoted_where_needed("2nd"), quoted_where_needed("Order", {"ORDER"})
+    ('region', '"2nd"', '"Order"')
+    """
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in reserved else quoted(name)
 
 
 def backquoted(name: str) -> str:
@@ -42,3 +56,13 @@ def nearest(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str | Non
     """
     found = difflib.get_close_matches(wanted, list(known), n=1, cutoff=cutoff)
     return found[0] if found else None
+
+
+def did_you_mean(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Ask for the known name that is most like a wanted one; None where none is.
+
+    >>> did_you_mean("custmer", ["customer", "address"])
+    "Did you mean 'customer'?"
+    """
+    near = nearest(wanted, known, cutoff)
+    return None if near is None else f"Did you mean '{near}'?"

@@ -108,15 +108,15 @@ def is_full(error: OSError) -> bool:
 def sweep() -> None:
     """Remove the private directories of this user's processes that are gone: one that was killed runs nothing at exit."""
     # The temporary directory itself may well be a link.
-    with suppress(OSError), _opened(Path(tempfile.gettempdir()).resolve(), os.O_DIRECTORY) as place:
-        for name in _names(place):
+    with suppress(OSError), _opened(Path(tempfile.gettempdir()).resolve(), os.O_DIRECTORY) as parent:
+        for name in _names(parent):
             if name.startswith(PREFIX):
                 with suppress(OSError):
-                    _sweep(name, place)
+                    _sweep(name, parent)
 
 
-def _sweep(name: str, place: int) -> None:
-    with opened_own_directory(name, place) as directory, opened_own_file(_LOCK, directory) as lock:
+def _sweep(name: str, parent: int) -> None:
+    with opened_own_directory(name, parent) as directory, opened_own_file(_LOCK, directory) as lock:
         # Without the mark it is just being made, or not ours at all.
         if os.read(lock, len(_MARK) + 1) != _MARK:
             return
@@ -126,7 +126,7 @@ def _sweep(name: str, place: int) -> None:
             if entry != _LOCK:
                 _remove(entry, directory)
         os.unlink(_LOCK, dir_fd=directory)
-        os.rmdir(name, dir_fd=place)
+        os.rmdir(name, dir_fd=parent)
 
 
 def _names(directory: int) -> list[str]:
@@ -142,17 +142,17 @@ def _remove(entry: str, directory: int) -> None:
 
 
 @contextmanager
-def opened_own_directory(name: str | Path, place: int | None = None) -> Iterator[int]:
+def opened_own_directory(name: str | Path, parent: int | None = None) -> Iterator[int]:
     """Open a directory that is this user's and nobody else may enter.
 
     Args:
         name: its name or path.
-        place: the open directory that it is in; None for a path.
+        parent: the open directory that it is in; None for a path.
 
     Raises:
         OSError: it is not there, a link, no directory, or not private.
     """
-    with _opened(name, os.O_DIRECTORY, place) as directory:
+    with _opened(name, os.O_DIRECTORY, parent) as directory:
         state = os.fstat(directory)
         if state.st_uid != os.geteuid() or state.st_mode & _OTHERS:
             msg = f"'{name}' is not private to this user"
@@ -176,9 +176,9 @@ def opened_own_file(name: str, directory: int) -> Iterator[int]:
 
 
 @contextmanager
-def _opened(name: str | Path, flags: int, place: int | None = None) -> Iterator[int]:
+def _opened(name: str | Path, flags: int, parent: int | None = None) -> Iterator[int]:
     # A pipe is not waited for, a terminal not taken.
-    number = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=place)
+    number = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=parent)
     try:
         yield number
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+    from rowmerge_nb.connectors.jdbc.store import Session
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +41,16 @@ def postgresql() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def postgresql_session(postgresql: str) -> Iterator[Session]:
+    """A session of somebody else on that server, for tests to make and look at tables by."""
+    from rowmerge_nb import PostgresConnector
+
+    session = PostgresConnector(postgresql).store.connect(writing=True)
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="session")
 def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Hive Metastore: the one that ROWMERGE_METASTORE names, or a private one where it says ``private``."""
     named = os.environ.get("ROWMERGE_METASTORE")
@@ -60,7 +73,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones; likewise those that need a Hive Metastore.
 
-    Tests marked ``long`` are left out unless they are asked for.
+    Tests marked ``long`` are left out unless they are asked for. Where processes share the work, each takes the next file when it has done
+    one: those that take long come first, so that no process is left alone with one of them at the end.
     """
     if not config.getoption("--long"):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
@@ -71,3 +85,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.spark)
         if "metastore" in names:
             item.add_marker(pytest.mark.metastore)
+    if hasattr(config, "workerinput"):
+        costs: Counter[str] = Counter()
+        for item in items:
+            costs[_file(item)] += _cost(item)
+        items.sort(key=lambda item: -costs[_file(item)])
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def _cost(item: pytest.Item) -> int:
+    """Guess how long a test takes, in hundredths of a second."""
+    marked = {"slow": 1000, "spark": 60}
+    if item.path.suffix == ".ipynb":
+        return 200
+    return max((cost for name, cost in marked.items() if item.get_closest_marker(name)), default=1)

@@ -114,3 +114,13 @@ def test_tests_marked_long_are_left_out_unless_asked_for(tmp_path):
 
     assert counts().startswith("1 passed, 1 deselected in")
     assert counts("--long").startswith("2 passed in")
+
+
+def test_every_file_and_folder_that_the_map_names_is_there_and_every_room_is_on_it() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[\w.]+/)+(?:\w+\.(?:py|json|txt))?)`", text))
+    places = [ROOT, ROOT / "rowmerge_nb", ROOT / "rowmerge_nb" / "connectors", ROOT / "rowmerge_nb" / "testing"]
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
+    rooms = [folder for top in ("sql", "engine", "report", "connectors") for folder in (ROOT / "rowmerge_nb" / top).iterdir()]
+    missing = [room.name for room in rooms if (room / "__init__.py").exists() and f"{room.name}/`" not in text]
+    assert missing == []

@@ -38,6 +38,8 @@ __all__ = ["Report", "Trials", "main", "places"]
 STORES: Final = ("hive", "sqlite", "postgresql", "iceberg")
 KINDS: Final = ("worker", "driver")
 PATIENCE_SECONDS: Final = 60
+LATEST: Final = 1.6
+"""Until when trials strike, in times that a statement took which nobody disturbed: on a busy machine the next one takes longer, and late moments are to be met, too."""
 _STAGED: Final = {"sqlite": "*.arrow", "hive": "_tmp_*"}
 """Files by which it is seen that a MERGE has begun to write, where a store has such."""
 _DAEMON: Final = "rowmerge_nb.engine.spark.worker"
@@ -215,7 +217,7 @@ class Trials:
             after = self._next()
             began_merge = time.monotonic()
             child.order("merge", source=str(self._source))
-            delay = self._random.uniform(0, self._seconds)
+            delay = self._moment()
             if number % 2 and self._place.store in _STAGED:
                 # Every second one is to die with rows staged, or behind that.
                 while not list(Path(self._place.where).rglob(_STAGED[self._place.store])) and not child.has_answered(0.05):
@@ -239,7 +241,7 @@ class Trials:
         for _ in range(trials):
             after = self._next()
             child.order("merge", source=str(self._source))
-            delay = self._random.uniform(0, self._seconds)
+            delay = self._moment()
             killed = self._kill_a_worker(child, delay)
             answer = child.answer()
             succeeded = "error" not in answer
@@ -262,11 +264,11 @@ class Trials:
             after = self._next()
             child.order("merge", source=str(self._source))
             # Every second one is to come when rows are written and committed.
-            delay, ordered = self._random.uniform(0.7 if number % 2 else 0.0, 1.0) * self._seconds, time.monotonic()
+            delay, ordered = self._moment(0.7 if number % 2 else 0.0), time.monotonic()
             finished = child.has_answered(delay)
             if finished:
-                # Spark gets faster.
-                self._seconds = min(self._seconds, time.monotonic() - ordered)
+                # Spark gets faster, and the machine more or less busy.
+                self._seconds = time.monotonic() - ordered
             else:
                 child.interrupt()
             answer = child.answer()
@@ -282,6 +284,10 @@ class Trials:
             self._later_statement(child, report)
         report.seconds = time.monotonic() - began
         return report
+
+    def _moment(self, earliest: float = 0.0) -> float:
+        """Draw the seconds after which a trial strikes; the earliest moment is given as a share of what a statement takes."""
+        return self._random.uniform(earliest, LATEST) * self._seconds
 
     def _living_driver(self) -> Child:
         """Give the driver that lives, or a new one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -10,6 +9,7 @@ from typing import Any
 
 from rowmerge_nb.choices import Dialect, Flow, RepeatedMatches, TraceLevel
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
@@ -77,8 +77,7 @@ class Options:
         given = {}
         for name, value in values.items():
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(names)}."
+                hint = did_you_mean(name, names) or f"There are: {', '.join(names)}."
                 msg = f"There is no option '{name}'"
                 raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
             if value is not None:

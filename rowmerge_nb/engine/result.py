@@ -201,7 +201,7 @@ class Result:
 
 def _place_of_column(name: str) -> int:
     order = ("source_row", "source.", "join", "target.", "passed", "case_number", "operation", "becomes", "writers")
-    return next(place for place, start in enumerate(order) if name == start or (start.endswith(".") and name.startswith(start)))
+    return next(rank for rank, start in enumerate(order) if name == start or (start.endswith(".") and name.startswith(start)))
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.report.words.columns import pad, width_of
 from rowmerge_nb.report.words.values import Cell, visible
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -82,7 +83,7 @@ def _rows_bundle(table: Any, max_rows: int) -> Bundle:
     from rowmerge_nb.notebook.rows import number_columns, row_cells
 
     rows = row_cells(table, max_rows)
-    counted = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
+    counted = plural(table.num_rows, "row")
     caption = f"{counted}, the first {max_rows:,} shown" if table.num_rows > len(rows) else counted
     return grid_bundle(list(table.column_names), rows, caption, right=number_columns(table))
 
@@ -125,12 +126,12 @@ def _text(cell: Cell) -> str:
 def _grid_html(names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str, right: Container[int]) -> str:
     from rowmerge_nb.report.html import style_sheet
 
-    place = [' class="rm-r"' if index in right else "" for index in range(len(names))]
-    head = "".join(f'<th scope="col"{at}>{escape(name)}</th>' for name, at in zip(names, place, strict=True))
+    attributes = [' class="rm-r"' if index in right else "" for index in range(len(names))]
+    head = "".join(f'<th scope="col"{at}>{escape(name)}</th>' for name, at in zip(names, attributes, strict=True))
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{at}>{'<i>NULL</i>' if cell.null else escape(cell.text)}</td>" for cell, at in zip(row, place, strict=True)
+            f"<td{at}>{'<i>NULL</i>' if cell.null else escape(cell.text)}</td>" for cell, at in zip(row, attributes, strict=True)
         )
         + "</tr>"
         for row in rows
@@ -189,7 +190,7 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     """
     # A statement that begins on line 1 has no lines of the magic's cell above it.
     where = "line" if first_line == 1 else "cell line"
-    place = f"{where} {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
-    line = f"{type(error).__name__}: {error.code}: {place}{error.message}"
+    prefix = f"{where} {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
+    line = f"{type(error).__name__}: {error.code}: {prefix}{error.message}"
     error.__dict__["_render_traceback_"] = partial(list, [line])
     return error

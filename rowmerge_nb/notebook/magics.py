@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 import warnings
@@ -14,6 +13,7 @@ from traitlets import Bool, Enum, Int, Unicode
 
 from rowmerge_nb.engine.spark.interrupts import told_in_cell
 from rowmerge_nb.errors import RowMergeError, SetupError
+from rowmerge_nb.names import nearest
 from rowmerge_nb.notebook import completion, transformer
 from rowmerge_nb.notebook.display import (
     Bundle,
@@ -30,6 +30,7 @@ from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, help_text,
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress
 from rowmerge_nb.notebook.template import Rendered, render
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -191,7 +192,7 @@ class MergeMagic(Magics):
             checks = [[check.name, check.state, check.detail, check.advice] for check in doctor()]
             failed = sum(check[1] == "failed" for check in checks)
             show(
-                grid_bundle(["part", "state", "found", "advice"], checks, f"{failed or 'No'} problem{'' if failed == 1 else 's'}")
+                grid_bundle(["part", "state", "found", "advice"], checks, plural(failed, "problem") if failed else "No problems")
             )
 
     def _options_bundle(self) -> Bundle:
@@ -261,17 +262,17 @@ def _command_of(rest: str) -> str:
     if word.lower() in COMMANDS:
         return word.lower()
     if word.lower() == "table" and not more.strip():
-        near = ["tables"]
+        near: str | None = "tables"
     elif not word or _SQL_BEGINS.match(word) or word.lower() in {*_WORDS, "desc"}:
         return ""
     else:
-        near = difflib.get_close_matches(word.lower(), [*COMMANDS, *_WORDS], 1, 0.7)
+        near = nearest(word.lower(), [*COMMANDS, *_WORDS], 0.7)
         # A misspelled statement: its own error says where.
-        if near and near[0] not in COMMANDS:
+        if near and near not in COMMANDS:
             return ""
     msg = f"There is no command '{word}'"
     known = f"The commands are {', '.join(f'`%merge {name}`' for name in COMMANDS)}; everything else is a statement."
-    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Did you mean `%merge {near[0]}`?" if near else known)
+    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Did you mean `%merge {near}`?" if near else known)
 
 
 def _with_more_options(use: MagicUse) -> MagicUse:
@@ -362,7 +363,7 @@ def _tables_bundle(engine: Engine) -> Bundle:
         )
     views = sum(row[1] == "view" for row in rows)
     counts = ((len(rows) - views, "table"), (views, "view"))
-    caption = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count)
+    caption = ", ".join(plural(count, word) for count, word in counts if count)
     return grid_bundle(["table", "store", "rows", "paradigm", "columns"], rows, caption, right={2})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.names import nearest
 
 __all__ = ["COMMANDS", "OPTIONS", "MagicOption", "MagicUse", "help_text", "parse_line"]
 
@@ -184,8 +184,8 @@ def _option(word: str) -> tuple[MagicOption, str | None]:
     name, equals, value = word.partition("=")
     option = _BY_NAME.get(name[2:].replace("_", "-")) if name.startswith("--") else _BY_SHORT.get(name[1:])
     if option is None:
-        near = difflib.get_close_matches(name.lstrip("-"), _BY_NAME, 1)
-        hint = f"Did you mean --{near[0]}?" if near else "%merge help lists the options."
+        near = nearest(name.lstrip("-"), _BY_NAME)
+        hint = f"Did you mean --{near}?" if near else "%merge help lists the options."
         _refuse(f"There is no option {name}", hint)
     return option, value if equals else None
 
@@ -210,9 +210,9 @@ def _value(option: MagicOption, given: str | None, rest: str) -> tuple[str, str]
     allowed = option.choices or ((option.values,) if option.values.islower() else ())
     wanted = given.upper() if option.name == "paradigm" else given.lower()
     if allowed and wanted not in allowed:
-        near = difflib.get_close_matches(wanted, allowed, 1)
+        near = nearest(wanted, allowed)
         known = f"There are: {', '.join(allowed)}"
-        _refuse(f"--{option.name} cannot be '{given}'", f"Did you mean {near[0]}?" if near else known)
+        _refuse(f"--{option.name} cannot be '{given}'", f"Did you mean {near}?" if near else known)
     return wanted if allowed else given, rest
 
 

@@ -54,9 +54,9 @@ class Rendered:
         >>> rendered.inserted(0, 8), rendered.inserted(10, 18)
         (True, False)
         """
-        place = self._piece(start)
-        stop = self._begins[place + 1] if place + 1 < len(self.pieces) else len(self.text)
-        return end <= stop and self._is_value(self.pieces[place][1])
+        index = self._piece(start)
+        stop = self._begins[index + 1] if index + 1 < len(self.pieces) else len(self.text)
+        return end <= stop and self._is_value(self.pieces[index][1])
 
     def _piece(self, offset: int) -> int:
         """The number of the last piece that begins at a place in the text or before it."""

@@ -30,10 +30,22 @@ from rowmerge_nb.plan.nodes import (
     TableWriter,
 )
 from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
-from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
+from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
-from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
+from rowmerge_nb.trace.nodes import (
+    BranchRecord,
+    JoinFacts,
+    JoinType,
+    MarkDistinctFacts,
+    NodeFacts,
+    NodeRecord,
+    ProcessorFacts,
+    ProjectFacts,
+    ScanFacts,
+    WriterFacts,
+)
 
 __all__ = ["describe"]
 
@@ -50,7 +62,8 @@ def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
         sources=tuple(source.id for source in plan.sources),
         meaning=_meaning(plan),
         branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
-        attributes={**_attributes(plan), "trino": _trino_arguments(plan)},
+        facts=_facts(plan),
+        trino=_trino_arguments(plan),
     )
     return (record, *(inner for source in plan.sources for inner in describe(source)))
 
@@ -63,14 +76,13 @@ def _branch(branch: CaseBranch) -> BranchRecord:
         condition=branch.condition,
         values=branch.values,
         present=branch.present,
-        clause=branch.clause,
-        line=branch.line,
         by_source=branch.by_source,
+        assigned=branch.assigned,
     )
 
 
 def _meaning(plan: PlanNode) -> str:
-    if isinstance(plan, Join) and plan.full:
+    if isinstance(plan, Join) and plan.type is JoinType.FULL:
         return _FULL_MEANING
     return plan.meaning.replace("finish_merge", plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
@@ -103,9 +115,14 @@ def _(node: Project) -> str:
 
 @_arguments.register(Filter)
 @_arguments.register(Join)
-@_arguments.register(SemiJoin)
-def _(node: Filter | Join | SemiJoin) -> str:
+def _(node: Filter | Join) -> str:
     return node.text
+
+
+@_arguments.register
+def _(node: SemiJoin) -> str:
+    pairs = (f"{print_spark(target)} = {print_spark(source)}" for target, source in node.keys)
+    return ", ".join(pairs).replace("`", "")
 
 
 @_arguments.register
@@ -146,7 +163,7 @@ def _(node: UpdateRows) -> str:
 
 @_arguments.register
 def _(node: QueryJoin) -> str:
-    return f"{node.symbol.name}: {_QUERY_WORDS[node.kind]}"
+    return f"{node.symbol.name}: {_QUERY_WORDS[node.query.kind]}"
 
 
 @_arguments.register(TableWriter)
@@ -212,7 +229,7 @@ def _(node: Join) -> str:
 
 @_trino_arguments.register
 def _(node: SemiJoin) -> str:
-    return f"criteria = {node.text}"
+    return f"criteria = {_arguments(node)}"
 
 
 @_trino_arguments.register
@@ -232,7 +249,7 @@ def _details(node: PlanNode) -> tuple[str, ...]:
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
         data = [f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}" for c in node.columns]
-        number = [f"{CASE_NUMBER} := 0"] if node.era is Era.CURRENT else []
+        number = [f"{CASE_NUMBER} := 0"] if node.layout.after.case_number is not None else []
         return (*data, f"{OPERATION} := {int(Operation.DELETE)}", *number, f"{INSERT_FROM_UPDATE} := 0")
     if isinstance(node, UpdateRows):
         columns = ", ".join(column.name for column in node.columns)
@@ -281,23 +298,18 @@ def _row_text(branch: CaseBranch) -> str:
     return ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
 
 
-def _attributes(node: PlanNode) -> dict[str, str]:
+def _facts(node: PlanNode) -> NodeFacts | None:
     if isinstance(node, TableScan):
-        return {"role": "target" if node.row_id is not None else "source"}
+        return ScanFacts(node.row_id is not None, node.alias or node.table.display)
+    if isinstance(node, Project):
+        return ProjectFacts(tuple(assigned.symbol.name for assigned in node.assignments))
     if isinstance(node, Join):
-        return {"distribution": node.distribution, "replicate_target": _yes(node.replicate_target), "full": _yes(node.full)}
+        return JoinFacts(node.distribution, node.replicate_target, node.type)
     if isinstance(node, MarkDistinct):
-        return {"exchange": _yes(node.exchange)}
+        return MarkDistinctFacts(node.exchange)
     if isinstance(node, MergeProcessor):
-        return {"paradigm": node.paradigm.name, "redistribution": ",".join(node.redistribution_columns)}
-    if isinstance(node, Exchange):
-        insert, _, update = node.text.removeprefix("insert = ").partition(", update = ")
-        return {"insert": insert, "update": update}
-    return {"fused": _yes(node.fused)} if isinstance(node, MergeWriter) else {}
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
+        return ProcessorFacts(node.paradigm.name, node.redistribution_columns)
+    return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
 
 
 _QUERY_WORDS = {"in": "the values of a query", "scalar": "the one row of a query", "exists": "whether a query has rows"}

@@ -6,27 +6,29 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan.nodes import Assignment, Project, Symbol
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT
-from rowmerge_nb.spi.types import BOOLEAN, row_of
-from rowmerge_nb.sql.typed.expressions import Subquery, quote, walk
-from rowmerge_nb.sql.typed.types import parts_of, spark_type
+from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT, PageLayout
+from rowmerge_nb.spi.types import BOOLEAN, INTEGER, TINYINT, VARCHAR, row_of
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant
+from rowmerge_nb.sql.typed.types import parts_of
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rowmerge_nb.plan.nodes import PlanNode
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, Field, Returning, TypedExpression
+    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, Field, Returning
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = [
     "RETURNING",
     "SOURCE_MARK",
     "SOURCE_PRESENT",
-    "has_subquery",
+    "TRUE",
+    "MergeRow",
     "mark_source",
     "passed_for",
     "plan_returning",
-    "returned_row",
     "returned_symbols",
     "which_rows",
 ]
@@ -34,11 +36,7 @@ __all__ = [
 SOURCE_PRESENT: Final = "source_present"
 RETURNING: Final = "returning"
 SOURCE_MARK: Final = Symbol(SOURCE_PRESENT, BOOLEAN)
-
-
-def has_subquery(expression: TypedExpression) -> bool:
-    """Tell whether an expression has a subquery."""
-    return any(isinstance(part, Subquery) for part in walk(expression.tree))
+TRUE: Final = Constant(BOOLEAN, "true")
 
 
 # -- WHEN NOT MATCHED BY SOURCE -----------------------------------------------------------------------------------------
@@ -46,26 +44,30 @@ def has_subquery(expression: TypedExpression) -> bool:
 
 def mark_source(source: PlanNode, identity: str) -> Project:
     """Mark the source's rows, so that a target row without one can be told from a match with a row of NULLs."""
-    assignment = Assignment(SOURCE_MARK, "true", "true")
+    assignment = Assignment(SOURCE_MARK, TRUE, "true")
     return Project(id=identity, outputs=(*source.outputs, SOURCE_MARK), source=source, assignments=(assignment,))
 
 
-def which_rows(clause: ClauseAnalysis, *, full: bool) -> tuple[str, str]:
-    """Say which joined rows a clause is about, as text and as Spark text.
+def which_rows(clause: ClauseAnalysis, join: JoinType) -> tuple[str, Typed]:
+    """Say which joined rows a clause is about, as text and as an expression.
 
     Args:
         clause: the clause.
-        full: the join keeps target rows without a source row.
+        join: which rows without a partner the join keeps.
     """
     if clause.by_source:
-        text = f"{SOURCE_PRESENT} IS NULL"
-        return text, text
+        return f"{SOURCE_PRESENT} IS NULL", _is_null(SOURCE_PRESENT)
     if not clause.matched:
-        text = f"{PRESENT} IS NULL"
-        return text, text
-    if full:
-        return f"{PRESENT} AND {SOURCE_PRESENT}", f"{PRESENT} IS NOT NULL AND {SOURCE_PRESENT} IS NOT NULL"
-    return PRESENT, f"{PRESENT} IS NOT NULL"
+        return f"{PRESENT} IS NULL", _is_null(PRESENT)
+    there = _is_null(PRESENT, negated=True)
+    if join is JoinType.FULL:
+        both = Apply(BOOLEAN, "and", (there, _is_null(SOURCE_PRESENT, negated=True)))
+        return f"{PRESENT} AND {SOURCE_PRESENT}", both
+    return PRESENT, there
+
+
+def _is_null(name: str, *, negated: bool = False) -> Typed:
+    return Apply(BOOLEAN, "is null", (Column(BOOLEAN, name),), negated)
 
 
 # -- RETURNING ----------------------------------------------------------------------------------------------------------
@@ -99,7 +101,8 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
         target: the target's columns, whose symbols hold the old values.
         ids: gives ids of nodes.
     """
-    changed = tuple(_changed(returning, target))
+    made = MergeRow(numbered.outputs, PageLayout(len(target)))
+    changed = tuple(_changed(returning, target, made))
     names = [symbol.name for symbol in numbered.outputs]
     # What stands behind the merge row and is none of the plan's own columns was passed on for RETURNING alone.
     behind = names.index(MERGE_ROW) + 1
@@ -112,55 +115,78 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
         assignments=(*numbered.assignments, *changed),
     )
     symbol = Symbol(RETURNING, row_of((column.name, column.expression.type) for column in returning.columns))
-    fields = ", ".join(f"'f{place}', {column.expression.spark}" for place, column in enumerate(returning.columns))
-    row = Assignment(
-        symbol,
-        f"CASE WHEN {_field(len(target) + 1)} > 0 THEN named_struct({fields}) END",
-        f"row({', '.join(column.expression.text for column in returning.columns)})",
-        subquery=any(has_subquery(column.expression) for column in returning.columns),
-    )
-    return Project(id=next(ids), outputs=(*kept, symbol), source=known, assignments=(row,))
-
-
-def returned_row(plan: PlanNode) -> str | None:
-    """Give the Spark text of the row that RETURNING gives; None if the plan has none."""
-    here = getattr(plan, "assignments", ())
-    found = next((assignment.spark for assignment in here if assignment.symbol.name == RETURNING), None)
-    return found or next((text for source in plan.sources if (text := returned_row(source))), None)
+    values = tuple(column.expression.tree for column in returning.columns)
+    row = Apply(by_position(value.type for value in values), "row", values)
+    changes = Apply(BOOLEAN, ">", (made.operation, Constant(TINYINT, "0")))
+    text = f"row({', '.join(column.expression.text for column in returning.columns)})"
+    assignment = Assignment(symbol, Apply(row.type, "case", (changes, row)), text)
+    return Project(id=next(ids), outputs=(*kept, symbol), source=known, assignments=(assignment,))
 
 
 def _read(returning: Returning) -> frozenset[str]:
     return frozenset(symbol for column in returning.columns for symbol in column.expression.references)
 
 
-def _changed(returning: Returning, target: Sequence[Field]) -> Iterator[Assignment]:
+def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> Iterator[Assignment]:
     """Compute those of the symbols about the change that are read."""
-    read, count = _read(returning), len(target)
-    operation = _field(count + 1)
+    read = _read(returning)
+
+    def is_one_of(*operations: Operation) -> Typed:
+        numbers = (Constant(TINYINT, str(int(operation))) for operation in operations)
+        return Apply(BOOLEAN, "in", (made.operation, *numbers), False)
+
     for place, (old, new, current) in enumerate(zip(target, returning.new, returning.current, strict=True)):
         if new.symbol in read:
-            written = f"{int(Operation.INSERT)}, {int(Operation.UPDATE)}"
-            spark = f"CASE WHEN {operation} IN ({written}) THEN {_value(place, new.type)} END"
-            yield Assignment(Symbol(new.symbol, new.type), spark, f"new {new.name}")
+            value = Apply(new.type, "case", (is_one_of(Operation.INSERT, Operation.UPDATE), made.value(place)))
+            yield Assignment(Symbol(new.symbol, new.type), value, f"new {new.name}")
         if current.symbol in read:
-            value = _value(place, current.type)
-            spark = f"CASE WHEN {operation} = {int(Operation.DELETE)} THEN {quote(old.symbol)} ELSE {value} END"
-            yield Assignment(Symbol(current.symbol, current.type), spark, f"new {current.name}, or old if deleted")
+            parts = (is_one_of(Operation.DELETE), Column(old.type, old.symbol), made.value(place))
+            value = Apply(current.type, "case", parts)
+            yield Assignment(Symbol(current.symbol, current.type), value, f"new {current.name}, or old if deleted")
     if returning.action.symbol in read:
-        words = " ".join(f"WHEN {int(o)} THEN '{o.name}'" for o in (Operation.INSERT, Operation.DELETE, Operation.UPDATE))
         symbol = Symbol(returning.action.symbol, returning.action.type)
-        yield Assignment(symbol, f"CASE {operation} {words} END", f"name of {MERGE_ROW}.operation")
+        words = ((is_one_of(o), Constant(VARCHAR, o.name)) for o in (Operation.INSERT, Operation.DELETE, Operation.UPDATE))
+        value = Apply(VARCHAR, "case", tuple(part for pair in words for part in pair))
+        yield Assignment(symbol, value, f"name of {MERGE_ROW}.operation")
     if returning.clause.symbol in read:
         symbol = Symbol(returning.clause.symbol, returning.clause.type)
-        yield Assignment(symbol, f"{_field(count + 2)} + 1", f"{MERGE_ROW}.{CASE_NUMBER} + 1")
+        value = Apply(INTEGER, "arithmetic", (made.case_number, Constant(INTEGER, "1")), "+")
+        yield Assignment(symbol, value, f"{MERGE_ROW}.{CASE_NUMBER} + 1")
 
 
-def _value(place: int, kind: Type) -> str:
-    """A table column in the merge row; rows within it get the names of their fields back, which pages have by position."""
-    nested = any(part.base == "row" for part in parts_of(kind))
-    return f"CAST({_field(place)} AS {spark_type(kind)})" if nested else _field(place)
+def by_position(types: Iterable[Type]) -> Type:
+    """Give the type of a row that Spark computes: its fields are named by position, so that no names can clash."""
+    return row_of((f"f{place}", kind) for place, kind in enumerate(types))
 
 
-def _field(place: int) -> str:
-    """Fields of the merge row are named by position where Spark computes it."""
-    return f"{MERGE_ROW}.f{place}"
+class MergeRow:
+    """The merge row as the nodes above its Project see it.
+
+    Args:
+        symbols: what that Project gives.
+        layout: where its fields lie.
+    """
+
+    def __init__(self, symbols: Sequence[Symbol], layout: PageLayout) -> None:
+        self._types = next(symbol.type for symbol in symbols if symbol.name == MERGE_ROW).parameters
+        self._fields = layout.merge_row
+
+    @property
+    def operation(self) -> Typed:
+        """The operation."""
+        return self.field(self._fields.operation)
+
+    @property
+    def case_number(self) -> Typed:
+        """The number of the clause."""
+        return self.field(self._fields.case_number)
+
+    def field(self, place: int) -> Typed:
+        """Give a field."""
+        return Apply(self._types[place], "field", (Column(by_position(self._types), MERGE_ROW),), place)
+
+    def value(self, place: int) -> Typed:
+        """Give a table column; rows within it get the names of their fields back, which pages have by position."""
+        kind = self._types[place]
+        nested = any(part.base == "row" for part in parts_of(kind))
+        return Apply(kind, "renamed", (self.field(place),)) if nested else self.field(place)

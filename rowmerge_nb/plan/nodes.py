@@ -1,7 +1,8 @@
 """Plan nodes, one frozen dataclass per node of Trino's plan, plus the few that Spark needs.
 
 A node has an ``id`` that is unique in its plan, its ``sources``, its ``outputs`` (symbols with types) and a ``meaning``: one sentence
-for people who see the node for the first time. Expressions are Spark SQL text over symbols, beside the text a reader is shown.
+for people who see the node for the first time. Expressions are typed trees over symbols, beside the text that a reader is shown; they become
+text of an engine where they are given to one.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.spi.types import BOOLEAN
+from rowmerge_nb.sql.typed.expressions import NOTHING, Apply, Column, Constant, Reads
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
+    from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = [
     "AssignUniqueId",
@@ -71,6 +78,11 @@ class PlanNode:
         source = getattr(self, "source", None)
         return () if source is None else (source,)
 
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The expressions that the node evaluates."""
+        return ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableScan(PlanNode):
@@ -93,6 +105,21 @@ class TableScan(PlanNode):
     alias: str = ""
     constraint: Constraint = field(default_factory=Constraint)
 
+    @property
+    def data_columns(self) -> tuple[ColumnHandle, ...]:
+        """The columns without the row id."""
+        return self.columns[:-1] if self.row_id is not None else self.columns
+
+    @property
+    def row_id_columns(self) -> tuple[ColumnHandle, ...]:
+        """The column of the row id, if it is read."""
+        return self.columns[len(self.data_columns) :]
+
+    @property
+    def data_outputs(self) -> tuple[Symbol, ...]:
+        """The outputs without the row id."""
+        return self.outputs[:-1] if self.row_id is not None else self.outputs
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source(PlanNode):
@@ -102,6 +129,7 @@ class Source(PlanNode):
         spark: its Spark SQL text, output columns named by the symbols.
         text: the query as written.
         tables: the tables it reads.
+        reads: what it reads of them, and whatever else its rows are made of.
         deterministic: running it twice gives the same rows.
     """
 
@@ -109,6 +137,7 @@ class Source(PlanNode):
     spark: str
     text: str
     tables: tuple[TableBinding, ...] = ()
+    reads: Reads = NOTHING
     deterministic: bool = True
 
 
@@ -123,16 +152,11 @@ class AssignUniqueId(PlanNode):
 
 @dataclass(frozen=True)
 class Assignment:
-    """A computed column: its symbol, Spark text, the text a reader is shown, and whether a subquery is in it.
-
-    ``page`` is its DuckDB text where it is computed on pages within a task.
-    """
+    """A computed column: its symbol, its expression, and the text that a reader is shown."""
 
     symbol: Symbol
-    spark: str
+    value: Typed
     text: str
-    subquery: bool = False
-    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,43 +168,47 @@ class CaseBranch:
         operation: what it asks for; ``Operation.NONE`` for ELSE and for DO NOTHING.
         matched: whether the clause is WHEN MATCHED; None for ELSE.
         condition: the branch's condition as text: ``present AND s.address = 'Berkeley'``, ``ELSE``.
-        spark_condition: the same as Spark text; ``""`` for ELSE.
+        predicate: the same as an expression; None for ELSE.
         values: per table column the text of the value that goes into the merge row (``NULL`` for null).
-        spark_values: the same as Spark text, in table order.
-        clause: the WHEN clause as written; ``""`` for ELSE.
-        line: the clause's line within the statement; 0 for ELSE.
+        expressions: the same as expressions, in table order.
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
+        assigned: the columns that an UPDATE sets or an INSERT fills, in the order in which the clause names them.
     """
 
     number: int
     operation: Operation
     matched: bool | None
     condition: str
-    spark_condition: str
+    predicate: Typed | None
     values: tuple[str, ...]
-    spark_values: tuple[str, ...]
-    clause: str
-    line: int
+    expressions: tuple[Typed, ...]
     by_source: bool = False
+    assigned: tuple[str, ...] = ()
 
     @property
     def present(self) -> str:
-        """What the merge row's field ``present`` says, as Spark text: whether there is a target row."""
+        """What the merge row's field ``present`` says, as text: whether there is a target row."""
         if self.matched is None:
-            return "present IS NOT NULL"
+            return f"{PRESENT} IS NOT NULL"
         return "true" if self.matched or self.by_source else "false"
+
+    @property
+    def is_present(self) -> Typed:
+        """The same as an expression."""
+        if self.matched is None:
+            return Apply(BOOLEAN, "is null", (Column(BOOLEAN, PRESENT),), True)
+        return Constant(BOOLEAN, self.present)
 
 
 @dataclass(frozen=True)
 class SearchedCase:
-    """The CASE that builds the merge row: its branches in order, the last one ELSE; whether a subquery is in one of them.
+    """The CASE that builds the merge row: its branches in order, the last one ELSE.
 
     An UPDATE statement has one branch without a condition: the row alone, no CASE.
     """
 
     symbol: Symbol
     branches: tuple[CaseBranch, ...]
-    subquery: bool = False
 
     @property
     def unconditional(self) -> bool:
@@ -202,24 +230,32 @@ class Project(PlanNode):
     assignments: tuple[Assignment, ...] = ()
     case: SearchedCase | None = None
 
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The values of the assignments, the conditions and values of the CASE."""
+        branches = self.case.branches if self.case is not None else ()
+        parts = (part for branch in branches for part in (branch.predicate, *branch.expressions) if part is not None)
+        return (*(assignment.value for assignment in self.assignments), *parts)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Filter(PlanNode):
     """Keeps the rows for which the WHERE condition is true.
 
     Args:
-        spark: the condition as Spark text.
+        predicate: the condition.
         text: the condition as written.
-        subquery: the condition has a subquery.
-        page: the condition as DuckDB text, where it is evaluated on pages within a task.
     """
 
     meaning: ClassVar[str] = "Keeps the rows for which the condition is true; false and NULL drop a row."
     source: PlanNode
-    spark: str
+    predicate: Typed
     text: str
-    subquery: bool = False
-    page: str = ""
+
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The condition."""
+        return (self.predicate,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,20 +266,28 @@ class DeleteProject(PlanNode):
     row id, ``insert_from_update`` 0.
 
     Args:
-        era: whose page layout.
+        layout: where the channels of the page lie.
         columns: the table's columns, in table order.
-        redistribution_columns: names of the columns of the insert layout, in table order.
-        kept: the symbols of those columns.
+        kept: the symbols of the columns of the insert layout.
         row_id: the symbol of the row id.
     """
 
     meaning: ClassVar[str] = "Gives the writer what tells a row to delete: its row id, and the columns that decide its place."
     source: PlanNode
-    era: Era
+    layout: PageLayout
     columns: tuple[Symbol, ...]
-    redistribution_columns: tuple[str, ...]
     kept: tuple[Symbol, ...]
     row_id: Symbol
+
+    @property
+    def redistribution_columns(self) -> tuple[str, ...]:
+        """The names of the columns of the insert layout, in table order."""
+        return tuple(self.columns[place].name for place in self.layout.redistribution_columns)
+
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The columns that are kept."""
+        return tuple(Column(symbol.type, symbol.name) for symbol in self.kept)
 
     @property
     def name(self) -> str:
@@ -258,8 +302,7 @@ class SemiJoin(PlanNode):
     Args:
         source: the target side.
         filtering_source: the source side, read for its keys alone.
-        keys: pairs of Spark text (target side, source side).
-        text: the keys for readers.
+        keys: pairs of expressions (target side, source side).
         key_columns: the pairs among the keys that are columns whose values compare by themselves, as symbols (target side, source
             side): by them rows are left out where they are read, before Spark sees them. Without any, Spark joins.
     """
@@ -267,9 +310,13 @@ class SemiJoin(PlanNode):
     meaning: ClassVar[str] = "Drops the target rows that no source row can match before they are joined."
     source: PlanNode
     filtering_source: PlanNode
-    keys: tuple[tuple[str, str], ...]
-    text: str
+    keys: tuple[tuple[Typed, Typed], ...]
     key_columns: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The keys of both sides."""
+        return tuple(side for pair in self.keys for side in pair)
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
@@ -284,34 +331,37 @@ class Join(PlanNode):
     Args:
         left: the target side.
         right: the source side.
-        spark: the ON condition as Spark text.
+        predicate: the ON condition.
         text: the ON condition as written.
-        equalities: pairs of Spark text (target, source) that must be equal wherever ON is true.
+        equalities: pairs of expressions (target, source) that must be equal wherever ON is true.
         key_columns: the pairs among them that are columns whose values compare by themselves, as symbols.
         distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by its equality keys, so all
             matches of one target row meet in one task), ``SINGLE`` (the source is one partition), ``REPLICATED`` (every task gets
             all of the source).
         replicate_target: the target is small, and every task gets all of it.
-        subquery: the ON condition has a subquery.
-        full: target rows without a source row stay too, with NULLs.
+        type: RIGHT, or FULL where target rows without a source row stay too, with NULLs.
     """
 
     meaning: ClassVar[str] = "Pairs every source row with the target rows it matches; a source row without one stays, with NULLs."
     left: PlanNode
     right: PlanNode
-    spark: str
+    predicate: Typed
     text: str
-    equalities: tuple[tuple[str, str], ...] = ()
+    equalities: tuple[tuple[Typed, Typed], ...] = ()
     key_columns: tuple[tuple[str, str], ...] = ()
     distribution: str = "AUTOMATIC"
     replicate_target: bool = False
-    subquery: bool = False
-    full: bool = False
+    type: JoinType = JoinType.RIGHT
+
+    @property
+    def expressions(self) -> tuple[Typed, ...]:
+        """The ON condition, of which the equalities are parts."""
+        return (self.predicate,)
 
     @property
     def name(self) -> str:
         """The node's name as Trino prints it."""
-        return "FullJoin" if self.full else "RightJoin"
+        return self.type.join_label
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
@@ -362,10 +412,8 @@ class MergeProcessor(PlanNode):
 
     Args:
         paradigm: the connector's paradigm.
-        era: whose page layout.
+        layout: where the channels of the pages lie.
         columns: the table's columns, in table order.
-        redistribution_columns: names of the columns of the insert layout, in table order.
-        has_hash: a ``hash`` channel is there.
         row_id: the symbol of the row id.
         table: the target, as written.
     """
@@ -375,12 +423,15 @@ class MergeProcessor(PlanNode):
     )
     source: PlanNode
     paradigm: RowChangeParadigm
-    era: Era
+    layout: PageLayout
     columns: tuple[Symbol, ...]
-    redistribution_columns: tuple[str, ...]
-    has_hash: bool
     row_id: Symbol
     table: str
+
+    @property
+    def redistribution_columns(self) -> tuple[str, ...]:
+        """The names of the columns of the insert layout, in table order."""
+        return tuple(self.columns[place].name for place in self.layout.redistribution_columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,8 @@ from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.extended import (
     SOURCE_MARK,
-    has_subquery,
+    TRUE,
+    MergeRow,
     mark_source,
     passed_for,
     plan_returning,
@@ -42,11 +43,22 @@ from rowmerge_nb.plan.nodes import (
 )
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
-from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, VARBINARY, row_of
+from rowmerge_nb.spi.page import (
+    CASE_NUMBER,
+    HASH,
+    INSERT_FROM_UPDATE,
+    IS_DISTINCT,
+    MERGE_ROW,
+    OPERATION,
+    PRESENT,
+    ROW_ID,
+    PageLayout,
+)
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, TINYINT, UNKNOWN, VARBINARY, row_of
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of
-from rowmerge_nb.sql.typed.expressions import fail, text_literal
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, Reads, has_subquery, is_deterministic
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +74,9 @@ if TYPE_CHECKING:
         TableBinding,
         TypedExpression,
     )
+    from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["RowChangePlanner", "TargetFacts", "has_subquery", "plan_insert", "plan_merge", "plan_query", "quote", "told_apart"]
+__all__ = ["RowChangePlanner", "TargetFacts", "plan_insert", "plan_merge", "plan_query"]
 
 UNIQUE_ID = "unique_id"
 
@@ -87,15 +100,6 @@ class TargetFacts:
     row_count: int | None = None
 
 
-def quote(name: str) -> str:
-    """Quote a symbol for Spark SQL.
-
-    >>> quote("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
-
-
 def plan_query(analysis: QueryAnalysis) -> Output:
     """Plan a query: Spark plans its inside.
 
@@ -103,13 +107,20 @@ def plan_query(analysis: QueryAnalysis) -> Output:
     """
     ids = _ids()
     symbols = tuple(Symbol(field.symbol, field.type) for field in analysis.fields)
-    source = Source(id=next(ids), outputs=symbols, spark=analysis.spark, text=excerpt(analysis.text), tables=analysis.bindings)
+    source = Source(
+        id=next(ids),
+        outputs=symbols,
+        spark=analysis.spark,
+        text=excerpt(analysis.text),
+        tables=analysis.bindings,
+        reads=analysis.reads,
+    )
     return Output(id=next(ids), outputs=symbols, source=source)
 
 
 def plan_insert(
     table: TableBinding,
-    spark: str,
+    query: tuple[str, Reads],
     text: str,
     tables: tuple[TableBinding, ...],
     layout: ConnectorTableLayout | None = None,
@@ -118,14 +129,15 @@ def plan_insert(
 
     Args:
         table: the table that is written.
-        spark: Spark text whose output columns are the table's.
+        query: Spark text whose output columns are the table's, and what it reads.
         text: the query as written.
         tables: the tables that it reads.
         layout: the connector's layout of inserted rows.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
-    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=excerpt(text), tables=tables)
+    spark, reads = query
+    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=excerpt(text), tables=tables, reads=reads)
     if layout is not None:
         source = Exchange(
             id=next(ids),
@@ -172,7 +184,7 @@ class RowChangePlanner:
         self.row_id = Symbol(ROW_ID, facts.row_id.type)
         self.unique_id = Symbol(UNIQUE_ID, BIGINT)
         self.redistribution = self._redistribution()
-        self.has_hash = bool(self.redistribution) and era is Era.DOCUMENTS
+        self.layout = PageLayout(len(self.columns), self.redistribution, era)
         control = [(PRESENT, BOOLEAN), (OPERATION, TINYINT), (CASE_NUMBER, INTEGER)]
         self.merge_row = Symbol(MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control]))
 
@@ -208,50 +220,61 @@ class RowChangePlanner:
         """
         layout = [self.fields[i] for i in self.redistribution]
         symbols = tuple(Symbol(field.symbol, field.type) for field in layout)
-        if not self.has_hash:
+        if self.layout.before.hash is None:
             return symbols, ()
-        keys = ", ".join(quote(field.symbol) for field in layout)
+        keys = Apply(BIGINT, "hash", tuple(Column(field.type, field.symbol) for field in layout))
         text = f"hash({', '.join(f.name or f.symbol for f in layout)})"
-        hashed = Assignment(Symbol(HASH, BIGINT), f"xxhash64({keys})", text)
+        hashed = Assignment(Symbol(HASH, BIGINT), keys, text)
         return (*symbols, hashed.symbol), (hashed,)
 
-    def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, str]:
-        """Give what goes into a column of the merge row, as text and as Spark text."""
-        column, field, value = self.columns[index], self.fields[index], clause.values[index]
-        old = (_text(self.analysis.target_alias, field.name or field.symbol), quote(field.symbol))
+    def old(self, index: int) -> tuple[str, Typed]:
+        """Give the value that a column has, as text and as an expression."""
+        field = self.fields[index]
+        return _text(self.analysis.target_alias, field.name or field.symbol), Column(field.type, field.symbol)
+
+    def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, Typed]:
+        """Give what goes into a column of the merge row, as text and as an expression."""
+        column, value, old = self.columns[index], clause.values[index], self.old(index)
         if clause.operation is Operation.NONE:
             return old if index in self.redistribution else _NULL
         if clause.operation is Operation.DELETE:
             # The documents' DELETE row keeps only what decides the row's place; today's Trino keeps all of it.
             return old if self.era is Era.CURRENT or index in self.redistribution else _NULL
         if value is not None:
-            text, spark = value.text, value.spark
+            text, tree = value.text, value.tree
         elif clause.operation is Operation.UPDATE:
             return old
         else:
-            text, spark = _NULL
+            text, tree = _NULL
         if not column.nullable:
             message = f"NULL value not allowed for NOT NULL column: {column.name}"
-            spark = f"coalesce({spark}, {fail(self.null_code, text_literal(message))})"
+            failure = Apply(tree.type, "fail", (), (self.null_code, message))
+            tree = Apply(tree.type, "coalesce", (tree, failure), origin=tree.origin or clause.origin)
             text = f"COALESCE({text}, fail('{message}'))"
-        return text, told_apart(spark, clause.number, index)
+        return text, tree
 
     def process(self, source: PlanNode) -> MergeProcessor:
         """Put ``transform_page`` above a source of merge rows."""
-        columns = tuple(Symbol(column.name, column.type) for column in self.columns)
-        number = (Symbol(CASE_NUMBER, INTEGER),) if self.era is Era.CURRENT else ()
         return MergeProcessor(
             id=next(self.ids),
-            outputs=(*columns, Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT)),
+            outputs=self.changes(),
             source=source,
             paradigm=self.facts.paradigm,
-            era=self.era,
-            columns=columns,
-            redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
-            has_hash=self.has_hash,
+            layout=self.layout,
+            columns=self.table_columns(),
             table=self.analysis.target.display,
             row_id=self.row_id,
         )
+
+    def table_columns(self) -> tuple[Symbol, ...]:
+        """Give the table's columns as they leave ``transform_page``."""
+        return tuple(Symbol(column.name, column.type) for column in self.columns)
+
+    def changes(self) -> tuple[Symbol, ...]:
+        """Give the channels of rows to store."""
+        number = (Symbol(CASE_NUMBER, INTEGER),) if self.layout.after.case_number is not None else ()
+        control = (Symbol(OPERATION, TINYINT), *number, self.row_id, Symbol(INSERT_FROM_UPDATE, TINYINT))
+        return (*self.table_columns(), *control)
 
     def exchange(self, processor: MergeProcessor | DeleteProject) -> PlanNode:
         """Send every row to its writer, where the connector has a layout."""
@@ -290,26 +313,25 @@ class _MergePlanner(RowChangePlanner):
         self.rule = rule
 
     def plan(self) -> Output:
-        if not self.analysis.on.deterministic and not has_subquery(self.analysis.on):
-            span = self.analysis.on.span
+        on = self.analysis.on
+        if not is_deterministic(on.tree) and not has_subquery(on.tree):
             msg = "The ON condition may not give another value each time it is evaluated"
             hint = "Compute such a value in the source: USING (SELECT ..., random() AS r FROM ...) s."
-            raise ConnectorError(msg, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+            raise ConnectorError(msg, hint=hint).at(self.analysis.on.span)
         source = self._source()
-        full = any(clause.by_source for clause in self.analysis.clauses)
-        if full:
+        join_type = JoinType.FULL if any(clause.by_source for clause in self.analysis.clauses) else JoinType.RIGHT
+        if join_type is JoinType.FULL:
             source = mark_source(source, next(self.ids))
         join = Join(
             id=next(self.ids),
-            left=(target := self._target(full=full)),
+            left=(target := self._target(join_type)),
             right=source,
             outputs=target.outputs + source.outputs,
-            spark=self.analysis.on.spark,
-            text=self.analysis.on.text,
+            predicate=on.tree,
+            text=on.text,
             equalities=self.analysis.equalities,
             key_columns=self.analysis.key_columns,
-            subquery=has_subquery(self.analysis.on),
-            full=full,
+            type=join_type,
         )
         numbered = self._number(self._case(join))
         returning = self.analysis.returning
@@ -321,12 +343,12 @@ class _MergePlanner(RowChangePlanner):
         plan = self.finish(self.write(self.exchange(self.process(checked))))
         return plan if returning is None else replace(plan, outputs=returned_symbols(returning))
 
-    def _target(self, *, full: bool) -> Project:
+    def _target(self, join: JoinType) -> Project:
         # A FULL join keeps the target rows that nothing matches.
-        scan = self.scan(None if full else self.analysis.on)
+        scan = self.scan(None if join is JoinType.FULL else self.analysis.on)
         numbered = AssignUniqueId(id=next(self.ids), outputs=(*scan.outputs, self.unique_id), source=scan, symbol=self.unique_id)
         present = Symbol(PRESENT, BOOLEAN)
-        assignment = Assignment(present, "true", "true")
+        assignment = Assignment(present, TRUE, "true")
         return Project(id=next(self.ids), outputs=(*numbered.outputs, present), source=numbered, assignments=(assignment,))
 
     def _source(self) -> PlanNode:
@@ -347,13 +369,14 @@ class _MergePlanner(RowChangePlanner):
             outputs=symbols,
             spark=source.spark or "",
             text=source.text,
-            tables=tuple(table for table in self.analysis.bindings if table.view in (source.spark or "")),
+            tables=tuple(table for table in self.analysis.bindings if table.view in source.reads.views),
+            reads=source.reads,
             deterministic=source.deterministic,
         )
 
     def _case(self, join: Join) -> Project:
         place, hashed = self.place()
-        outputs = (*place, self.unique_id, self.row_id, self.merge_row, *([SOURCE_MARK] if join.full else []))
+        outputs = (*place, self.unique_id, self.row_id, self.merge_row, *([SOURCE_MARK] if join.type is JoinType.FULL else []))
         return Project(
             id=next(self.ids),
             outputs=(*outputs, *passed_for(self.analysis.returning, join.outputs, outputs)),
@@ -361,41 +384,39 @@ class _MergePlanner(RowChangePlanner):
             assignments=hashed,
             case=SearchedCase(
                 self.merge_row,
-                (*(self._branch(clause, full=join.full) for clause in self.analysis.clauses), self._else()),
-                subquery=any(has_subquery(e) for c in self.analysis.clauses for e in (c.condition, *c.values) if e is not None),
+                (*(self._branch(clause, join.type) for clause in self.analysis.clauses), self._else()),
             ),
         )
 
-    def _branch(self, clause: ClauseAnalysis, *, full: bool) -> CaseBranch:
-        present, spark = which_rows(clause, full=full)
-        condition = f"{present} AND {_within_and(clause.condition.text)}" if clause.condition else present
+    def _branch(self, clause: ClauseAnalysis, join: JoinType) -> CaseBranch:
+        condition, predicate = which_rows(clause, join)
+        if clause.condition is not None:
+            condition = f"{condition} AND {_within_and(clause.condition.text)}"
+            predicate = Apply(BOOLEAN, "and", (predicate, clause.condition.tree))
         pairs = [self.value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(
             number=clause.number,
             operation=clause.operation,
             matched=clause.matched,
             condition=condition,
-            spark_condition=told_apart(f"({spark}) AND ({clause.condition.spark})" if clause.condition else spark, clause.number),
+            predicate=predicate,
             values=tuple(text for text, _ in pairs),
-            spark_values=tuple(spark for _, spark in pairs),
-            clause=clause.text,
-            line=clause.span.line,
+            expressions=tuple(tree for _, tree in pairs),
             by_source=clause.by_source,
+            assigned=tuple(self.columns[index].name for index in clause.assigned),
         )
 
     def _else(self) -> CaseBranch:
         """Give the branch of rows for which no clause fires: the documents keep the row's place, today's Trino has a NULL row."""
         if self.era is Era.CURRENT:
-            return CaseBranch(-1, Operation.NONE, None, "ELSE", "", (), (), "", 0)
-        kept = [(_text(self.analysis.target_alias, f.name or f.symbol), quote(f.symbol)) for f in self.fields]
-        pairs = [kept[i] if i in self.redistribution else _NULL for i in range(len(self.columns))]
-        values = tuple(text for text, _ in pairs), tuple(spark for _, spark in pairs)
-        return CaseBranch(-1, Operation.NONE, None, "ELSE", "", values[0], values[1], "", 0)
+            return CaseBranch(-1, Operation.NONE, None, "ELSE", None, (), ())
+        pairs = [self.old(i) if i in self.redistribution else _NULL for i in range(len(self.columns))]
+        texts, trees = tuple(text for text, _ in pairs), tuple(tree for _, tree in pairs)
+        return CaseBranch(-1, Operation.NONE, None, "ELSE", None, texts, trees)
 
     def _number(self, project: Project) -> Project:
         symbol = Symbol(CASE_NUMBER, INTEGER)
-        # Fields of the merge row are named by position where Spark computes it, so that no column name can clash.
-        field = f"{MERGE_ROW}.f{len(self.columns) + 2}"
+        field = MergeRow(project.outputs, self.layout).case_number
         assignment = Assignment(symbol, field, f"{MERGE_ROW}.{CASE_NUMBER}")
         return Project(id=next(self.ids), outputs=(*project.outputs, symbol), source=project, assignments=(assignment,))
 
@@ -421,16 +442,6 @@ def _within_and(text: str) -> str:
     return f"({text})" if re.search(r"\bOR\b", text, re.IGNORECASE) else text
 
 
-def told_apart(spark: str, clause: int, column: int | None = None) -> str:
-    """Put into the errors that Spark text raises where they come from: the clause's number, and of a value its column's place in the table.
-
-    >>> told_apart("raise_error('[[DIVISION_BY_ZERO]] Division by zero')", 1, 4)
-    "raise_error('[[DIVISION_BY_ZERO@1.4]] Division by zero')"
-    """
-    mark = clause if column is None else f"{clause}.{column}"
-    return re.sub(r"raise_error\((concat\()?'\[\[([A-Z_]+)\]\] ", rf"raise_error(\g<1>'[[\g<2>@{mark}]] ", spark)
-
-
 def _layout_text(layout: ConnectorTableLayout | None) -> str:
     if layout is None:
         return "ROUND_ROBIN"
@@ -446,5 +457,5 @@ def _ids() -> Iterator[str]:
     return (f"n{number}" for number in itertools.count(1))
 
 
-_NULL = ("NULL", "NULL")
+_NULL = ("NULL", Constant(UNKNOWN, None))
 _WRITER_OUTPUTS = (Symbol("partialrows", BIGINT), Symbol("fragment", VARBINARY))

@@ -7,11 +7,11 @@ right: it drops MarkDistinct's exchange only where all matches of a target row m
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
-    DeleteProject,
     Exchange,
     Filter,
     Join,
@@ -25,13 +25,14 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.planner import quote
-from rowmerge_nb.plan.updatable import QueryJoin, prune_updatable_scan
+from rowmerge_nb.plan.updatable import prune_updatable_scan
+from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
+from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "is_small", "joined_rows", "spark_text"]
+__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "is_small", "joined_rows", "read_views"]
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,11 @@ def estimated_rows(node: PlanNode) -> int | None:
     if isinstance(node, TableScan):
         return node.row_count
     if isinstance(node, Source):
-        if any(word in node.spark.lower() for word in _ROW_MAKERS):
+        sizes = {table.view: table.row_count for table in node.tables}
+        rows = [sizes[view] for view in node.reads.views]
+        if node.reads.generates or None in rows:
             return None
-        bound = max(node.spark.count("), ("), 1)
-        for table in node.tables:
-            # The target of an INSERT is among the tables, and its query need not read it.
-            times = node.spark.count(table.view)
-            if times and table.row_count is None:
-                return None
-            bound *= max(table.row_count or 0, 2) ** times
-        return bound
+        return prod((max(size or 0, 2) for size in rows), start=node.reads.written)
     return estimated_rows(node.sources[0]) if node.sources else None
 
 
@@ -89,13 +85,13 @@ def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
 
 def joined_rows(join: Join) -> int | None:
     """Give a measure of the rows that come out of a join with few matches per row: those of the sides that it keeps whole."""
-    sides = [estimated_rows(side) for side in ([join.left, join.right] if join.full else [join.right])]
+    sides = [estimated_rows(side) for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])]
     return None if None in sides else sum(rows for rows in sides if rows is not None)
 
 
 def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     """Read only those columns of a source table that the statement needs."""
-    needed = spark_text(plan)
+    needed = read_symbols(plan)
 
     def prune(node: PlanNode) -> PlanNode:
         if isinstance(node, Project) and isinstance(node.source, TableScan) and node.source.row_id is None:
@@ -103,7 +99,7 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
             return replace(node, outputs=tuple(o for o in node.outputs if o in made or o in node.source.outputs))
         if not isinstance(node, TableScan) or node.row_id is not None:
             return node
-        kept = [i for i, symbol in enumerate(node.outputs) if quote(symbol.name) in needed]
+        kept = [i for i, symbol in enumerate(node.outputs) if symbol.name in needed]
         kept = kept or [0]
         return replace(node, outputs=tuple(node.outputs[i] for i in kept), columns=tuple(node.columns[i] for i in kept))
 
@@ -121,8 +117,8 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
     rows = _changing_rows(plan)
     if scan is None or (rows is not None and rows <= settings.small_rows):
         return plan
-    needed = spark_text(plan)
-    dropped = {symbol for symbol in scan.outputs if symbol != scan.row_id and quote(symbol.name) not in needed}
+    needed = read_symbols(plan)
+    dropped = {symbol for symbol in scan.outputs if symbol != scan.row_id and symbol.name not in needed}
 
     def prune(node: PlanNode) -> PlanNode:
         if node is scan:
@@ -149,14 +145,13 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
     """
 
     def prune(node: PlanNode) -> PlanNode:
-        if not isinstance(node, Join) or not node.equalities or node.replicate_target or node.full:
+        if not isinstance(node, Join) or not node.equalities or node.replicate_target or node.type is JoinType.FULL:
             return node
         rows, target_rows = estimated_rows(node.right), estimated_rows(node.left)
         if rows is None or rows > settings.key_rows or not _repeatable(node.right):
             return node
         if target_rows is not None and target_rows <= max(rows, settings.small_rows):
             return node
-        text = ", ".join(f"{target} = {source}".replace("`", "") for target, source in node.equalities)
 
         def insert(inner: PlanNode) -> PlanNode:
             if not isinstance(inner, AssignUniqueId):
@@ -168,7 +163,6 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
                 source=scan,
                 filtering_source=node.right,
                 keys=node.equalities,
-                text=text,
                 key_columns=node.key_columns if isinstance(node.right, TableScan) else (),
             )
             return replace(inner, source=semi)
@@ -182,7 +176,7 @@ def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
     """Send a small target to every task, so that the join needs no exchange; Spark has no such form of a FULL join by equality."""
 
     def choose(node: PlanNode) -> PlanNode:
-        if isinstance(node, Join) and not (node.full and node.equalities):
+        if isinstance(node, Join) and not (node.type is JoinType.FULL and node.equalities):
             rows = estimated_rows(node.left)
             return replace(node, replicate_target=rows is not None and rows <= settings.small_rows)
         return node
@@ -203,15 +197,17 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join):
             rows = estimated_rows(node.right)
-            small = rows is not None and rows <= settings.small_rows
-            if small and (node.replicate_target or (node.full and node.equalities)):
+            small, full = rows is not None and rows <= settings.small_rows, node.type is JoinType.FULL
+            if small and (node.replicate_target or (full and node.equalities)):
                 return replace(node, distribution="SINGLE")
-            if small and node.full:
+            if small and full:
                 return replace(node, distribution="REPLICATED")
             return replace(node, distribution="PARTITIONED") if node.equalities else node
         if isinstance(node, MarkDistinct):
             # Spark plans a subquery of a condition or value as a join of its own, which may send the rows anywhere.
-            scattered = _join_below(node).distribution == "AUTOMATIC" or has_subquery(node)
+            scattered = _join_below(node).distribution == "AUTOMATIC" or any(
+                has_subquery(part) for inner in chain(node) for part in inner.expressions
+            )
             return replace(node, exchange=scattered)
         return node
 
@@ -260,9 +256,6 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
     return _rewrite(plan, gather)
 
 
-_ROW_MAKERS: Final = ("explode", "inline(", "sequence(", "stack(", "range(", "generate")
-"""What in Spark text makes several rows out of one."""
-
 Node = TypeVar("Node", bound=PlanNode)
 
 RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
@@ -310,30 +303,14 @@ def _repeatable(node: PlanNode) -> bool:
     return isinstance(node, Source) and node.deterministic and all(table.deterministic for table in node.tables)
 
 
-def has_subquery(node: PlanNode) -> bool:
-    """Tell whether an expression of a MERGE (not of its source) has a subquery: in ON, a condition, or a value."""
-    if isinstance(node, Source):
-        return False
-    if isinstance(node, Join | Filter) and node.subquery:
-        return True
-    if isinstance(node, Project) and (
-        (node.case is not None and node.case.subquery) or any(a.subquery for a in node.assignments)
-    ):
-        return True
-    return any(has_subquery(source) for source in node.sources)
+def read_symbols(plan: PlanNode) -> frozenset[str]:
+    """Give the symbols that the expressions of a plan read."""
+    return frozenset(symbol for node in chain(plan) for part in node.expressions for symbol in references(part))
 
 
-def spark_text(plan: PlanNode) -> str:
-    """Collect all Spark text of a plan: what speaks of symbols and of views."""
-    parts: list[str] = []
-    if isinstance(plan, Source | Filter | QueryJoin):
-        parts.append(plan.spark)
-    if isinstance(plan, Join):
-        parts += [plan.spark, *(side for pair in plan.equalities for side in pair)]
-    if isinstance(plan, DeleteProject):
-        parts += [quote(symbol.name) for symbol in plan.kept]
-    if isinstance(plan, Project):
-        parts += [assignment.spark for assignment in plan.assignments]
-        for branch in plan.case.branches if plan.case else ():
-            parts += [branch.spark_condition, *branch.spark_values]
-    return " ".join([*parts, *(spark_text(source) for source in plan.sources)])
+def read_views(plan: PlanNode) -> frozenset[str]:
+    """Give the names of the tables' views that the queries of a plan read."""
+    nodes = chain(plan)
+    read = [node.reads for node in nodes if isinstance(node, Source)]
+    read += [reads(part) for node in nodes for part in node.expressions]
+    return frozenset(view for one in read for view in one.views)

@@ -16,7 +16,6 @@ from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BIGINT, VARBINARY
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
-from rowmerge_nb.sql.duckdb.text import name
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import constraint_of
 
@@ -53,23 +52,24 @@ class QueryJoin(PlanNode):
 
     Args:
         source: the rows.
-        spark: the query as Spark SQL, whose answer is sent to all tasks.
-        column: of a list the name of the query's column; ``""`` for one row.
-        kind: ``in``, ``scalar`` or ``exists``.
+        query: the query, whose answer is sent to all tasks; of a list without the value that is looked for.
         symbol: what expressions call the answer.
     """
 
     meaning: ClassVar[str] = "Brings the answer of a subquery to every task, so that no row has to move."
     source: PlanNode
-    spark: str
-    column: str
-    kind: str
+    query: e.Subquery
     symbol: Symbol
 
     @property
     def name(self) -> str:
         """The node's name as Trino prints it."""
-        return "SemiJoin" if self.kind == "in" else "CrossJoin"
+        return "SemiJoin" if self.query.kind == "in" else "CrossJoin"
+
+    @property
+    def expressions(self) -> tuple[e.Typed, ...]:
+        """The query."""
+        return (self.query,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,15 +144,12 @@ class _Planner:
 
     def plan(self) -> Output:
         target, where = self.analysis.target, self.analysis.where
-        # Texts first: the queries that they ask for are joined below of them.
-        condition = None if where is None else self._printed(where, condition=True)
+        if where is not None:
+            self._check(where, condition=True)
         assigned = self._assigned()
         node = self._joined(self._scan())
-        if where is not None and condition is not None:
-            subquery = any(isinstance(part, e.Subquery) for part in e.walk(where.tree))
-            node = Filter(
-                id=next(self.ids), outputs=node.outputs, source=node, spark="", text=where.text, subquery=subquery, page=condition
-            )
+        if where is not None:
+            node = Filter(id=next(self.ids), outputs=node.outputs, source=node, predicate=where.tree, text=where.text)
         node = self._changed(node, assigned)
         rows = (Symbol("rows", BIGINT),)
         call = "finish_update" if assigned else "finish_delete"
@@ -178,10 +175,9 @@ class _Planner:
         found: list[tuple[Span, Assignment]] = []
         for column, value in zip(self.analysis.target.columns, self.analysis.clauses[0].values, strict=True):
             if value is not None:
-                text = self._printed(value, condition=False)
+                self._check(value, condition=False)
                 symbol = Symbol(f"{column.name}_new", column.type)
-                subquery = any(isinstance(part, e.Subquery) for part in e.walk(value.tree))
-                found.append((value.span, Assignment(symbol, "", value.text, subquery, page=text)))
+                found.append((value.span, Assignment(symbol, value.tree, value.text)))
         return [assignment for _, assignment in sorted(found, key=lambda pair: (pair[0].line, pair[0].column))]
 
     def _changed(self, node: PlanNode, assigned: list[Assignment]) -> PlanNode:
@@ -212,33 +208,21 @@ class _Planner:
                 id=next(self.ids),
                 outputs=outputs,
                 source=node,
-                spark=query.spark,
-                column=query.column,
-                kind=query.kind,
+                query=query,
                 symbol=symbol,
             )
         return node
 
-    def _printed(self, expression: TypedExpression, *, condition: bool) -> str:
+    def _check(self, expression: TypedExpression, *, condition: bool) -> None:
+        """See that an expression can be computed on pages, and which answers of queries it asks for: they are joined below."""
         for part in e.walk(expression.tree):
             if isinstance(part, e.Subquery) and part.outer:
                 raise _moving(part, expression)
-        if isinstance(expression.tree, e.Column):
-            return name(expression.tree.symbol)
-        if _is_null(expression.tree):
-            return "NULL"
         try:
-            return self.printer.condition(expression.tree) if condition else self.printer.value(expression.tree)
+            self.printer.text(expression.tree, condition=condition)
         except UnprintableError as error:
             msg = f"The flow 'updatable' computes on pages, where {error} is not known to mean what it means in Trino"
-            raise _at(AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW), expression.span) from error
-
-
-def _is_null(tree: e.Typed) -> bool:
-    """Tell whether an expression is NULL as it stands; of whatever type, since nothing is computed."""
-    if isinstance(tree, e.Apply) and tree.name == "cast":
-        return _is_null(tree.arguments[0])
-    return isinstance(tree, e.Constant) and tree.value is None
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint=MERGE_FLOW).at(expression.span) from error
 
 
 def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
@@ -252,12 +236,7 @@ def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
         node = "MarkDistinctNode"
     msg = f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
     hint = f"A correlated subquery moves rows between reading and writing. {MERGE_FLOW}"
-    return _at(AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint), expression.span)
-
-
-def _at(error: RowMergeError, span: Span) -> RowMergeError:
-    error.line, error.column, error.length = span.line, span.column, max(span.end - span.start, 1)
-    return error
+    return AnalysisError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint).at(expression.span)
 
 
 def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
@@ -268,11 +247,8 @@ def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
     scan = chain[-1]
     if not isinstance(scan, UpdatablePageSourceScan) or (scan.row_count is not None and scan.row_count <= settings.small_rows):
         return plan
-    texts = [node.page for node in chain if isinstance(node, Filter)]
-    texts += [assignment.page for node in chain if isinstance(node, Project) for assignment in node.assignments]
-    kept = [
-        i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or any(name(symbol.name) in text for text in texts)
-    ]
+    read = {symbol for node in chain for part in node.expressions for symbol in e.references(part)}
+    kept = [i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or symbol.name in read]
     dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in kept}
     node: PlanNode = replace(scan, outputs=tuple(scan.outputs[i] for i in kept), columns=tuple(scan.columns[i] for i in kept))
     for above in reversed(chain[:-1]):

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.nodes import Assignment, CaseBranch, DeleteProject, Filter, Project, SearchedCase, Symbol
-from rowmerge_nb.plan.planner import RowChangePlanner, TargetFacts, has_subquery, told_apart
-from rowmerge_nb.spi.operations import Era
-from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, IS_DISTINCT, OPERATION
+from rowmerge_nb.plan.planner import RowChangePlanner, TargetFacts
+from rowmerge_nb.spi.page import CASE_NUMBER, IS_DISTINCT
 from rowmerge_nb.spi.types import INTEGER, TINYINT
+from rowmerge_nb.sql.typed.expressions import Constant
 
 if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output, PlanNode
+    from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 
-__all__ = ["WHERE", "plan_delete", "plan_update"]
-
-WHERE: Final = 900_000
-"""What errors of the WHERE condition carry in place of a clause's number."""
+__all__ = ["plan_delete", "plan_update"]
 
 
 def plan_update(analysis: UpdateAnalysis, facts: TargetFacts, *, era: Era) -> Output:
@@ -56,10 +54,7 @@ class _WherePlanner(RowChangePlanner):
         scan = self.scan(where)
         if where is None:
             return scan
-        spark = told_apart(where.spark, WHERE)
-        return Filter(
-            id=next(self.ids), outputs=scan.outputs, source=scan, spark=spark, text=where.text, subquery=has_subquery(where)
-        )
+        return Filter(id=next(self.ids), outputs=scan.outputs, source=scan, predicate=where.tree, text=where.text)
 
 
 class _UpdatePlanner(_WherePlanner):
@@ -73,8 +68,8 @@ class _UpdatePlanner(_WherePlanner):
             id=next(self.ids),
             outputs=(*place, self.row_id, self.merge_row, number, distinct),
             source=source,
-            assignments=(*hashed, Assignment(number, "0", "0"), Assignment(distinct, "1", "1")),
-            case=SearchedCase(self.merge_row, (self._row(),), subquery=self._has_subquery()),
+            assignments=(*hashed, _constant(number, "0"), _constant(distinct, "1")),
+            case=SearchedCase(self.merge_row, (self._row(),)),
         )
         return self.finish(self.write(self.exchange(self.process(project))))
 
@@ -86,35 +81,26 @@ class _UpdatePlanner(_WherePlanner):
             operation=clause.operation,
             matched=True,
             condition="",
-            spark_condition="",
+            predicate=None,
             values=tuple(text for text, _ in pairs),
-            spark_values=tuple(spark for _, spark in pairs),
-            clause=clause.text,
-            line=clause.span.line,
+            expressions=tuple(tree for _, tree in pairs),
+            assigned=tuple(self.columns[index].name for index in clause.assigned),
         )
 
-    def _has_subquery(self) -> bool:
-        return any(has_subquery(value) for value in self.analysis.clauses[0].values if value is not None)
+
+def _constant(symbol: Symbol, text: str) -> Assignment:
+    return Assignment(symbol, Constant(INTEGER, text), text)
 
 
 class _DeletePlanner(_WherePlanner):
     def plan(self) -> Output:
         source = self._filtered()
-        columns = tuple(Symbol(column.name, column.type) for column in self.columns)
-        number = (Symbol(CASE_NUMBER, INTEGER),) if self.era is Era.CURRENT else ()
         project = DeleteProject(
             id=next(self.ids),
-            outputs=(
-                *columns,
-                Symbol(OPERATION, TINYINT),
-                *number,
-                self.row_id,
-                Symbol(INSERT_FROM_UPDATE, TINYINT),
-            ),
+            outputs=self.changes(),
             source=source,
-            era=self.era,
-            columns=columns,
-            redistribution_columns=tuple(self.columns[i].name for i in self.redistribution),
+            layout=self.layout,
+            columns=self.table_columns(),
             kept=tuple(Symbol(self.fields[i].symbol, self.fields[i].type) for i in self.redistribution),
             row_id=self.row_id,
         )

@@ -16,7 +16,7 @@ from rowmerge_nb.report.model.failures import Failure
 from rowmerge_nb.report.model.report import Report, build_report, parts_to_show
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.trace.words import number
+from rowmerge_nb.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -24,7 +24,7 @@ from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
-from rowmerge_nb.spi.page import MergePage, Page, concat_pages, operations_of, rows_with, split_page
+from rowmerge_nb.spi.page import MergePage, Page, PageLayout, concat_pages, operations_of, row_ids_of, rows_with, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 from rowmerge_nb.spi.page_source import (
     ColumnDomain,
@@ -71,6 +71,7 @@ __all__ = [
     "Operation",
     "Orphan",
     "Page",
+    "PageLayout",
     "PagesSource",
     "Procedure",
     "ProcedureArgument",
@@ -84,6 +85,7 @@ __all__ = [
     "operations_of",
     "own",
     "parse_type",
+    "row_ids_of",
     "rows_with",
     "split_page",
     "values_and_row_ids",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from rowmerge_nb.words import plural
+
 __all__ = ["ConnectorOutputMetadata", "Written"]
 
 
@@ -46,7 +48,7 @@ class ConnectorOutputMetadata:
     def summary(self) -> str:
         """How many there are of each kind."""
         kinds = Counter(one.kind for one in self.written)
-        return ", ".join(f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in kinds.items()) or "nothing"
+        return ", ".join(plural(count, kind) for kind, count in kinds.items()) or "nothing"
 
     @property
     def bytes(self) -> int | None:

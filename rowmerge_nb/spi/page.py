@@ -6,12 +6,13 @@ The layouts are those of the seed document "Supporting MERGE", section "RowChang
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.operations import Era, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,10 +26,15 @@ __all__ = [
     "OPERATION",
     "PRESENT",
     "ROW_ID",
+    "InputChannels",
     "MergePage",
+    "MergeRowFields",
+    "OutputChannels",
     "Page",
+    "PageLayout",
     "concat_pages",
     "operations_of",
+    "row_ids_of",
     "rows_with",
     "split_page",
 ]
@@ -45,6 +51,232 @@ IS_DISTINCT: Final = "is_distinct"
 INSERT_FROM_UPDATE: Final = "insert_from_update"
 
 
+@dataclass(frozen=True)
+class InputChannels:
+    """Where the channels of the page before ``transform_page`` lie.
+
+    Args:
+        write_redistribution_columns: the columns of the insert layout, with the target row's values.
+        hash: the hash of those columns; None where there are none, and in the current era.
+        row_id: the row id, NULL of a row to insert.
+        merge_row: the merge row, whose fields `PageLayout.merge_row` has.
+        case_number: the number of the clause that fired.
+        is_distinct: whether the row is the only match of its target row.
+    """
+
+    write_redistribution_columns: range
+    hash: int | None
+    row_id: int
+    merge_row: int
+    case_number: int
+    is_distinct: int
+
+    @property
+    def count(self) -> int:
+        """How many channels there are."""
+        return self.is_distinct + 1
+
+
+@dataclass(frozen=True)
+class MergeRowFields:
+    """Where the fields of a merge row lie.
+
+    Args:
+        columns: the table's columns.
+        present: whether there is a target row.
+        operation: what the clause that fired asks for.
+        case_number: the number of that clause.
+    """
+
+    columns: range
+    present: int
+    operation: int
+    case_number: int
+
+    @property
+    def count(self) -> int:
+        """How many fields there are."""
+        return self.case_number + 1
+
+
+@dataclass(frozen=True)
+class OutputChannels:
+    """Where the channels of the page after ``transform_page`` lie; the sink gets all but the last one, at the same places.
+
+    Args:
+        columns: the table's columns.
+        operation: what is to be done to the row.
+        case_number: the number of the clause that fired; None in the era of the documents.
+        row_id: the row id, NULL of a row to insert.
+        insert_from_update: 1 of the INSERT half of an update, for the row count.
+    """
+
+    columns: range
+    operation: int
+    case_number: int | None
+    row_id: int
+    insert_from_update: int
+
+    @property
+    def stored(self) -> range:
+        """The channels that the sink gets."""
+        return range(self.insert_from_update)
+
+    @property
+    def count(self) -> int:
+        """How many channels there are."""
+        return self.insert_from_update + 1
+
+
+@dataclass(frozen=True)
+class PageLayout:
+    """Where every channel lies in the pages of one statement: before ``transform_page``, after it, and as the sink gets them.
+
+    It is the same for both row change paradigms. Whoever looks for a channel asks here; none is found by counting elsewhere, or by its
+    name, which a column of the table may have as well.
+
+    Args:
+        column_count: how many columns the table has.
+        redistribution_columns: the places of the insert layout's columns among them, in table order.
+        era: whose page layout.
+
+    >>> layout = PageLayout(column_count=3, redistribution_columns=(2,))
+    >>> layout.before
+    InputChannels(write_redistribution_columns=range(0, 1), hash=1, row_id=2, merge_row=3, case_number=4, is_distinct=5)
+    >>> layout.merge_row
+    MergeRowFields(columns=range(0, 3), present=3, operation=4, case_number=5)
+    >>> layout.after
+    OutputChannels(columns=range(0, 3), operation=3, case_number=None, row_id=4, insert_from_update=5)
+    >>> layout.after.stored
+    range(0, 5)
+
+    Today's Trino has no ``hash``, and gives the case number to the sink:
+
+    >>> current = PageLayout(column_count=3, redistribution_columns=(2,), era=Era.CURRENT)
+    >>> current.before
+    InputChannels(write_redistribution_columns=range(0, 1), hash=None, row_id=1, merge_row=2, case_number=3, is_distinct=4)
+    >>> current.after
+    OutputChannels(columns=range(0, 3), operation=3, case_number=4, row_id=5, insert_from_update=6)
+    """
+
+    column_count: int
+    redistribution_columns: tuple[int, ...] = ()
+    era: Era = Era.DOCUMENTS
+
+    @classmethod
+    def of_output(cls, channel_count: int, redistribution_columns: tuple[int, ...] = (), era: Era = Era.DOCUMENTS) -> PageLayout:
+        """Give the layout whose page after ``transform_page`` has so many channels.
+
+        >>> PageLayout.of_output(7, era=Era.CURRENT).column_count
+        3
+        """
+        return cls(channel_count - cls(0, era=era).after.count, redistribution_columns, era)
+
+    @classmethod
+    def of_stored(cls, page: Page, column_count: int) -> PageLayout:
+        """Give the layout of a page that a merge sink gets; it has the case number in the current era only.
+
+        Args:
+            page: the sink's page.
+            column_count: how many columns the table has.
+
+        Raises:
+            ValueError: the page has another number of channels.
+
+        >>> page = pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})
+        >>> PageLayout.of_stored(page, 1).after.row_id
+        2
+        """
+        for era in Era:
+            layout = cls(column_count, era=era)
+            if len(layout.after.stored) == page.num_columns:
+                return layout
+        msg = (
+            f"A page for a merge sink has {column_count} table columns and 2 or 3 more; this one has {page.num_columns} channels"
+        )
+        raise ValueError(msg)
+
+    @cached_property
+    def before(self) -> InputChannels:
+        """The page before ``transform_page``."""
+        redistribution = range(len(self.redistribution_columns))
+        hashed = bool(redistribution) and self.era is Era.DOCUMENTS
+        row_id = len(redistribution) + hashed
+        return InputChannels(
+            write_redistribution_columns=redistribution,
+            hash=row_id - 1 if hashed else None,
+            row_id=row_id,
+            merge_row=row_id + 1,
+            case_number=row_id + 2,
+            is_distinct=row_id + 3,
+        )
+
+    @cached_property
+    def merge_row(self) -> MergeRowFields:
+        """The merge row."""
+        count = self.column_count
+        return MergeRowFields(columns=range(count), present=count, operation=count + 1, case_number=count + 2)
+
+    @cached_property
+    def after(self) -> OutputChannels:
+        """The page after ``transform_page``, which without its last channel is that of the sink."""
+        count, numbered = self.column_count, self.era is Era.CURRENT
+        row_id = count + 1 + numbered
+        return OutputChannels(
+            columns=range(count),
+            operation=count,
+            case_number=count + 1 if numbered else None,
+            row_id=row_id,
+            insert_from_update=row_id + 1,
+        )
+
+    def input_schema(self, columns: pa.Schema) -> pa.Schema:
+        """Give names and types of the channels before ``transform_page``.
+
+        Args:
+            columns: the table's columns in table order and, last, the row id.
+
+        >>> PageLayout(2, (1,)).input_schema(pa.schema([("customer", "string"), ("address", "string"), ("$id", "int64")])).names
+        ['address', 'hash', 'row_id', 'merge_row', 'case_number', 'is_distinct']
+        """
+        *table, row_id = columns
+        control = [pa.field(PRESENT, pa.bool_()), pa.field(OPERATION, pa.int8()), pa.field(CASE_NUMBER, pa.int32())]
+        return pa.schema(
+            [
+                *(table[place] for place in self.redistribution_columns),
+                *([pa.field(HASH, pa.int64())] if self.before.hash is not None else []),
+                pa.field(ROW_ID, row_id.type),
+                pa.field(MERGE_ROW, pa.struct([*table, *control])),
+                pa.field(CASE_NUMBER, pa.int32()),
+                pa.field(IS_DISTINCT, pa.int8()),
+            ]
+        )
+
+    def output_schema(self, columns: pa.Schema) -> pa.Schema:
+        """Give names and types of the channels after ``transform_page``.
+
+        Args:
+            columns: the table's columns in table order and, last, the row id.
+
+        >>> columns = pa.schema([("customer", "string"), ("address", "string"), ("$id", "int64")])
+        >>> PageLayout(2, (1,)).output_schema(columns).names
+        ['customer', 'address', 'operation', 'row_id', 'insert_from_update']
+        """
+        *table, row_id = columns
+        number = [pa.field(CASE_NUMBER, pa.int32())] if self.after.case_number is not None else []
+        control = [
+            pa.field(OPERATION, pa.int8()),
+            *number,
+            pa.field(ROW_ID, row_id.type),
+            pa.field(INSERT_FROM_UPDATE, pa.int8()),
+        ]
+        return pa.schema([*table, *control])
+
+    def stored_page(self, page: Page) -> Page:
+        """Give what the sink gets of a page that left ``transform_page``: all channels but ``insert_from_update``."""
+        return page.select(list(self.after.stored))
+
+
 def operations_of(page: Page, column_count: int) -> pa.Array:
     """Give the operation channel of a page that a merge sink gets (channel ``column_count``, int8).
 
@@ -52,7 +284,16 @@ def operations_of(page: Page, column_count: int) -> pa.Array:
     >>> operations_of(page, 1).to_pylist()
     [2]
     """
-    return page.column(column_count)
+    return page.column(PageLayout(column_count).after.operation)
+
+
+def row_ids_of(page: Page | pa.Table) -> pa.Array:
+    """Give the row ids of a page that has them last: what a sink gets, what a scan of a target gives, and `MergePage.deletions`.
+
+    >>> row_ids_of(pa.RecordBatch.from_pydict({"a": [1], "operation": pa.array([2], pa.int8()), "row_id": [7]})).to_pylist()
+    [7]
+    """
+    return page.column(page.num_columns - 1)
 
 
 def rows_with(page: Page, column_count: int, operations: Iterable[int]) -> Page:
@@ -63,7 +304,7 @@ def rows_with(page: Page, column_count: int, operations: Iterable[int]) -> Page:
     {'a': [1], 'operation': [2], 'row_id': [7]}
     """
     wanted = pa.array([int(operation) for operation in operations], pa.int8())
-    return page.filter(pc.is_in(page.column(column_count), value_set=wanted))
+    return page.filter(pc.is_in(operations_of(page, column_count), value_set=wanted))
 
 
 @dataclass(frozen=True)
@@ -94,21 +335,16 @@ def split_page(page: Page, column_count: int) -> MergePage:
     >>> parts.deletions.to_pydict(), parts.insertions.to_pydict()
     ({'a': [1], 'row_id': [7]}, {'a': [2]})
     """
-    if page.num_columns - column_count not in {2, 3}:
-        msg = (
-            f"A page for a merge sink has {column_count} table columns and 2 or 3 more; this one has {page.num_columns} channels"
-        )
-        raise ValueError(msg)
-    operation = page.column(column_count)
+    channels = PageLayout.of_stored(page, column_count).after
+    operation = page.column(channels.operation)
     deleted = pc.is_in(operation, value_set=_DELETES)
     inserted = pc.is_in(operation, value_set=_INSERTS)
     strange = pc.unique(operation.filter(pc.invert(pc.or_(deleted, inserted)))).to_pylist()
     if strange:
         msg = f"Operations {strange} are not for a delete-and-insert sink, which gets 1, 2, 4 and 5"
         raise ValueError(msg)
-    data = list(range(column_count))
-    deletions = page.select([*data, page.num_columns - 1]).filter(deleted)
-    insertions = page.select(data).filter(inserted)
+    deletions = page.select([*channels.columns, channels.row_id]).filter(deleted)
+    insertions = page.select(list(channels.columns)).filter(inserted)
     return MergePage(deletions if deletions.num_rows else None, insertions if insertions.num_rows else None)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.names import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -252,7 +254,7 @@ def _read_arguments(tokens: list[str], text: str) -> tuple[list[list[str]], list
 
 def _written(name: str) -> str:
     """Write the name of a row's field so that it can be read again."""
-    return name if re.fullmatch(r"\w+", name) else '"' + name.replace('"', '""') + '"'
+    return name if re.fullmatch(r"\w+", name) else quoted(name)
 
 
 def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:

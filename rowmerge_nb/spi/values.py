@@ -40,7 +40,7 @@ def _value(scalar: pa.Scalar) -> Any:
     if not scalar.is_valid:
         return None
     if pa.types.is_struct(kind):
-        return {kind.field(place).name: _value(scalar[place]) for place in range(kind.num_fields)}
+        return {kind.field(index).name: _value(scalar[index]) for index in range(kind.num_fields)}
     if pa.types.is_map(kind):
         entries = scalar.values
         return list(zip(python_values(entries.field(0)), python_values(entries.field(1)), strict=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_rows, python_values
 
 if TYPE_CHECKING:
@@ -24,17 +23,16 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     pages = trace.pages
     if pages is None:
         return []
-    # Channels are found by their place: a table's columns may have any name.
-    if trace.kind == "DELETE" or MERGE_ROW not in pages.before.schema.names:
-        return _without_merge_rows(pages, len(pages.after.schema) - 3 - (trace.era == "current"))
-    row = pages.before.num_columns - 3
-    fields = [python_values(pages.before.column(row).field(i)) for i in range(pages.before.column(row).type.num_fields)]
-    names = [pages.before.column(row).type.field(i).name for i in range(len(fields) - 3)]
-    valid = pages.before.column(row).is_valid().to_pylist()
+    if not pages.transformed:
+        return _without_merge_rows(pages)
+    places, merge_row = pages.layout.merge_row, pages.before.column(pages.layout.before.merge_row)
+    fields = [python_values(merge_row.field(place)) for place in range(places.count)]
+    names = [merge_row.type.field(place).name for place in places.columns]
+    valid = merge_row.is_valid().to_pylist()
     witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in valid]
     changes = []
     for index, witness in enumerate(witnesses):
-        number, case = fields[-2][index], fields[-1][index]
+        number, case = fields[places.operation][index], fields[places.case_number][index]
         if not valid[index] or number == Operation.NONE:
             continue
         operation, target = Operation(number), witness.get("target") or {}
@@ -46,15 +44,16 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     return changes
 
 
-def _without_merge_rows(pages: PageSample, columns: int) -> list[dict[str, Any]]:
+def _without_merge_rows(pages: PageSample) -> list[dict[str, Any]]:
     """Give the entries of a statement without merge rows: a DELETE, or what page sources changed themselves.
 
     The pages of a DELETE hold no more than what tells the rows; an update's row is whole.
     """
-    names = pages.after.schema.names[:columns]
+    channels = pages.layout.after
+    names = [pages.after.schema.names[place] for place in channels.columns]
     witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in range(pages.after.num_rows)]
-    operations = pages.after.column(columns).to_pylist()
-    values = zip(*(python_values(pages.after.column(place)) for place in range(columns)), strict=True)
+    operations = pages.after.column(channels.operation).to_pylist()
+    values = zip(*(python_values(pages.after.column(place)) for place in channels.columns), strict=True)
     changes = []
     for witness, number, row in zip(witnesses, operations, values, strict=True):
         operation, target = Operation(number), witness.get("target") or {}

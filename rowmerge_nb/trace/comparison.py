@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.nodes import MarkDistinctFacts, ScanFacts
 from rowmerge_nb.trace.words import operation_letters
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,11 +208,11 @@ def _measured(side: Side) -> dict[str, str]:
     trace = side.result.trace
     moved = _moved(trace)
     scan = _scan(trace)
-    columns = [name for name, _ in scan.layout[:-1]] if scan is not None else []
+    columns = _data_columns(scan) if scan is not None else []
     stored: Counter[int] = Counter()
     for writer in trace.writers:
         stored.update(writer.rows)
-    coordinator = sum(call.where == "coordinator" for call in trace.calls)
+    coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
     ran = not side.failed
     measured: dict[str, str] = {
@@ -237,15 +238,19 @@ def _measured(side: Side) -> dict[str, str]:
 
 def _moved(trace: Trace) -> list[int | None]:
     """Give the rows that go through every exchange of the plan."""
-    nodes = [
-        n for n in trace.plan if n.kind == "Exchange" or (n.kind == "MarkDistinct" and n.attributes.get("exchange") == "yes")
-    ]
+    nodes = [n for n in trace.plan if n.kind == "Exchange" or (isinstance(n.facts, MarkDistinctFacts) and n.facts.exchange)]
     return [next(iter(trace.rows.get(node.id, ((), None))[0]), None) for node in nodes]
 
 
 def _scan(trace: Trace) -> NodeRecord | None:
-    """Find the scan of the target: it is the one that gives the row id."""
-    return next((n for n in trace.plan if not n.sources and n.layout and n.layout[-1][0] == "row_id"), None)
+    """Find the scan of the target."""
+    return next((n for n in trace.plan if isinstance(n.facts, ScanFacts) and n.facts.target), None)
+
+
+def _data_columns(scan: NodeRecord) -> list[str]:
+    """Name the columns that a scan of the target reads; the row id comes last."""
+    *columns, _ = (name for name, _ in scan.layout)
+    return columns
 
 
 def _operations(result: Result) -> str:
@@ -254,11 +259,11 @@ def _operations(result: Result) -> str:
 
 
 def _rows(count: int | None) -> str:
-    return f"{_number(count)} row{'' if count == 1 else 's'}"
+    return " rows" if count is None else plural(count, "row")
 
 
 def _number(count: int | None) -> str:
-    return "" if count is None else f"{count:,}"
+    return "" if count is None else number(count)
 
 
 # -- results ------------------------------------------------------------------------------------------------------
@@ -310,11 +315,11 @@ def _changes(trace: Trace) -> dict[str, Rows]:
         return {name: {} for name in ("removes", "removes by id", "adds")} if empty else {}
     if not pages.complete:
         return {}
-    columns = pages.after.num_columns - 3 - (trace.era == "current")
-    operation = pages.after.column(columns).to_pylist()
-    row_ids = python_values(pages.after.column(pages.after.num_columns - 2))
+    channels = pages.layout.after
+    operation = pages.after.column(channels.operation).to_pylist()
+    row_ids = python_values(pages.after.column(channels.row_id))
     added = {Operation.INSERT, Operation.UPDATE_INSERT, Operation.UPDATE}
-    values = list(zip(*(python_values(pages.after.column(i)) for i in range(columns)), strict=True))
+    values = list(zip(*(python_values(pages.after.column(i)) for i in channels.columns), strict=True))
     placed = list(zip(operation, row_ids, values, strict=True))
     taken = [(row_id, row) for o, row_id, row in placed if o not in {Operation.INSERT, Operation.UPDATE_INSERT}]
     if trace.kind == "MERGE":
@@ -325,18 +330,16 @@ def _changes(trace: Trace) -> dict[str, Rows]:
         "adds": _counted([row for o, row in zip(operation, values, strict=True) if o in added]),
         "removes by id": _counted([(row_id,) for row_id, _ in taken]),
     }
-    old = _old_rows(pages, columns)
+    old = _old_rows(pages)
     return found if old is None else {**found, "removes": _counted(old)}
 
 
-def _old_rows(pages: PageSample, columns: int) -> list[tuple[Any, ...]] | None:
+def _old_rows(pages: PageSample) -> list[tuple[Any, ...]] | None:
     """Give the target rows that are deleted or updated, each once; None where the pages do not carry them whole."""
     if pages.witness is None:
         return None
     target = pages.witness.column("target")
-    if target.type.num_fields != columns:
+    if target.type.num_fields != pages.layout.column_count:
         return None
-    merged = MERGE_ROW in pages.before.schema.names
-    row_ids = python_values(pages.before.column(pages.before.num_columns - (4 if merged else 2)))
-    acting = zip(pages.produced, row_ids, python_values(target), strict=True)
+    acting = zip(pages.produced, python_values(pages.row_ids), python_values(target), strict=True)
     return list({repr((row_id, row)): tuple(row.values()) for count, row_id, row in acting if count and row is not None}.values())

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
@@ -54,9 +53,9 @@ def journeys_of(trace: Trace) -> tuple[Journey, ...] | None:
     if pages is None or pages.witness is None:
         return None
     clauses = {clause.number: clause for clause in trace.clauses}
-    merged = MERGE_ROW in pages.before.schema.names and trace.kind == "MERGE"
+    merged = trace.kind == "MERGE"
     found: list[tuple[int | None, Journey]] = []
-    letters = [Operation(number).letter for number in pages.after.column(_operation(trace)).to_pylist()]
+    letters = [Operation(number).letter for number in pages.after.column(pages.layout.after.operation).to_pylist()]
     start = 0
     for index, (at, source, target) in enumerate(_sides(pages)):
         end = start + pages.produced[index]
@@ -82,14 +81,8 @@ def journeys_of(trace: Trace) -> tuple[Journey, ...] | None:
     return tuple(journey for _, journey in sorted(found, key=lambda pair: (pair[0] is None, pair[0] or 0)))
 
 
-def _operation(trace: Trace) -> int:
-    """Give the place of the operation channel in the page after ``transform_page``: a table's column may have its name."""
-    channels = trace.pages.after.num_columns if trace.pages is not None else 0
-    return channels - 3 - (trace.era == "current")
-
-
 def _case(pages: PageSample, index: int) -> int:
-    number = pages.before.column(pages.before.num_columns - 2)[index].as_py()
+    number = pages.before.column(pages.layout.before.case_number)[index].as_py()
     return -1 if number is None else int(number)
 
 
@@ -113,6 +106,5 @@ def _could_fire(clause: ClauseRecord, join: str) -> bool:
     """Tell whether a clause is about rows of this kind; the record of "no clause" is about none."""
     if clause.number < 0 or clause.matched is None:
         return False
-    by_source = "BY SOURCE" in " ".join(clause.text.upper().split()[:5])
-    kind = "matched" if clause.matched else "not matched by source" if by_source else "not matched"
+    kind = "matched" if clause.matched else "not matched by source" if clause.by_source else "not matched"
     return kind == join

@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
 
 from rowmerge_nb.spi.operations import Operation
 
-__all__ = ["BranchRecord", "NodeRecord", "explain_text"]
+__all__ = [
+    "BranchRecord",
+    "JoinFacts",
+    "JoinType",
+    "MarkDistinctFacts",
+    "NodeFacts",
+    "NodeRecord",
+    "ProcessorFacts",
+    "ProjectFacts",
+    "ScanFacts",
+    "WriterFacts",
+    "explain_text",
+]
+
+
+class JoinType(StrEnum):
+    """Which rows without a partner a join keeps: those of the right side, or those of both (Trino's ``JoinType``).
+
+    >>> JoinType.FULL.join_label
+    'FullJoin'
+    """
+
+    RIGHT = "RightJoin"
+    FULL = "FullJoin"
+
+    @property
+    def join_label(self) -> str:
+        """What the join is called in a plan."""
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -21,9 +51,8 @@ class BranchRecord:
         condition: the branch's condition: ``present AND s.address = 'Berkeley'``, ``ELSE``.
         values: per table column the value that goes into the merge row (``NULL`` for null).
         present: what the merge row's field ``present`` says: whether there is a target row.
-        clause: the WHEN clause as written; ``""`` for ELSE.
-        line: the clause's line within the statement; 0 for ELSE.
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
+        assigned: the columns that an UPDATE sets or an INSERT fills, in the order in which the clause names them.
     """
 
     number: int
@@ -32,9 +61,69 @@ class BranchRecord:
     condition: str
     values: tuple[str, ...]
     present: str
-    clause: str
-    line: int
     by_source: bool = False
+    assigned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScanFacts:
+    """What is known of a scan.
+
+    Args:
+        target: it reads the rows that the statement may change, and their row ids; False of a source.
+        name: what the table goes by in the statement.
+    """
+
+    target: bool
+    name: str
+
+
+@dataclass(frozen=True)
+class ProjectFacts:
+    """What is known of a Project: the symbols that it computes."""
+
+    assigned: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JoinFacts:
+    """What is known of the join of target and source.
+
+    Args:
+        distribution: how the source's rows travel: ``AUTOMATIC``, ``PARTITIONED``, ``SINGLE`` or ``REPLICATED``.
+        replicate_target: every task gets all of the target.
+        type: which rows without a partner it keeps.
+    """
+
+    distribution: str
+    replicate_target: bool
+    type: JoinType = JoinType.RIGHT
+
+
+@dataclass(frozen=True)
+class MarkDistinctFacts:
+    """What is known of a MarkDistinct: whether rows are first redistributed by unique_id."""
+
+    exchange: bool
+
+
+@dataclass(frozen=True)
+class ProcessorFacts:
+    """What is known of ``transform_page``: the row change paradigm, and the columns of the insert layout in table order."""
+
+    paradigm: str
+    redistribution_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WriterFacts:
+    """What is known of a MergeWriter: whether it runs in one pass with what is below of it."""
+
+    fused: bool
+
+
+NodeFacts: TypeAlias = ScanFacts | ProjectFacts | JoinFacts | MarkDistinctFacts | ProcessorFacts | WriterFacts
+"""What reports and drawings ask of single kinds of nodes."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +140,8 @@ class NodeRecord:
         sources: ids of the nodes below.
         meaning: one sentence for people who see the node for the first time.
         branches: of the Project with the CASE: its branches, ELSE last; otherwise empty.
-        attributes: facts that drawings use, by name: of MarkDistinct ``exchange`` (``yes``/``no``), of Join ``distribution``,
-            ``replicate_target`` and ``full``, of MergeProcessor ``paradigm``, ``redistribution`` (column names, comma separated), of Exchange
-            ``insert`` and ``update`` (layouts as text), of MergeWriter ``fused``, of TableScan ``role`` (``target``/``source``); of every
-            node ``trino``: its arguments in the form that Trino prints.
+        facts: what is known of a node of its kind beside all this; None of kinds that nothing is asked of.
+        trino: its arguments in the form that Trino prints.
     """
 
     id: str
@@ -66,7 +153,8 @@ class NodeRecord:
     sources: tuple[str, ...]
     meaning: str
     branches: tuple[BranchRecord, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    facts: NodeFacts | None = None
+    trino: str = ""
 
 
 def explain_text(plan: Sequence[NodeRecord]) -> str:
@@ -85,7 +173,7 @@ def explain_text(plan: Sequence[NodeRecord]) -> str:
 
 def _print(node_id: str, records: Mapping[str, NodeRecord], first: str, rest: str, lines: list[str]) -> None:
     node = records[node_id]
-    lines.append(f"{first}{node.name}[{node.attributes.get('trino', '')}]")
+    lines.append(f"{first}{node.name}[{node.trino}]")
     bar = "│   " if node.sources else "    "
     lines.append(f"{rest}{bar}Layout: [{', '.join(f'{name}:{kind}' for name, kind in node.layout)}]")
     lines.extend(f"{rest}{bar}{detail}" for detail in node.details)

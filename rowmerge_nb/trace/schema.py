@@ -13,11 +13,12 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["TraceSchemaError", "decoded", "encoded"]
+__all__ = ["TraceSchemaError", "decoded", "decoded_page", "encoded"]
 
 _DEPTH: Final = 64
 """How deep values of rows are nested at most; Arrow reads no deeper types."""
@@ -84,6 +85,9 @@ def decoded(content: Any) -> Trace:
     _check_plan(trace)
     if trace.pages is not None:
         _check_pages(trace.pages)
+    for at, sample in enumerate(trace.stored):
+        if sample.layout is not None:
+            _check_layout(sample.layout, sample.layout.after.stored.stop, sample.page, f"$.stored[{at}].layout")
     return trace
 
 
@@ -91,10 +95,9 @@ def _value(value: Any, kind: Any, place: str) -> Any:
     """Read what an annotation asks for."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
-        if value is None:
+        if value is None and types.NoneType in arguments:
             return None
-        (kind,) = (argument for argument in arguments if argument is not types.NoneType)
-        return _value(value, kind, place)
+        return _value(value, _chosen(value, [one for one in arguments if one is not types.NoneType], place), place)
     if origin is tuple:
         return _tuple(value, arguments, place)
     if origin is not None and issubclass(origin, Mapping):
@@ -103,9 +106,20 @@ def _value(value: Any, kind: Any, place: str) -> Any:
         )
     if dataclasses.is_dataclass(kind):
         return _dataclass(value, kind, place)
-    if issubclass(kind, StrEnum):
-        return _word(value, kind, place)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return _member(value, kind, place)
     return _READERS[kind](value, place)
+
+
+def _chosen(value: Any, kinds: list[Any], place: str) -> Any:
+    """Give the one kind there is, or of several dataclasses the one that a value says it is."""
+    if len(kinds) == 1:
+        return kinds[0]
+    tag = value.get("is") if isinstance(value, dict) else None
+    for kind in kinds:
+        if kind.__name__ == tag:
+            return kind
+    raise TraceSchemaError(place, f"{_named(value)} is none of {', '.join(kind.__name__ for kind in kinds)}")
 
 
 def _dataclass(value: Any, kind: Any, place: str) -> Any:
@@ -166,10 +180,9 @@ def _text(value: Any, place: str) -> str:
     return value
 
 
-def _word(value: Any, kind: type[StrEnum], place: str) -> StrEnum:
-    words = tuple(kind)
-    if _text(value, place) not in words:
-        raise TraceSchemaError(place, f"{_named(value)} is none of: {', '.join(words)}")
+def _member(value: Any, kind: type[StrEnum], place: str) -> StrEnum:
+    if not isinstance(value, str) or value not in {member.value for member in kind}:
+        raise TraceSchemaError(place, f"{_named(value)} is none of {', '.join(kind)}")
     return kind(value)
 
 
@@ -198,7 +211,21 @@ def _operation(value: Any, place: str) -> Operation:
     return Operation(number)
 
 
-def _page(value: Any, place: str) -> pa.RecordBatch:
+def _era(value: Any, place: str) -> Era:
+    if _text(value, place) not in set(Era):
+        raise TraceSchemaError(place, f"{_named(value)} is not the name of an era")
+    return Era(value)
+
+
+def decoded_page(value: Any, place: str) -> pa.RecordBatch:
+    """Read a page.
+
+    Raises:
+        TraceSchemaError: it is none.
+
+    >>> decoded_page(encoded(pa.RecordBatch.from_pydict({"a": [1]})), "$").to_pydict()
+    {'a': [1]}
+    """
     text = _tagged(value, "page", "arrow", place)
     try:
         with pa.ipc.open_stream(base64.b64decode(text, validate=True)) as stream:
@@ -221,7 +248,7 @@ def _free(value: Any, place: str, depth: int = 0) -> Any:
     if tag == "mapping":
         return _mapping(value, lambda key: _key(key, place), lambda item, at: _free(item, at, depth + 1), place)
     if tag == "value":
-        page = _page(_tagged(value, "value", "page", place), place)
+        page = decoded_page(_tagged(value, "value", "page", place), place)
         if page.num_columns != 1 or page.num_rows != 1:
             raise TraceSchemaError(place, f"a page of {page.num_columns} columns and {page.num_rows} rows is not one value")
         try:
@@ -246,7 +273,8 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
     int: _integer,
     float: _number,
     Operation: _operation,
-    pa.RecordBatch: _page,
+    Era: _era,
+    pa.RecordBatch: decoded_page,
     Any: _free,
 }
 
@@ -282,7 +310,13 @@ def _check_plan(trace: Trace) -> None:
 
 
 def _check_pages(pages: PageSample) -> None:
-    """See that what is told row by row is told of every row."""
+    """See that the layout is that of the pages, and that what is told row by row is told of every row."""
+    layout = pages.layout
+    _check_layout(layout, layout.after.count, pages.after, "$.pages.layout")
+    _check_channels(layout.before.count if pages.transformed else layout.after.count, pages.before, "$.pages.layout")
+    merge_row = pages.before.column(layout.before.merge_row).type if pages.transformed else None
+    if merge_row is not None and (not pa.types.is_struct(merge_row) or merge_row.num_fields != layout.merge_row.count):
+        raise TraceSchemaError(place="$.pages.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
     for name, rows, told in (
         ("produced", pages.before.num_rows, len(pages.produced)),
         ("writers", pages.after.num_rows, len(pages.writers)),
@@ -292,3 +326,21 @@ def _check_pages(pages: PageSample) -> None:
             raise TraceSchemaError(place=f"$.pages.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
     if not set(pages.produced) <= {0, 1, 2} or sum(pages.produced) != pages.after.num_rows:
         raise TraceSchemaError(place="$.pages.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
+
+
+def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, place: str) -> None:
+    """See that a layout is one, and that of a page with the table's columns."""
+    if not 0 <= layout.column_count <= page.num_columns:
+        raise TraceSchemaError(
+            place=f"{place}.column_count", wrong=f"{layout.column_count} is not a number of columns of its page"
+        )
+    places = layout.redistribution_columns
+    if not set(places) <= set(range(layout.column_count)) or list(places) != sorted(set(places)):
+        wrong = f"{list(places)} are not columns of the table, in table order"
+        raise TraceSchemaError(place=f"{place}.redistribution_columns", wrong=wrong)
+    _check_channels(channels, page, place)
+
+
+def _check_channels(channels: int, page: pa.RecordBatch, place: str) -> None:
+    if channels != page.num_columns:
+        raise TraceSchemaError(place, f"it is one of {channels} channels, and there are {page.num_columns}")

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.trace.nodes import NodeRecord
 
 __all__ = [
+    "CHANGED_TWICE",
     "Call",
     "ClauseRecord",
+    "Consequence",
     "DuplicateGroup",
     "ErrorRecord",
     "MatchPattern",
@@ -32,6 +35,9 @@ __all__ = [
     "WriterRecord",
 ]
 
+CHANGED_TWICE: Final = "changed twice"
+"""The kind of the notice that says of target rows that more than one clause has changed them."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -39,7 +45,7 @@ class Call:
 
     Args:
         order: position in the log, from 1: coordinator's calls before the tasks', tasks' by writer, then the coordinator's again.
-        where: ``coordinator``, or ``writer 0``.
+        caller: who made it: ``coordinator``, ``writer``, or in the older flow ``split``.
         method: the method's name in the contract.
         carries: what it was about, in a few words: ``2 fragments``, ``DELETE_ROW_AND_INSERT_ROW``, ``D 3, I 2``.
         rows: positions of the page, where a page is passed.
@@ -47,10 +53,14 @@ class Call:
         seconds: how long the call took.
         started: seconds since the statement began, on the caller's clock.
         error: the message of what it raised, or None.
+        number: which writer or split it was; None for the coordinator.
+
+    >>> Call(1, "writer", "finish", number=0).where
+    'writer 0'
     """
 
     order: int
-    where: str
+    caller: str
     method: str
     carries: str = ""
     rows: int | None = None
@@ -58,13 +68,20 @@ class Call:
     seconds: float = 0.0
     started: float = 0.0
     error: str | None = None
+    number: int | None = None
+
+    @property
+    def where(self) -> str:
+        """Who made it, in words: ``coordinator``, ``writer 0``, ``split 3``."""
+        return self.caller if self.number is None else f"{self.caller} {self.number}"
 
 
 @dataclass(frozen=True)
 class ClauseRecord:
     """A WHEN clause and how many joined rows it took; the last record (number -1) counts rows for which none fired.
 
-    ``matched`` is False for both kinds of NOT MATCHED; the operation of DO NOTHING is NONE.
+    ``matched`` is False for both kinds of NOT MATCHED, which ``by_source`` tells apart; the operation of DO NOTHING is NONE; ``head`` is
+    the clause as written up to its operation.
     """
 
     number: int
@@ -74,6 +91,8 @@ class ClauseRecord:
     line: int
     rows: int | None
     conditional: bool = False
+    by_source: bool = False
+    head: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +109,8 @@ class PageSample:
         total_before: rows that went into ``transform_page`` in the whole statement.
         total_after: rows that came out.
         complete: the sample is everything.
+        layout: where the channels of both pages lie.
+        transformed: False where there was no ``transform_page``, as in a DELETE and in the older flow: ``before`` is the same as ``after``.
     """
 
     before: pa.RecordBatch
@@ -100,6 +121,13 @@ class PageSample:
     total_before: int
     total_after: int
     complete: bool
+    layout: PageLayout
+    transformed: bool = True
+
+    @property
+    def row_ids(self) -> pa.Array:
+        """The row id of every row of ``before``."""
+        return self.before.column(self.layout.before.row_id if self.transformed else self.layout.after.row_id)
 
 
 @dataclass(frozen=True)
@@ -107,11 +135,18 @@ class StoredSample:
     """First rows of the pages that one writer's sink got: table columns, operation, (case_number,) row_id.
 
     In the older flow ``writer`` is the split, and the page is what its page source got back: row_id, and of an UPDATE the new values.
+
+    Args:
+        writer: the writer's number.
+        page: the rows.
+        total: how many rows it got in all.
+        layout: where the channels of a sink's page lie; None of what a page source got back.
     """
 
     writer: int
     page: pa.RecordBatch
     total: int
+    layout: PageLayout | None = None
 
 
 @dataclass(frozen=True)
@@ -186,11 +221,15 @@ class DuplicateGroup:
 
 @dataclass(frozen=True)
 class NoticeRecord:
-    """Something the user should know; position within the statement where it has one."""
+    """Something the user should know; position within the statement where it has one.
+
+    ``kind`` says what it is about where that is of interest to a report: `CHANGED_TWICE`; otherwise it is ``""``.
+    """
 
     message: str
     line: int | None = None
     column: int | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,11 +248,30 @@ class VerificationRecord:
 
 
 @dataclass(frozen=True)
+class Consequence:
+    """A fact about what had happened when a statement failed.
+
+    Args:
+        text: the fact, of which ``method`` is the subject if it is there: ``was not called``, ``no writer was created``.
+        method: the method of the contract that it is about, or ``""``.
+
+    >>> str(Consequence("was not called", "finish_merge"))
+    'finish_merge was not called'
+    """
+
+    text: str
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.text}".lstrip()
+
+
+@dataclass(frozen=True)
 class ErrorRecord:
     """The error that ended the statement.
 
     Args:
-        consequences: one sentence per fact about what had happened by then: which sinks existed, what was rolled back.
+        consequences: what had happened by then: which sinks existed, what was rolled back.
         changed: whether the statement's change is there all the same; None if nobody knows.
     """
 
@@ -224,7 +282,7 @@ class ErrorRecord:
     length: int
     hint: str | None
     step: str
-    consequences: tuple[str, ...] = ()
+    consequences: tuple[Consequence, ...] = ()
     changed: bool | None = False
 
 
@@ -239,6 +297,7 @@ class Trace:
         state: ``finished``, ``failed``, ``planned`` (dry run: planned, not begun) or ``explained``.
         skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
         target: the target's name as written, and ``qualified`` its full name.
+        name: of a statement that changes rows the target's catalog, schema and table.
         connector: the kind of store, and ``catalog`` its name.
         paradigm: name of the row change paradigm; ``""`` for statements without one.
         era: ``documents`` or ``current``; ``duplicates`` is the rule, ``trino`` or ``standard``.
@@ -304,6 +363,7 @@ class Trace:
     verification: VerificationRecord | None = None
     flow: Flow = Flow.MERGE
     committed: bool = True
+    name: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

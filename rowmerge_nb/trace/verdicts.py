@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -200,13 +201,9 @@ def _verdict(engine: Engine, patterns: Sequence[MatchPattern], clauses: MatchedC
     if rows:
         acting = sum(pattern.rows for pattern in failing if pattern.acting > 1)
         words = "changed by" if acting == rows else "matched by"
-        reason = f"{_rows(rows)} {'is' if rows == 1 else 'are'} {words} more than one source row"
+        reason = f"{plural(rows, 'target row')} {'is' if rows == 1 else 'are'} {words} more than one source row"
     elif several:
-        reason = f"{_rows(several)} {'has' if several == 1 else 'have'} several matches, which the rule allows"
+        reason = f"{plural(several, 'target row')} {'has' if several == 1 else 'have'} several matches, which the rule allows"
     else:
         reason = "no target row is matched more than once"
     return Verdict(engine.name, "fails" if rows else "runs", rows, reason, engine.rule, engine.source)
-
-
-def _rows(count: int) -> str:
-    return f"{count} target row{'' if count == 1 else 's'}"

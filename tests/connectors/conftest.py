@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import PostgresConnector, SqliteConnector
+from rowmerge_nb.connectors.jdbc.store import Session
 from tests.connectors.jdbc.support import Database
 
 
@@ -21,8 +22,8 @@ def lite(tmp_path: Any) -> Iterator[Database]:
 
 
 @pytest.fixture
-def pg(postgresql: str) -> Iterator[Database]:
-    made = Database("postgresql", PostgresConnector(postgresql), "public")
+def pg(postgresql: str, postgresql_session: Session) -> Iterator[Database]:
+    made = Database("postgresql", PostgresConnector(postgresql), "public", postgresql_session)
     made.sql("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     yield made
     made.connector.close()

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from proof.engines.postgresql import find_server
@@ -56,12 +57,17 @@ def _of_sqlite(kind: Type, value: Any) -> Any:
     return _FROM_TEXT[kind.base](value) if kind.base in {"date", "timestamp"} else value
 
 
-def _by_psql(dsn: str, table: str, columns: list[tuple[str, Type]]) -> list[tuple[Any, ...]]:
+@cache
+def _psql() -> str:
     beside = find_server() / "psql"
     program = str(beside) if beside.is_file() else shutil.which("psql")
     assert program is not None, "a server is installed, and psql is not"
+    return program
+
+
+def _by_psql(dsn: str, table: str, columns: list[tuple[str, Type]]) -> list[tuple[Any, ...]]:
     query = f"SELECT {', '.join(_quoted(name) for name, _ in columns)} FROM {table}"
-    command = [program, "-X", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-P", f"null={NULL}", "-d", dsn, "-c", query]
+    command = [_psql(), "-X", "--csv", "-t", "-v", "ON_ERROR_STOP=1", "-P", f"null={NULL}", "-d", dsn, "-c", query]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [
         tuple(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from rowmerge_nb import Engine
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
@@ -17,6 +20,9 @@ from tests.goldens_on_spark.values import row_texts, to_arrow
 
 GOLDENS = Path(__file__).parent.parent / "goldens"
 SCHEMA = "gold"
+ON_STORES = ("clauses", "duplicates", "insert_columns", "partitioned")
+"""The themes whose cases run on other stores than tables in memory as well."""
+STORES = ("hive", "iceberg", "sqlite", "postgresql")
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,31 @@ def recorded_cases() -> list[dict[str, Any]]:
         if isinstance(content, list):
             found += [{"theme": path.stem, **case} for case in content]
     return found
+
+
+def kind_of(case: Mapping[str, Any], store: str) -> tuple[Any, ...]:
+    """Give what a store sees of a case: what is to be done to rows, where, and how it ends."""
+    verbs = frozenset(re.findall(r"\b(?:UPDATE|DELETE|INSERT)\b", case["sql"]))
+    place = case["id"] if case["theme"] == "partitioned" and store in {"hive", "iceberg"} else None
+    return case["theme"], verbs, place, case["expect"].get("error", {}).get("code")
+
+
+def cases_on(store: str, *, without: Collection[str] = ()) -> list[Any]:
+    """Give the cases that run on a store, as parameters of a test: one of each kind, and with ``--long`` all of them.
+
+    All cases run on tables in memory, through the same analysis, plan and join; a store adds how rows are changed in it. Stores take
+    different cases of a kind where there are several. Databases have no partitions, so that they have fewer kinds.
+
+    Args:
+        store: one of `STORES`.
+        without: the ids of cases that the store has no tables for.
+    """
+    cases = [case for case in recorded_cases() if case["theme"] in ON_STORES and case["id"] not in without]
+    kinds: dict[tuple[Any, ...], list[str]] = {}
+    for case in cases:
+        kinds.setdefault(kind_of(case, store), []).append(case["id"])
+    chosen = {ids[STORES.index(store) % len(ids)] for ids in kinds.values()}
+    return [pytest.param(case, id=case["id"], marks=[] if case["id"] in chosen else [pytest.mark.long]) for case in cases]
 
 
 class Server:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.goldens_on_spark.departures import DEPARTURES, KEPT, PAGE, page
-from tests.goldens_on_spark.support import Answer, Server, expected_answer, recorded_cases
+from tests.goldens_on_spark.support import ON_STORES, STORES, Answer, Server, cases_on, expected_answer, kind_of, recorded_cases
 
 CASES = recorded_cases()
 
@@ -48,6 +48,12 @@ def test_every_odd_answer_is_either_departed_from_or_kept_by_the_duplicate_rule(
 def test_departures_from_answers_that_are_not_odd_are_few():
     odd = {case["id"] for case in CASES if case.get("oddity")}
     assert len(DEPARTURES.keys() - odd) <= 0.03 * len(CASES)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_kind_of_statement_runs_on_every_store(store):
+    always = [case.values[0] for case in cases_on(store) if not case.marks]
+    assert {kind_of(case, store) for case in always} == {kind_of(case, store) for case in CASES if case["theme"] in ON_STORES}
 
 
 def test_the_page_about_differences_says_what_is_tested():

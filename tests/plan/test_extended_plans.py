@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rowmerge_nb.plan.rules import RULES, RuleSettings
+from rowmerge_nb.trace.nodes import BranchRecord, JoinType, NodeRecord
 from tests.plan.test_plans import kinds, one, records
-
-if TYPE_CHECKING:
-    from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
 
 MERGE = (
     "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v > 1 THEN UPDATE SET v = v + 1 "
@@ -24,15 +22,19 @@ def planned(sql: str = MERGE, settings: RuleSettings | None = None, **options: A
     return records(sql, settings, dialect="extended", **options)
 
 
+def facts(plan: dict[str, NodeRecord], kind: str) -> Any:
+    return one(plan, kind).facts
+
+
 def branches(plan: dict[str, NodeRecord]) -> tuple[BranchRecord, ...]:
     return next(record.branches for record in plan.values() if record.branches)
 
 
 def test_the_join_is_a_full_one_only_where_a_clause_is_about_what_the_source_lacks() -> None:
-    assert (one(planned(), "Join").name, one(planned(), "Join").attributes["full"]) == ("FullJoin", "yes")
+    assert (one(planned(), "Join").name, facts(planned(), "Join").type) == ("FullJoin", JoinType.FULL)
     other = planned("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DO NOTHING")
     assert "either side" in one(planned(), "Join").meaning
-    assert (one(other, "Join").name, one(other, "Join").attributes["full"]) == ("RightJoin", "no")
+    assert (one(other, "Join").name, facts(other, "Join").type) == ("RightJoin", JoinType.RIGHT)
     assert "source_present" not in str(other)
 
 
@@ -56,22 +58,22 @@ def test_a_clause_that_does_nothing_makes_a_row_that_keeps_its_place_and_its_num
 
 SMALL_SOURCE = RuleSettings(small_rows=3)
 FORMS = [
-    (MERGE, RuleSettings(), ("SINGLE", "no", "no")),
-    (MERGE, SMALL_SOURCE, ("SINGLE", "no", "no")),
-    (MERGE, RuleSettings(small_rows=2), ("PARTITIONED", "no", "no")),
-    (UNEQUAL, RuleSettings(), ("SINGLE", "yes", "no")),
-    (UNEQUAL, SMALL_SOURCE, ("REPLICATED", "no", "no")),
-    (UNEQUAL, RuleSettings(small_rows=2), ("AUTOMATIC", "no", "yes")),
+    (MERGE, RuleSettings(), ("SINGLE", False, False)),
+    (MERGE, SMALL_SOURCE, ("SINGLE", False, False)),
+    (MERGE, RuleSettings(small_rows=2), ("PARTITIONED", False, False)),
+    (UNEQUAL, RuleSettings(), ("SINGLE", True, False)),
+    (UNEQUAL, SMALL_SOURCE, ("REPLICATED", False, False)),
+    (UNEQUAL, RuleSettings(small_rows=2), ("AUTOMATIC", False, True)),
 ]
 
 
 @pytest.mark.parametrize(("sql", "settings", "form"), FORMS)
 def test_the_form_of_a_full_join_lets_no_match_of_a_target_row_be_elsewhere(
-    sql: str, settings: RuleSettings, form: tuple[str, str, str]
+    sql: str, settings: RuleSettings, form: tuple[str, bool, bool]
 ) -> None:
     plan = planned(sql, settings)
-    join = one(plan, "Join").attributes
-    assert (join["distribution"], join["replicate_target"], one(plan, "MarkDistinct").attributes["exchange"]) == form
+    join = facts(plan, "Join")
+    assert (join.distribution, join.replicate_target, facts(plan, "MarkDistinct").exchange) == form
 
 
 @pytest.mark.parametrize("off", [[], *([rule] for rule in RULES if rule != "prune_target")])
@@ -110,5 +112,5 @@ def test_a_redistribution_column_that_is_returned_is_there_once() -> None:
 
 def test_a_subquery_in_returning_keeps_the_exchange_of_mark_distinct() -> None:
     plain, nested = (planned(f"{MERGE} RETURNING {value}") for value in ("s.v", "(SELECT max(v) FROM s x WHERE x.id = s.id)"))
-    assert one(plain, "MarkDistinct").attributes["exchange"] == "no"
-    assert one(nested, "MarkDistinct").attributes["exchange"] == "yes"
+    assert not facts(plain, "MarkDistinct").exchange
+    assert facts(nested, "MarkDistinct").exchange

@@ -12,6 +12,8 @@ from rowmerge_nb.engine.statements import statement
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import PlanNode, Project
 from rowmerge_nb.plan.rules import RULES, RuleSettings
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.trace.nodes import JoinFacts, JoinType
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +37,10 @@ def records(
 def one(plan: dict[str, NodeRecord], kind: str) -> NodeRecord:
     (record,) = (record for record in plan.values() if record.kind == kind)
     return record
+
+
+def facts_of(record: NodeRecord) -> Any:
+    return record.facts
 
 
 def kinds(plan: dict[str, NodeRecord]) -> list[str]:
@@ -103,8 +109,8 @@ def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(monkeypa
     monkeypatch.setattr(statement, "describe", kept)
     records()
     (case,) = (node.case for node in every_node(plans[0]) if isinstance(node, Project) and node.case)
-    assert "NOT NULL column: id" in case.branches[2].spark_values[0]
-    assert "NOT NULL" not in case.branches[1].spark_values[0], "an update that leaves the column alone needs no check"
+    assert "NOT NULL column: id" in print_spark(case.branches[2].expressions[0])
+    assert "NOT NULL" not in print_spark(case.branches[1].expressions[0]), "an update that leaves the column alone needs no check"
 
 
 def every_node(plan: PlanNode) -> list[PlanNode]:
@@ -122,39 +128,39 @@ def every_node(plan: PlanNode) -> list[PlanNode]:
 def test_a_layout_puts_an_exchange_between_processor_and_writer(table: dict[str, Any], text: str) -> None:
     plan = records(table=table)
     assert one(plan, "Exchange").arguments == text
-    assert one(plan, "MergeWriter").attributes["fused"] == "no"
+    assert not facts_of(one(plan, "MergeWriter")).fused
     assert one(plan, "MergeProcessor").sources == (one(plan, "DuplicateCheck").id,)
 
 
 def test_without_a_layout_processor_and_writer_are_one_pass() -> None:
     plan = records()
     assert "Exchange" not in kinds(plan)
-    assert one(plan, "MergeWriter").attributes["fused"] == "yes"
-    assert one(records(rules_off=["fuse_processor_and_writer"]), "MergeWriter").attributes["fused"] == "no"
+    assert facts_of(one(plan, "MergeWriter")).fused
+    assert not facts_of(one(records(rules_off=["fuse_processor_and_writer"]), "MergeWriter")).fused
 
 
 def test_small_sides_are_replicated_and_read_in_one_partition() -> None:
     plan = records()
-    assert one(plan, "Join").attributes == {**one(plan, "Join").attributes, "distribution": "SINGLE", "replicate_target": "yes"}
-    assert one(plan, "MarkDistinct").attributes["exchange"] == "no"
+    assert facts_of(one(plan, "Join")) == JoinFacts("SINGLE", replicate_target=True, type=JoinType.RIGHT)
+    assert not facts_of(one(plan, "MarkDistinct")).exchange
 
 
 def test_large_sides_are_partitioned_by_their_keys_and_the_target_pruned() -> None:
     plan = records(settings=LARGE)
-    assert one(plan, "Join").attributes["distribution"] == "PARTITIONED"
-    assert one(plan, "MarkDistinct").attributes["exchange"] == "no"
+    assert facts_of(one(plan, "Join")).distribution == "PARTITIONED"
+    assert not facts_of(one(plan, "MarkDistinct")).exchange
     assert one(plan, "AssignUniqueId").sources == (one(plan, "SemiJoin").id,), "rows are numbered after they were pruned"
 
 
 def test_a_join_without_equal_keys_marks_behind_an_exchange() -> None:
     plan = records(MERGE.replace("t.id = s.id", "t.id < s.id"), settings=LARGE)
-    assert one(plan, "Join").attributes["distribution"] == "AUTOMATIC"
-    assert one(plan, "MarkDistinct").attributes["exchange"] == "yes"
+    assert facts_of(one(plan, "Join")).distribution == "AUTOMATIC"
+    assert facts_of(one(plan, "MarkDistinct")).exchange
     assert "SemiJoin" not in kinds(plan)
 
 
 def test_without_the_rule_that_co_locates_nothing_drops_the_exchange() -> None:
-    assert one(records(rules_off=["co_locate_matches"]), "MarkDistinct").attributes["exchange"] == "yes"
+    assert facts_of(one(records(rules_off=["co_locate_matches"]), "MarkDistinct")).exchange
 
 
 def test_a_source_that_may_differ_when_read_twice_prunes_nothing() -> None:

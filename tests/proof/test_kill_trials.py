@@ -28,6 +28,20 @@ def test_a_table_survives_a_killed_worker_and_a_killed_driver(store: str) -> Non
     assert len(table_lines(reports)) == 4
 
 
+def test_trials_strike_at_any_moment_until_well_behind_the_end_of_a_statement_that_nobody_disturbs() -> None:
+    trials = Trials(Place("sqlite", "nowhere"), 10, 5)
+    try:
+        trials._seconds = 2.0
+        moments = [trials._moment() for _ in range(1000)]
+        late = [trials._moment(0.7) for _ in range(1000)]
+    finally:
+        trials.close()
+    assert 0 < min(moments) < 0.1
+    assert 3.1 < max(moments) < 3.2
+    assert 300 < sum(moment > 2.0 for moment in moments) < 450
+    assert 1.4 < min(late) < 1.5
+
+
 def test_the_digest_tells_repeated_lost_and_exchanged_values() -> None:
     table = initial_rows(100)
     names = table.column("name").to_pylist()

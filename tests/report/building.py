@@ -9,9 +9,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import from_arrow
-from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
+from rowmerge_nb.trace.nodes import (
+    BranchRecord,
+    JoinFacts,
+    JoinType,
+    MarkDistinctFacts,
+    NodeFacts,
+    NodeRecord,
+    ProcessorFacts,
+    ProjectFacts,
+    ScanFacts,
+)
 from rowmerge_nb.trace.trace import (
     Call,
     ClauseRecord,
@@ -21,6 +32,8 @@ from rowmerge_nb.trace.trace import (
     WriterRecord,
 )
 
+JOIN = JoinFacts("AUTOMATIC", replicate_target=False, type=JoinType.RIGHT)
+CASE_NUMBER, PRESENT = ProjectFacts(("case_number",)), ProjectFacts(("present",))
 ROOT = Path(__file__).parents[2]
 DELETE_AND_INSERT = "DELETE_ROW_AND_INSERT_ROW"
 ONLY_CHANGED = "CHANGE_ONLY_UPDATED_COLUMNS"
@@ -54,6 +67,7 @@ class Clause:
     text: str
     line: int = 1
     values: tuple[str, ...] = ()
+    assigned: tuple[str, ...] = ()
 
     @property
     def matched(self) -> bool:
@@ -74,6 +88,7 @@ CLAUSES = (
         "WHEN MATCHED AND s.customer = 'Joe Shmoe' THEN\n  UPDATE SET purchases = t.purchases + 100.0",
         5,
         ("t.customer", "t.purchases + 100.0", "t.address"),
+        ("purchases",),
     ),
     Clause(
         Operation.UPDATE,
@@ -81,6 +96,7 @@ CLAUSES = (
         "WHEN MATCHED THEN\n  UPDATE SET purchases = s.purchases + t.purchases, address = s.address",
         7,
         ("t.customer", "s.purchases + t.purchases", "s.address"),
+        ("purchases", "address"),
     ),
     Clause(
         Operation.INSERT,
@@ -89,6 +105,7 @@ CLAUSES = (
         "  VALUES (s.customer, s.purchases, s.address)",
         9,
         ("s.customer", "s.purchases", "s.address"),
+        ("customer", "purchases", "address"),
     ),
 )
 
@@ -198,7 +215,13 @@ def page_sample(setup: Setup) -> PageSample:
         total_before=len(before),
         total_after=len(after),
         complete=True,
+        layout=layout(setup),
     )
+
+
+def layout(setup: Setup) -> PageLayout:
+    """Where the channels of the pages lie."""
+    return PageLayout(len(setup.columns), tuple(_places(setup)), Era(setup.era))
 
 
 def before_schema(setup: Setup) -> pa.Schema:
@@ -296,38 +319,58 @@ def stored_samples(setup: Setup, pages: PageSample) -> tuple[StoredSample, ...]:
         keep = pa.array([place == writer for place in pages.writers], pa.bool_())
         page = pages.after.filter(keep)
         if page.num_rows:
-            samples.append(StoredSample(writer, page.select(list(range(page.num_columns - 1))), page.num_rows))
+            stored = layout(setup).stored_page(page)
+            samples.append(StoredSample(writer, stored, page.num_rows, layout(setup)))
     return tuple(samples)
 
 
 def clause_records(setup: Setup, counts: Mapping[int, int] | None) -> tuple[ClauseRecord, ...]:
     """Make the clause records; without counts as EXPLAIN has them."""
     records = [
-        ClauseRecord(number, clause.operation, clause.matched, clause.text, clause.line, counts[number] if counts else None)
+        ClauseRecord(
+            number,
+            clause.operation,
+            clause.matched,
+            clause.text,
+            clause.line,
+            counts[number] if counts else None,
+            head=head_of(clause),
+        )
         for number, clause in enumerate(setup.clauses)
     ]
     return (*records, ClauseRecord(-1, Operation.NONE, None, "", 0, counts[-1] if counts else None))
 
 
+def head_of(clause: Clause) -> str:
+    """Give a clause up to its operation."""
+    before, then, after = clause.text.partition("THEN")
+    return f"{before}{then} {after.split()[0]}"
+
+
+def called(order: int, number: int | None, method: str, *rest: Any, worker: str = "writer", **facts: Any) -> Call:
+    """Make a call of the coordinator, or of the worker with a number."""
+    return Call(order, "coordinator" if number is None else worker, method, *rest, number=number, **facts)
+
+
 def merge_calls(setup: Setup, writers: Sequence[WriterRecord]) -> tuple[Call, ...]:
     """List the calls of a finished merge in the log's order."""
-    calls: list[tuple[str, str, str, int | None, int | None]] = [
-        ("coordinator", "get_merge_row_id_column_handle", f"row_id {from_arrow(setup.row_id)}", None, None),
-        ("coordinator", "get_row_change_paradigm", setup.paradigm, None, None),
-        ("coordinator", "get_insert_layout", "partitioned by address" if setup.redistribution else "none", None, None),
-        ("coordinator", "get_update_layout", "none", None, None),
-        ("coordinator", "begin_merge", setup.statement_target, None, None),
+    calls: list[tuple[int | None, str, str, int | None, int | None]] = [
+        (None, "get_merge_row_id_column_handle", f"row_id {from_arrow(setup.row_id)}", None, None),
+        (None, "get_row_change_paradigm", setup.paradigm, None, None),
+        (None, "get_insert_layout", "partitioned by address" if setup.redistribution else "none", None, None),
+        (None, "get_update_layout", "none", None, None),
+        (None, "begin_merge", setup.statement_target, None, None),
     ]
-    calls += [(f"writer {w.writer}", "create_merge_sink", "", None, None) for w in writers]
+    calls += [(w.writer, "create_merge_sink", "", None, None) for w in writers]
     for w in writers:
         carries = ", ".join(f"{Operation(op).letter} {count}" for op, count in sorted(w.rows.items(), reverse=True))
-        calls.append((f"writer {w.writer}", "store_merged_rows", carries, sum(w.rows.values()), 412))
-    calls += [(f"writer {w.writer}", "finish", "1 fragment", None, w.fragment_bytes) for w in writers]
-    calls.append(("coordinator", "finish_merge", f"{len(writers)} fragments", None, sum(w.fragment_bytes for w in writers)))
-    calls.append(("coordinator", "commit", "", None, None))
+        calls.append((w.writer, "store_merged_rows", carries, sum(w.rows.values()), 412))
+    calls += [(w.writer, "finish", "1 fragment", None, w.fragment_bytes) for w in writers]
+    calls.append((None, "finish_merge", f"{len(writers)} fragments", None, sum(w.fragment_bytes for w in writers)))
+    calls.append((None, "commit", "", None, None))
     return tuple(
-        Call(order, where, method, carries, rows, size, seconds=0.001 * order, started=0.02 * order)
-        for order, (where, method, carries, rows, size) in enumerate(calls, 1)
+        called(order, writer, method, carries, rows, size, seconds=0.001 * order, started=0.02 * order)
+        for order, (writer, method, carries, rows, size) in enumerate(calls, 1)
     )
 
 
@@ -352,11 +395,10 @@ def plan_records(setup: Setup) -> tuple[NodeRecord, ...]:
         node("n11", "MergeWriter", "MergeWriter", target, writes, ("n10",) if setup.redistribution else ("n9",)),
     ]
     if setup.redistribution:
-        layouts = {"insert": f"hash({places})", "update": "as insert"}
-        nodes.append(node("n10", "Exchange", "Exchange", f"insert = hash({places})", after, ("n9",), **layouts))
-    facts = {"paradigm": setup.paradigm, "redistribution": places}
+        nodes.append(node("n10", "Exchange", "Exchange", f"insert = hash({places})", after, ("n9",)))
+    processor = ProcessorFacts(setup.paradigm, tuple(setup.redistribution))
     nodes += [
-        node("n9", "MergeProcessor", "MergeProcessor", setup.paradigm, after, ("n8",), **facts),
+        node("n9", "MergeProcessor", "MergeProcessor", setup.paradigm, after, ("n8",), processor),
         node("n8", "DuplicateCheck", "Filter", "is_distinct", marked, ("n7",)),
         node(
             "n7",
@@ -365,15 +407,23 @@ def plan_records(setup: Setup) -> tuple[NodeRecord, ...]:
             "(unique_id, case_number)",
             marked,
             ("n6",),
-            exchange="yes" if setup.mark_exchange else "no",
+            MarkDistinctFacts(setup.mark_exchange),
         ),
-        node("n6", "Project", "Project", "case_number := merge_row.case_number", marked[:-1], ("n5",)),
+        node("n6", "Project", "Project", "case_number := merge_row.case_number", marked[:-1], ("n5",), CASE_NUMBER),
         replace(node("n5", "Project", "Project", "merge_row := CASE", marked[:-2], ("n4",)), branches=case_branches(setup)),
-        node("n4", "Join", "RightJoin", "t.customer = s.customer", (*columns, row_id, unique, present, *columns), ("n3", "n20")),
-        node("n3", "Project", "Project", "present := true", (*columns, row_id, unique, present), ("n2",)),
+        node(
+            "n4",
+            "Join",
+            "RightJoin",
+            "t.customer = s.customer",
+            (*columns, row_id, unique, present, *columns),
+            ("n3", "n20"),
+            JOIN,
+        ),
+        node("n3", "Project", "Project", "present := true", (*columns, row_id, unique, present), ("n2",), PRESENT),
         node("n2", "AssignUniqueId", "AssignUniqueId", "unique_id", (*columns, row_id, unique), ("n1",)),
-        node("n1", "TableScan", "TableScan", f"{target} t", (*columns, row_id), (), role="target", alias="t"),
-        node("n20", "TableScan", "TableScan", f"{source} s", columns, (), role="source", alias="s"),
+        node("n1", "TableScan", "TableScan", f"{target} t", (*columns, row_id), (), ScanFacts(True, "t")),
+        node("n20", "TableScan", "TableScan", f"{source} s", columns, (), ScanFacts(False, "s")),
     ]
     return tuple(nodes)
 
@@ -385,13 +435,13 @@ def node(
     arguments: str,
     layout: tuple[tuple[str, str], ...],
     sources: tuple[str, ...],
-    **attributes: str,
+    facts: NodeFacts | None = None,
 ) -> NodeRecord:
     """Make a node record with the meaning that the plan's class has."""
     from rowmerge_nb.plan import nodes
 
     meaning = getattr(nodes, kind).meaning
-    return NodeRecord(identity, kind, name, arguments, (), layout, sources, meaning, (), attributes)
+    return NodeRecord(identity, kind, name, arguments, (), layout, sources, meaning, (), facts)
 
 
 def case_branches(setup: Setup) -> tuple[BranchRecord, ...]:
@@ -404,13 +454,12 @@ def case_branches(setup: Setup) -> tuple[BranchRecord, ...]:
             c.condition,
             c.values or ("NULL",) * len(setup.columns),
             "true" if c.matched else "false",
-            c.text,
-            c.line,
+            assigned=c.assigned,
         )
         for n, c in enumerate(setup.clauses)
     ]
     other = tuple(f"t.{c.name}" if c.name in setup.redistribution else "NULL" for c in setup.columns)
-    return (*branches, BranchRecord(-1, Operation.NONE, None, "ELSE", other, "present IS NOT NULL", "", 0))
+    return (*branches, BranchRecord(-1, Operation.NONE, None, "ELSE", other, "present IS NOT NULL"))
 
 
 def row_counts(setup: Setup, pages: PageSample) -> dict[str, tuple[tuple[int | None, ...], int | None]]:

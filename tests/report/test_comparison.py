@@ -13,7 +13,7 @@ from tests.report import building, traces
 
 
 def side(name: str, ids: list[int], **more: object) -> Side:
-    calls = (Call(1, "coordinator", "begin_merge"), Call(2, "writer 0", "store_merged_rows", bytes=64))
+    calls = (Call(1, "coordinator", "begin_merge"), Call(2, "writer", "store_merged_rows", bytes=64, number=0))
     writers = (WriterRecord(0, {2: 1, 1: 2}, 1, 1, 300, 2),)
     known = {
         "statement": "MERGE x",

@@ -8,7 +8,7 @@ import pytest
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.trace import Call, ClauseRecord, DuplicateGroup, MatchedRow, Trace, WriterRecord
+from rowmerge_nb.trace.trace import ClauseRecord, DuplicateGroup, MatchedRow, Trace, WriterRecord
 from tests.report import building, snapshot, traces
 from tests.report.building import Setup
 from tests.report.cases import CASES
@@ -88,7 +88,7 @@ def test_a_difference_that_duplicates_do_not_explain_shouts_all_the_same(rows_af
 
 
 def test_calls_that_failed_stored_nothing():
-    calls = (Call(1, "writer 0", "store_merged_rows", rows=3), Call(2, "writer 0", "store_merged_rows", rows=2, error="no"))
+    calls = (building.called(1, 0, "store_merged_rows", rows=3), building.called(2, 0, "store_merged_rows", rows=2, error="no"))
     assert "2 calls, 1 writer, 3 rows stored" in text(building.merge_trace(calls=calls), show="calls")
 
 

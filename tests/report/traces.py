@@ -11,10 +11,13 @@ from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.updatable import plan_updatable
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.trace.nodes import ProcessorFacts, ScanFacts
 from rowmerge_nb.trace.trace import (
     Call,
     ClauseRecord,
+    Consequence,
     DuplicateGroup,
     ErrorRecord,
     MatchedRow,
@@ -32,6 +35,7 @@ from tests.report.building import (
     Clause,
     Joined,
     Setup,
+    called,
     clause_records,
     merge_trace,
     node,
@@ -81,9 +85,9 @@ def duplicate_trace() -> Trace:
         hint="Give each target row one source row, for example by aggregating the source",
         step="DuplicateCheck",
         consequences=(
-            "begin_merge was called.",
-            "No sink was created.",
-            "finish_merge was not called; the transaction was rolled back.",
+            Consequence("was called.", "begin_merge"),
+            Consequence("No sink was created."),
+            Consequence("was not called; the transaction was rolled back.", "finish_merge"),
         ),
     )
     rollback = Call(6, "coordinator", "rollback")
@@ -137,7 +141,7 @@ def wide_trace(columns: int = 24) -> Trace:
         Joined(values("Bob", 1, "east"), 1, values("Bob", 1, "east"), writers=(0,)),
     )
     clauses = (
-        Clause(Operation.UPDATE, "present", "WHEN MATCHED THEN UPDATE SET region = s.region", 3),
+        Clause(Operation.UPDATE, "present", "WHEN MATCHED THEN UPDATE SET region = s.region", 3, assigned=("region",)),
         Clause(Operation.INSERT, "present IS NULL", "WHEN NOT MATCHED THEN INSERT VALUES (s.customer)", 4),
     )
     setup = Setup(
@@ -207,10 +211,10 @@ def insert_trace() -> Trace:
         node("n1", "Source", "Source", "VALUES", rows, ()),
     )
     counts = {"n1": ((), 5), "n2": ((5,), None)}
-    methods = (("coordinator", "begin_insert"), ("writer 0", "create_page_sink"), ("writer 0", "append_page"))
-    methods = (*methods, ("writer 0", "finish"), ("coordinator", "finish_insert"), ("coordinator", "commit"))
+    methods = ((None, "begin_insert"), (0, "create_page_sink"), (0, "append_page"))
+    methods = (*methods, (0, "finish"), (None, "finish_insert"), (None, "commit"))
     calls = tuple(
-        Call(n, where, method, rows=5 if method == "append_page" else None) for n, (where, method) in enumerate(methods, 1)
+        called(n, writer, method, rows=5 if method == "append_page" else None) for n, (writer, method) in enumerate(methods, 1)
     )
     writer = WriterRecord(0, {1: 5}, 1, 1, 80, 5)
     statement = "INSERT INTO accounts VALUES ('Aaron', 5, 'Antioch')"
@@ -286,12 +290,25 @@ def update_trace() -> Trace:
         node("n5", "TableFinish", "TableCommit", "accounts", (("rows", "bigint"),), ("n4",)),
         node("n4", "MergeWriter", "MergeWriter", "accounts", (("fragment", "varbinary"),), ("n3",)),
         node("n3", "Exchange", "Exchange", "insert = hash(address)", after, ("n2",)),
-        node("n2", "MergeProcessor", "MergeProcessor", DELETE_AND_INSERT, after, ("n1",), redistribution="address"),
-        node("n1", "TableScan", "TableScan", "accounts", scan, (), role="target"),
+        node(
+            "n2",
+            "MergeProcessor",
+            "MergeProcessor",
+            DELETE_AND_INSERT,
+            after,
+            ("n1",),
+            ProcessorFacts(DELETE_AND_INSERT, ("address",)),
+        ),
+        node("n1", "TableScan", "TableScan", "accounts", scan, (), ScanFacts(True, "accounts")),
     )
     counts = {"n1": ((), 2), "n2": ((2,), 4), "n3": ((4,), 4), "n4": ((4,), None)}
     writer = WriterRecord(0, {1: 2, 2: 2}, 1, 1, 80, 2)
     return simple_trace("UPDATE", plan=plan, rows=counts, count=2, paradigm=DELETE_AND_INSERT, writers=(writer,))
+
+
+def by_split(number: int, method: str, *rest: Any) -> Call:
+    """Make a call of a page source."""
+    return called(0, number, method, *rest, worker="split")
 
 
 def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), purchases = 0 WHERE purchases > 3") -> Trace:
@@ -310,20 +327,16 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
     after = pa.RecordBatch.from_arrays([*columns, *control], names=names)
     target = pa.array([dict(zip(names, row, strict=False)) for row in old], pa.struct(fields))
     witness = pa.RecordBatch.from_arrays([pa.nulls(2, pa.int64()), target], names=["source_row", "target"])
-    given = (
-        Call(0, "split 0", "update_rows", "U 2, channels [2, 1, 0]", 2, 96)
-        if update
-        else Call(0, "split 0", "delete_rows", "D 2", 2, 16)
-    )
+    given = by_split(0, "update_rows", "U 2, channels [2, 1, 0]", 2, 96) if update else by_split(0, "delete_rows", "D 2", 2, 16)
     calls = [
         Call(0, "coordinator", f"get_{verb}_row_id_column_handle", "$row_id bigint"),
         Call(0, "coordinator", f"begin_{verb}", "purchases, address" if update else ""),
         Call(0, "coordinator", "get_splits", "2 splits"),
-        *(Call(0, "split 0", *call) for call in (("create_page_source",), ("get_next_page", "", 3, 120))),
+        *(by_split(0, *call) for call in (("create_page_source",), ("get_next_page", "", 3, 120))),
         given,
-        *(Call(0, "split 0", *call) for call in (("get_next_page", "end"), ("finish", "1 fragment", None, 300))),
-        *(Call(0, "split 1", *call) for call in (("create_page_source",), ("get_next_page", "", 1, 40))),
-        *(Call(0, "split 1", *call) for call in (("get_next_page", "end"), ("finish",))),
+        *(by_split(0, *call) for call in (("get_next_page", "end"), ("finish", "1 fragment", None, 300))),
+        *(by_split(1, *call) for call in (("create_page_source",), ("get_next_page", "", 1, 40))),
+        *(by_split(1, *call) for call in (("get_next_page", "end"), ("finish",))),
         Call(0, "coordinator", f"finish_{verb}", "1 fragment"),
         Call(0, "coordinator", "commit"),
     ]
@@ -344,7 +357,7 @@ def updatable_trace(sql: str = "UPDATE accounts SET address = upper(address), pu
         rows_before=4,
         rows_after=4 if update else 2,
         clauses=(ClauseRecord(0, operation, True, sql, 1, 2),),
-        pages=PageSample(after, after, (1, 1), (0, 0), witness, 2, 2, complete=True),
+        pages=PageSample(after, after, (1, 1), (0, 0), witness, 2, 2, complete=True, layout=PageLayout(3), transformed=False),
         stored=stored,
         writers=writers,
         calls=tuple(replace(call, order=number) for number, call in enumerate(calls, 1)),

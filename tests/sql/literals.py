@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from hypothesis import strategies as some
 
-from rowmerge_nb.sql.parser import literal_runs
+from rowmerge_nb.sql.tree import literal_runs
 
 SIGNS = some.sampled_from(["", "", "-", "+"])
 INTEGERS = some.builds(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ class FakeTables:
         if name not in self.tables or tuple(parts[:-1]) != (self.catalog, self.schema)[3 - len(parts) :]:
             return None
         columns = tuple(ColumnMetadata(c[0].lower(), parse_type(c[1]), nullable=len(c) < 3) for c in self.tables[name])
-        return TableBinding(".".join(parts), self.catalog, f"{self.catalog}.{self.schema}.{name}", columns, f"v_{name}")
+        return TableBinding(".".join(parts), self.catalog, (self.catalog, self.schema, name), columns, f"v_{name}")
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         catalog, schema, table = (self.catalog, self.schema, "")[: 3 - len(parts)] + tuple(parts)
@@ -77,6 +78,11 @@ def with_rows(spark: Any, analysis: Analysis) -> Analysis:
             rows = spark.createDataFrame(binding.rows.table())
             rows.toDF(*(f"c{place}" for place in range(len(rows.columns)))).createOrReplaceTempView(binding.view)
     return analysis
+
+
+def unmarked(text: str) -> str:
+    """Give Spark SQL without the marks by which errors find their expressions."""
+    return re.sub(r"/\*\d*\*/|(?<=[A-Z])@\d+(?=\]\])", "", text)
 
 
 def meaning(sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino") -> Analysis:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from enum import StrEnum
     from pathlib import Path
 
+    from rowmerge_nb.trace.nodes import NodeFacts
+
 
 MUTATIONS = 400
 FORMAT = module.FORMAT
@@ -325,6 +327,16 @@ HOSTILE = (
 )
 
 
+def with_text(facts: NodeFacts | None, text: str) -> Any:
+    """Give facts of a node with another text in all their texts."""
+    if facts is None:
+        return None
+    changes = {
+        name: (text,) if isinstance(value, tuple) else text for name, value in vars(facts).items() if type(value) in {str, tuple}
+    }
+    return replace(facts, **changes)
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_of_a_trace_breaks_out_of_drawings_and_pages(text: str) -> None:
     trace = merge_trace()
@@ -338,7 +350,8 @@ def test_no_text_of_a_trace_breaks_out_of_drawings_and_pages(text: str) -> None:
             details=(text,),
             meaning=text,
             layout=((text, text),) * len(record.layout),
-            attributes={**record.attributes, "trino": text},
+            trino=text,
+            facts=with_text(record.facts, text),
         )
         for record in trace.plan
     )
@@ -362,4 +375,4 @@ def test_words_are_plain_texts_in_the_file_and_an_unknown_one_is_refused(name: s
     assert type(getattr(load_trace(path), name)) is words
     content[FORMAT]["fields"][name] = "sideways"
     path.write_text(json.dumps(content))
-    assert f"$.{name}: 'sideways' is none of: {', '.join(words)}" in refused(path)
+    assert f"$.{name}: 'sideways' is none of {', '.join(words)}" in refused(path)

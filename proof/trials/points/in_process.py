@@ -30,7 +30,7 @@ from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rowmerge_nb.engine.tasks.processors import MergeLayout
+    from rowmerge_nb.engine.tasks.merge import MergePass
 
 __all__ = ["MERGE", "InProcessEngine", "after_merge", "without_spark"]
 
@@ -77,7 +77,7 @@ class _InProcessMerge(MergeRun):
         processor = next(node for node in nodes if isinstance(node, MergeProcessor))
         task = _merge_pass(processor, self._made, placing=None, sinks=self.transaction.scans.sinks())
         there, news = (_named(self.transaction.scans._scan_pass(scan).rows(), scan) for scan in (target, source))  # noqa: SLF001
-        joined = _joined(there, news, task.layout)
+        joined = _joined(there, news, task)
         first = pc.equal(news["name"], pc.min(news["name"])).to_numpy()
         told: list[pa.RecordBatch] = []
         for number, chosen in enumerate((first, ~first)):
@@ -95,7 +95,7 @@ def _named(rows: pa.Table, scan: TableScan) -> pa.Table:
     return rows.rename_columns([*names[:3], *(["row id"] if scan.row_id is not None else []), "position"]).combine_chunks()
 
 
-def _joined(there: pa.Table, news: pa.Table, layout: MergeLayout) -> pa.RecordBatch:
+def _joined(there: pa.Table, news: pa.Table, task: MergePass) -> pa.RecordBatch:
     """Give what goes into the pass of a MERGE: the rows of the source, each with the row of the target that it meets."""
     met = there.take(pc.index_in(news["id"], value_set=there["id"])).combine_chunks()
     matched = met["position"].is_valid()
@@ -105,18 +105,19 @@ def _joined(there: pa.Table, news: pa.Table, layout: MergeLayout) -> pa.RecordBa
         "v": pc.if_else(matched, pc.add(met["v"], news["v"]), news["v"]),
         "name": news["name"],
     }
+    layout, columns = task.layout, task.columns
     data = [
-        pc.if_else(gone, met[f.name] if f.name in layout.redistribution_columns else pa.scalar(None, f.type), kept[f.name])
-        for f in layout.columns
+        pc.if_else(gone, met[f.name] if place in layout.redistribution_columns else pa.scalar(None, f.type), kept[f.name])
+        for place, f in enumerate(columns.field(place) for place in layout.merge_row.columns)
     ]
     operations = pc.if_else(gone, int(Operation.DELETE), pc.if_else(matched, int(Operation.UPDATE), int(Operation.INSERT)))
     cases = pc.if_else(gone, 0, pc.if_else(matched, 1, 2)).cast(pa.int32()).combine_chunks()
     merge_row = [_whole(column) for column in (*data, matched, operations.cast(pa.int8()), cases)]
     channels = [
-        *(met[name] for name in layout.redistribution_columns),
-        *([pa.array(np.zeros(news.num_rows, np.int64))] if layout.has_hash else []),
+        *(met[columns.field(place).name] for place in layout.redistribution_columns),
+        *([pa.array(np.zeros(news.num_rows, np.int64))] if layout.before.hash is not None else []),
         met["row id"],
-        pa.StructArray.from_arrays(merge_row, fields=list(layout.merge_row)),
+        pa.StructArray.from_arrays(merge_row, fields=list(task.input_schema.field(layout.before.merge_row).type)),
         cases,
         met["position"],
     ]

@@ -251,6 +251,8 @@ def _said(engine: InProcessEngine, watch: Watch) -> dict[str, Any]:
             said, words = "nothing", f"{error!r}"
             problems.append(f"it raised {error!r}: {''.join(traceback.format_exception(error)[-4:])}")
         else:
+            # What comes from here on comes after the statement.
+            watch.end()
             said, words = "done", str(result.count)
     return {"said": said, "words": words, "problems": problems}
 

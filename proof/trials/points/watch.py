@@ -130,9 +130,13 @@ class Watch:
         try:
             yield
         finally:
-            sys.settrace(None)
-            self._active = False
+            self.end()
             signal.signal(signal.SIGINT, before)
+
+    def end(self) -> None:
+        """Neither count nor strike any more."""
+        sys.settrace(None)
+        self._active = False
 
     def trace_lines(self) -> None:
         """Count the lines of the package from here on, in this thread; at one of them an interrupt may come."""

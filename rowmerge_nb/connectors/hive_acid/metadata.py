@@ -198,7 +198,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         if table.bucket_count is None:
             return ConnectorTableLayout(names)
         arguments = tuple(names.index(name) for name in table.bucketed_by)
-        types = tuple(columns[place].type for place in arguments)
+        types = tuple(columns[index].type for index in arguments)
         return ConnectorTableLayout(names, HivePartitioningHandle(table.bucket_count, table.bucketing_version, types, arguments))
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:
@@ -254,13 +254,13 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
             raise ValueError(msg)
         if not is_new:
             transaction.changes.sequences[table.id] = handle.snapshot.sequence
-        places = {file.partition for file in files}
+        partitions = {file.partition for file in files}
         if table not in transaction.changes.written:
             transaction.changes.written.append(table)
         if table.partitioned_by:
-            transaction.changes.partitions.setdefault(table.id, set()).update(places)
+            transaction.changes.partitions.setdefault(table.id, set()).update(partitions)
         if updates:
-            transaction.changes.updated.setdefault(table.id, set()).update(places)
+            transaction.changes.updated.setdefault(table.id, set()).update(partitions)
         written: list[Written] = []
         self._metastore.while_open(
             transaction.number,

@@ -81,7 +81,7 @@ def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset
 def data_domains(table: HiveTable, constraint: Constraint | None) -> tuple[tuple[int, ColumnDomain], ...]:
     """Give the domains of columns that files hold, by the columns' places."""
     domains = constraint.domains if constraint is not None else {}
-    return tuple((place, domains[column.name]) for place, column in enumerate(table.data_columns) if column.name in domains)
+    return tuple((index, domains[column.name]) for index, column in enumerate(table.data_columns) if column.name in domains)
 
 
 def stripes_that_matter(
@@ -95,7 +95,7 @@ def stripes_that_matter(
         domains: the domains of columns, by their places.
         flat: the file's columns are the table's; otherwise those are within the last one, the row.
     """
-    columns = [((tail.column(place) if flat else tail.column(5, place)), table.data_columns[place].type) for place, _ in domains]
+    columns = [((tail.column(index) if flat else tail.column(5, index)), table.data_columns[index].type) for index, _ in domains]
     kept = []
     for stripe in tail.stripes:
         for (column, kind), (_, domain) in zip(columns, domains, strict=True):
@@ -119,8 +119,8 @@ def _meets(domain: ColumnDomain, low: Any, high: Any) -> bool:
         if low == high:
             return low in domain.values
         values = sorted(domain.values)
-        place = bisect_left(values, low)
-        return place < len(values) and bool(values[place] <= high)
+        index = bisect_left(values, low)
+        return index < len(values) and bool(values[index] <= high)
     except TypeError:
         # Values of another type than the file has say nothing about it.
         return True

@@ -175,7 +175,7 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
 
 def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
     """Read a file's columns, partition values and row ids, less what was deleted."""
-    places = {column.name: place for place, column in enumerate(table.data_columns)}
+    places = {column.name: index for index, column in enumerate(table.data_columns)}
     wanted = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in places]
     partition = dict(zip(table.partitioned_by, partition_texts(split.partition), strict=True))
     values = {c.name: partition_value(partition[c.name], c, table.name) for c in table.partition_columns}

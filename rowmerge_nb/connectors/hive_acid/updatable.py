@@ -26,7 +26,7 @@ from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import ColumnHandle, own
 from rowmerge_nb.spi.metadata import ConnectorMetadata
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import OPERATION, ROW_ID
+from rowmerge_nb.spi.page import OPERATION, ROW_ID, row_ids_of
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
 
@@ -99,8 +99,8 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         page = self.source.get_next_page()
         if page is None:
             return None
-        places = {column.name: place for place, column in enumerate(self._read[:-1])}
-        ids = page.column(page.num_columns - 1)
+        places = {column.name: index for index, column in enumerate(self._read[:-1])}
+        ids = row_ids_of(page)
         # The partition is that of the file: of any of its rows.
         self._values = {c.name: page.column(places[c.name])[0] for c in self._partition} if page.num_rows else {}
         channels = []
@@ -115,7 +115,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
 
     def _row_ids(self, ids: pa.StructArray, kept: list[pa.Array], column: ColumnHandle) -> pa.StructArray:
         kind = column.type.arrow
-        parts = [ids.field(place).cast(kind.field(place).type) for place in range(3)]
+        parts = [ids.field(index).cast(kind.field(index).type) for index in range(3)]
         if kept:
             fields = list(kind.field(3).type)
             parts.append(pa.StructArray.from_arrays(kept, fields=fields))
@@ -132,7 +132,7 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         data = dict(zip(self._updated, values, strict=True))
         if self._kept:
             row = row_ids.field(3)
-            data |= {column.name: row.field(place) for place, column in enumerate(self._kept)}
+            data |= {column.name: row.field(index) for index, column in enumerate(self._kept)}
         self._sink.store_merged_rows(self._merge_page({}, Operation.DELETE, ids))
         self._sink.store_merged_rows(self._merge_page(data, Operation.INSERT, ids))
 

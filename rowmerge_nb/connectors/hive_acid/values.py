@@ -288,8 +288,8 @@ def group_by_partition(columns: Sequence[pa.Array], rows: int) -> tuple[list[tup
     for code in distinct.tolist():
         parts: list[str | None] = []
         for values in reversed(texts):
-            code, place = divmod(code, len(values))  # noqa: PLW2901 - digit by digit
-            parts.append(values[place])
+            code, digit = divmod(code, len(values))  # noqa: PLW2901 - digit by digit
+            parts.append(values[digit])
         found.append(tuple(reversed(parts)))
     for parts_of_one in found:
         for text in parts_of_one:

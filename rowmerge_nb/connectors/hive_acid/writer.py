@@ -32,7 +32,7 @@ from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.output import Written
-from rowmerge_nb.spi.page import split_page
+from rowmerge_nb.spi.page import row_ids_of, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
@@ -153,10 +153,9 @@ class HiveMergeSink(ConnectorMergeSink):
 
     def store_merged_rows(self, page: Page) -> None:
         """Take a page of inserted and deleted rows."""
-        width = len(self._table.columns)
-        parts = split_page(page, width)
+        parts = split_page(page, len(self._table.columns))
         if parts.deletions is not None:
-            ids = parts.deletions.column(width)
+            ids = row_ids_of(parts.deletions)
             write_ids, buckets, numbers = (ids.field(i).to_numpy(zero_copy_only=False) for i in range(3))
             keys = RowKeys(write_ids, normalized_buckets(buckets), numbers)
             for partition, bucket, rows in _places(self._table, parts.deletions, buckets_in(buckets)):

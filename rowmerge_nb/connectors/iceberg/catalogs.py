@@ -197,11 +197,11 @@ class Tables:
                 hint = "Restore it, or register the table with a metadata file that is there."
                 raise ConnectorError(msg, code="ICEBERG_MISSING_METADATA", hint=hint) from error
             except Exception as error:
-                place = self._metadata_file(identifier) if _is_about_metadata(error) else None
-                if place is None:
+                where = self._metadata_file(identifier) if _is_about_metadata(error) else None
+                if where is None:
                     raise
                 words = " ".join(str(error).split())[:300]
-                msg = f"The metadata of Iceberg table '{name}'{place} cannot be understood: {type(error).__name__}: {words}"
+                msg = f"The metadata of Iceberg table '{name}'{where} cannot be understood: {type(error).__name__}: {words}"
                 hint = "See that its format version is 1, 2 or 3, and that the metadata file is whole."
                 raise ConnectorError(msg, code="ICEBERG_INVALID_METADATA", hint=hint) from error
 

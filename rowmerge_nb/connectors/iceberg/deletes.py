@@ -54,13 +54,13 @@ def _positions(file: object, delete: DeleteFile, path: str) -> Positions:
     return positions
 
 
-def vector_positions(puffin: bytes, path: str, place: str) -> Positions:
+def vector_positions(puffin: bytes, path: str, location: str) -> Positions:
     """Give the positions of the deletion vector that a Puffin file has for a data file.
 
     Args:
         puffin: the file.
         path: the data file.
-        place: what the Puffin file is called in errors.
+        location: what the Puffin file is called in errors.
 
     Raises:
         ConnectorError: ICEBERG_BAD_DATA if it is no Puffin file, NOT_SUPPORTED if its footer is compressed.
@@ -68,10 +68,10 @@ def vector_positions(puffin: bytes, path: str, place: str) -> Positions:
     from pyroaring import BitMap64
 
     if puffin[:4] != _PUFFIN or puffin[-4:] != _PUFFIN:
-        msg = f"File '{place}' should hold deletion vectors, and is not a Puffin file"
+        msg = f"File '{location}' should hold deletion vectors, and is not a Puffin file"
         raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back.")
     if puffin[-8] & 1:
-        msg = f"The footer of file '{place}' is compressed, which is not supported"
+        msg = f"The footer of file '{location}' is compressed, which is not supported"
         raise ConnectorError(msg, hint="Rewrite the table's deletion vectors with another engine.")
     size = int.from_bytes(puffin[-12:-8], "little")
     found = [np.zeros(0, np.int64)]
@@ -81,7 +81,7 @@ def vector_positions(puffin: bytes, path: str, place: str) -> Positions:
         # Length, magic, the bitmap in Roaring's portable form, checksum.
         start, end = blob["offset"], blob["offset"] + blob["length"]
         if puffin[start + 4 : start + 8] != _VECTOR:
-            msg = f"File '{place}' holds a deletion vector that does not begin as one should"
+            msg = f"File '{location}' holds a deletion vector that does not begin as one should"
             raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint="Restore the file, or roll the table back.")
         bitmap = BitMap64.deserialize(puffin[start + 8 : end - 4])
         found.append(np.fromiter(bitmap, np.int64, len(bitmap)))

@@ -275,7 +275,7 @@ class IcebergMetadata(ConnectorMetadata):
             return None
         columns, partitioning = layout_of(handle.partitioning)
         return ConnectorTableLayout(
-            tuple(handle.fields[place].name for place in columns), partitioning, multiple_writers_per_partition_supported=True
+            tuple(handle.fields[index].name for index in columns), partitioning, multiple_writers_per_partition_supported=True
         )
 
     def get_update_layout(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableLayout | None:

@@ -61,12 +61,12 @@ def _partition_field(part: Any, fields: Sequence[Field], table: object) -> Parti
 
 
 def _path_to(field_id: int, fields: Sequence[Field]) -> tuple[int, ...] | None:
-    for place, field in enumerate(fields):
+    for index, field in enumerate(fields):
         if field.id == field_id:
-            return (place,)
+            return (index,)
         deeper = _path_to(field_id, field.fields) if field.kind == "struct" else None
         if deeper is not None:
-            return (place, *deeper)
+            return (index, *deeper)
     return None
 
 

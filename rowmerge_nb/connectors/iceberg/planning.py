@@ -82,15 +82,15 @@ def content_of(table: Table, snapshot_id: int | None, filtered: BooleanExpressio
 
 def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> ConnectorError:
     """Give the error of manifests that cannot be read: of which file, pyiceberg does not say, so that each is tried."""
-    place = snapshot.manifest_list
+    location = snapshot.manifest_list
     with suppress(Exception):
         for manifest in snapshot.manifests(table.io):
-            place = manifest.manifest_path
+            location = manifest.manifest_path
             manifest.fetch_manifest_entry(table.io)
-        place = "one of its manifests"
+        location = "one of its manifests"
     name, words = ".".join(table.name()), " ".join(str(error).split())[:300]
     msg = (
-        f"The manifests of snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be read, for '{place}':"
+        f"The manifests of snapshot {snapshot.snapshot_id} of Iceberg table '{name}' cannot be read, for '{location}':"
         f" {type(error).__name__}: {words}"
     )
     hint = "Restore that file, or roll the table back to a snapshot whose manifests are whole."
@@ -254,7 +254,7 @@ def splits_of(
     for entry in content.data:
         file = entry.data_file
         _check_format(file, handle, ("PARQUET",))
-        constants = {field_id: file.partition[place] for field_id, place in specs[file.spec_id].items()}
+        constants = {field_id: file.partition[index] for field_id, index in specs[file.spec_id].items()}
         deletes = index.of(entry)
         number = numbers[file.file_path]
         for start, end in _ranges(file):
@@ -266,8 +266,8 @@ def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:
     """Find which fields of a partitioning are a column's own value, by the column's field id."""
     known = {field.id for field in fields}
     return {
-        part.source_id: place
-        for place, part in enumerate(spec.fields)
+        part.source_id: index
+        for index, part in enumerate(spec.fields)
         if str(part.transform) == "identity" and part.source_id in known
     }
 

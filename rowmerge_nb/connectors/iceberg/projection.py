@@ -35,7 +35,7 @@ class Found:
 
     field: Field
     name: str | None
-    place: int = -1
+    index: int = -1
     parts: tuple[Found, ...] = ()
 
     def values(self, column: pa.Array | None, rows: int) -> pa.Array:
@@ -56,7 +56,7 @@ class Found:
 
 def _struct(found: Found, column: pa.Array) -> pa.Array:
     inner = column.flatten()
-    arrays = [part.values(inner[part.place] if part.name is not None else None, len(column)) for part in found.parts]
+    arrays = [part.values(inner[part.index] if part.name is not None else None, len(column)) for part in found.parts]
     kind = found.field.type.arrow
     if not arrays:
         return pa.array([{}] * len(column), kind)
@@ -121,8 +121,8 @@ def uuid_texts(column: pa.Array) -> pa.Array:
     nibbles = np.stack([raw >> 4, raw & 15], axis=1).reshape(rows, 32)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
     text = np.full((rows, 36), ord("-"), np.uint8)
-    places = [i for i in range(36) if i not in {8, 13, 18, 23}]
-    text[:, places] = digits
+    indexes = [i for i in range(36) if i not in {8, 13, 18, 23}]
+    text[:, indexes] = digits
     offsets = pa.py_buffer(np.arange(0, 36 * (rows + 1), 36, dtype=np.int32).tobytes())
     made = pa.StringArray.from_buffers(rows, offsets, pa.py_buffer(text.tobytes()))
     return pc.if_else(pc.is_null(column), pa.scalar(None, pa.string()), made) if column.null_count else made
@@ -146,14 +146,14 @@ def constant(field: Field, value: Any, rows: int) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), rows)
 
 
-def find_fields(fields: Sequence[Field], schema: pa.Schema, mapping: str | None, place: str) -> tuple[Found, ...]:
+def find_fields(fields: Sequence[Field], schema: pa.Schema, mapping: str | None, location: str) -> tuple[Found, ...]:
     """Find fields in a file.
 
     Args:
         fields: the fields.
         schema: the file's schema.
         mapping: the table's name mapping (JSON), for files without field ids.
-        place: what the file is called in errors.
+        location: what the file is called in errors.
 
     Raises:
         ConnectorError: ICEBERG_BAD_DATA if the file says nothing of field ids and there is no mapping.
@@ -163,7 +163,7 @@ def find_fields(fields: Sequence[Field], schema: pa.Schema, mapping: str | None,
     if mapping is None:
         if not len(schema):
             return tuple(Found(field, None) for field in fields)
-        msg = f"File '{place}' has no field ids, so that its columns cannot be told"
+        msg = f"File '{location}' has no field ids, so that its columns cannot be told"
         hint = "Set the table property schema.name-mapping.default, which says which name stands for which field."
         raise ConnectorError(msg, code="ICEBERG_BAD_DATA", hint=hint)
     return tuple(_by_name(field, list(schema), json.loads(mapping)) for field in fields)
@@ -186,7 +186,7 @@ def _parts(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _found(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field], int | None]) -> Found:
-    for place, candidate in enumerate(candidates):
+    for index, candidate in enumerate(candidates):
         if id_of(candidate) == field.id:
             parts = _parts(candidate.type)
             if field.kind == "struct":
@@ -196,7 +196,7 @@ def _found(field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field],
                     Found(part, there.name, i, _inside(part, there, id_of))
                     for i, (part, there) in enumerate(zip(field.fields, parts, strict=False))
                 )
-            return Found(field, candidate.name, place, inner)
+            return Found(field, candidate.name, index, inner)
     return Found(field, None)
 
 
@@ -215,9 +215,9 @@ def _by_name(field: Field, candidates: list[pa.Field], mapping: list[Mapping[str
     """Find a field by the names that the table's mapping gives to its id."""
     entry = next((entry for entry in mapping if entry.get("field-id") == field.id), None)
     names = entry["names"] if entry is not None else ()
-    for place, candidate in enumerate(candidates):
+    for index, candidate in enumerate(candidates):
         if entry is not None and candidate.name in names:
-            return Found(field, candidate.name, place, _parts_by_name(field, candidate, entry.get("fields", [])))
+            return Found(field, candidate.name, index, _parts_by_name(field, candidate, entry.get("fields", [])))
     return Found(field, None)
 
 

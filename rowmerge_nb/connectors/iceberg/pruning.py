@@ -84,8 +84,8 @@ def may_matter(group: Any, found: Mapping[int, Found], domains: Mapping[int, Col
         return True
     statistics = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
     for field_id, domain in domains.items():
-        place = found.get(field_id)
-        column = statistics.get(place.name) if place is not None and place.name is not None else None
+        field = found.get(field_id)
+        column = statistics.get(field.name) if field is not None and field.name is not None else None
         if column is None or not column.is_stats_set:
             continue
         known = column.statistics

@@ -30,7 +30,7 @@ from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.connectors.shared.ordering import ascending
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.page import split_page
+from rowmerge_nb.spi.page import row_ids_of, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
@@ -224,10 +224,9 @@ class IcebergMergeSink(ConnectorMergeSink):
 
     def store_merged_rows(self, page: Page) -> None:
         """Take a page of inserted and deleted rows."""
-        width = len(self._table.fields)
-        parts = split_page(page, width)
+        parts = split_page(page, len(self._table.fields))
         if parts.deletions is not None:
-            ids = parts.deletions.column(width)
+            ids = row_ids_of(parts.deletions)
             numbers, positions = (pc.struct_field(ids, [i]).to_numpy(zero_copy_only=False) for i in range(2))
             order = np.argsort(numbers, kind="stable")
             found, starts = np.unique(numbers[order], return_index=True)

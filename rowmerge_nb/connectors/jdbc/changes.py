@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.connectors.jdbc.store import Session, Store, quote
+from rowmerge_nb.connectors.jdbc.store import Session, Store
 from rowmerge_nb.errors import ConnectorError, ExecutionError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
@@ -114,8 +115,8 @@ class Changes:
     def _update_in_place(self, case: int) -> str:
         written = self._written(case)
         values = ", ".join(
-            f"{quote(column.name)} = s.c{place}{column.cast}"
-            for place, column in enumerate(self.handle.columns)
+            f"{quoted(column.name)} = s.c{index}{column.cast}"
+            for index, column in enumerate(self.handle.columns)
             if column.name in written
         )
         conditions = [*self.store.row_id_conditions(self.handle), "s.o = 3", *([f"s.n = {case}"] if case != NO_CASE else [])]
@@ -141,9 +142,9 @@ class Changes:
     # -- inserts --------------------------------------------------------------------------------------------------
 
     def _insert(self, operation: Operation) -> str:
-        columns = [(place, column) for place, column in enumerate(self.handle.columns) if not column.generated]
-        names = ", ".join(quote(column.name) for _, column in columns)
-        values = ", ".join(_inserted(place, column) for place, column in columns)
+        columns = [(index, column) for index, column in enumerate(self.handle.columns) if not column.generated]
+        names = ", ".join(quoted(column.name) for _, column in columns)
+        values = ", ".join(_inserted(index, column) for index, column in columns)
         special = " OVERRIDING SYSTEM VALUE" if any(column.always for _, column in columns) else ""
         return (
             f"INSERT INTO {self._target} ({names}){special} SELECT {values} FROM {self.stage} AS s WHERE s.o = {int(operation)}"
@@ -151,8 +152,8 @@ class Changes:
 
     def _refuse_computed(self, condition: str, columns: Sequence[Column], more: str = "", matched: str = "") -> None:
         for column in columns:
-            place = self.handle.columns.index(column)
-            wrong = condition.format(staged=f"s.c{place}{column.cast}", own=quote(column.name))
+            index = self.handle.columns.index(column)
+            wrong = condition.format(staged=f"s.c{index}{column.cast}", own=quoted(column.name))
             wrong = f"{wrong} AND {matched}" if matched else wrong
             if self.session.value(f"SELECT count(*) AS n FROM {self.stage} AS s{more} WHERE {wrong}"):
                 raise computed_error(self.store, self.handle, column)
@@ -164,6 +165,6 @@ def computed_error(store: Store, handle: JdbcTableHandle, column: Column) -> Con
     return ConnectorError(msg, code="NOT_SUPPORTED", hint="Leave it out.")
 
 
-def _inserted(place: int, column: Column) -> str:
-    value = f"s.c{place}{column.cast}"
+def _inserted(index: int, column: Column) -> str:
+    value = f"s.c{index}{column.cast}"
     return f"COALESCE({value}, {column.default})" if column.default else value

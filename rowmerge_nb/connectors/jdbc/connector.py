@@ -19,9 +19,9 @@ from rowmerge_nb.connectors.jdbc.handles import (
 )
 from rowmerge_nb.connectors.jdbc.reading import JdbcPageSourceProvider
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragments
-from rowmerge_nb.connectors.jdbc.store import quote
 from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
@@ -293,7 +293,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         if not self._store.has_schemas:
             self._refuse("creating schemas", "create_schema")
         self._check_names("schema", schema)
-        self._transaction.writer().execute(f"CREATE SCHEMA {quote(schema)}", f"Creating schema '{schema}'")
+        self._transaction.writer().execute(f"CREATE SCHEMA {quoted(schema)}", f"Creating schema '{schema}'")
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         """Remove a schema, where the database has more than one."""
@@ -301,7 +301,7 @@ class JdbcMetadata(UpdatableJdbcMetadata):
             self._refuse("dropping schemas", "drop_schema")
         self._transaction.release()
         spelled = next((name for name in self._transaction.schemas() if name.lower() == schema), schema)
-        self._transaction.writer().execute(f"DROP SCHEMA {quote(spelled)}", f"Dropping schema '{schema}'")
+        self._transaction.writer().execute(f"DROP SCHEMA {quoted(spelled)}", f"Dropping schema '{schema}'")
 
     # -- INSERT ---------------------------------------------------------------------------------------------------
 

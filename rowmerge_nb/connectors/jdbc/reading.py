@@ -102,25 +102,25 @@ class JdbcPageSource(ConnectorPageSource):
             yield self._page(batch)
 
     def _page(self, batch: pa.RecordBatch) -> Page:
-        arrays, place = [], 0
+        arrays, first = [], 0
         for column in self._columns:
             if isinstance(column, RowIdColumn):
                 kind = column.type.arrow
                 kinds = [field.type for field in kind] if pa.types.is_struct(kind) else [kind]
-                values = [_plain(batch.column(place + number)).cast(wanted) for number, wanted in enumerate(kinds)]
+                values = [_plain(batch.column(first + number)).cast(wanted) for number, wanted in enumerate(kinds)]
                 arrays.append(pa.StructArray.from_arrays(values, fields=list(kind)) if pa.types.is_struct(kind) else values[0])
-                place += len(kinds)
+                first += len(kinds)
                 continue
             known = self._handle.column(column.name)
             try:
-                arrays.append(self._store.converted(known, batch.column(place)))
+                arrays.append(self._store.converted(known, batch.column(first)))
             except pa.ArrowInvalid as error:
                 msg = (
                     f"Column '{known.name}' of {self._store.name} table '{self._handle.name}' is declared {known.declared} "
                     f"and holds what is no {known.type}: {error}"
                 )
                 raise ConnectorError(msg, code="JDBC_ERROR", hint="Correct the value, or declare the column otherwise.") from None
-            place += 1
+            first += 1
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
 
     def _refuse(

@@ -23,7 +23,7 @@ from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, rows_with
+from rowmerge_nb.spi.page import PageLayout, rows_with
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class JdbcPageSink(ConnectorPageSink):
             row_ids: one row id per row; None for new rows.
         """
         count, columns = page.num_rows, self._handle.columns
-        data = [self._store.transported(column, page.column(place)) for place, column in enumerate(columns)]
+        data = [self._store.transported(column, page.column(index)) for index, column in enumerate(columns)]
         parts = len(self._names) - 3 - len(columns)
         keys = self._keys(row_ids) if row_ids is not None else [pa.nulls(count)] * parts
         control = [pa.array(np.full(count, self._writer.attempt)), operations, cases if cases is not None else pa.nulls(count)]
@@ -221,10 +221,11 @@ class JdbcMergeSink(ConnectorMergeSink):
         if inserted.num_rows + changed.num_rows != page.num_rows:
             msg = "A sink that changes only updated columns gets the operations 1, 2 and 3; this page has others"
             raise ValueError(msg)
-        cases = changed.column(CASE_NUMBER) if page.num_columns == self._column_count + 3 else None
-        operations = changed.column(self._column_count).cast(pa.int16())
-        data = changed.select(list(range(self._column_count)))
-        self._page_sink.stage(data, operations, cases, changed.column(changed.num_columns - 1))
+        channels = PageLayout.of_stored(page, self._column_count).after
+        cases = changed.column(channels.case_number) if channels.case_number is not None else None
+        operations = changed.column(channels.operation).cast(pa.int16())
+        data = changed.select(list(channels.columns))
+        self._page_sink.stage(data, operations, cases, changed.column(channels.row_id))
 
     def finish(self) -> list[bytes]:
         """Complete the stage."""

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc.interrupts import interruptible
 from rowmerge_nb.errors import ConnectorError, RowMergeError
+from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,16 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Reading", "Session", "Store", "literal", "quote", "unsupported"]
-
-
-def quote(name: str) -> str:
-    """Write a name as SQL has it, whatever characters it holds.
-
-    >>> print(quote('a "b" c'))
-    "a ""b"" c"
-    """
-    return '"' + name.replace('"', '""') + '"'
+__all__ = ["Reading", "Session", "Store", "literal", "unsupported"]
 
 
 def literal(text: str) -> str:
@@ -189,7 +181,7 @@ class Store(ABC):
 
     def table(self, handle: JdbcTableHandle) -> str:
         """Write a table's name."""
-        return ".".join(map(quote, handle.spelled))
+        return ".".join(map(quoted, handle.spelled))
 
     def check_room(self, name: SchemaTableName, columns: int, keys: int) -> None:
         """Refuse a table that has too many columns for the database, or for the stage of rows that are written to it."""

@@ -78,18 +78,18 @@ def apply_changes(data: pa.Table, fragments: Collection[bytes]) -> pa.Table:
             parts[json.loads(header)["kind"]].append(reader.read_all())
     parts["update"] += [_with_kept(data, table) for table in parts["values"]]
     result = data
-    place = np.arange(data.num_rows)
+    positions_now = np.arange(data.num_rows)
     if parts["update"]:
         updates = pa.concat_tables(parts["update"])
         positions = _positions(updates)
-        place[positions] = data.num_rows + np.arange(len(positions))
+        positions_now[positions] = data.num_rows + np.arange(len(positions))
         result = pa.concat_tables([data, _like(data, updates)])
     if parts["delete"]:
         keep = np.ones(data.num_rows, bool)
         keep[_positions(pa.concat_tables(parts["delete"]))] = False
-        place = place[keep]
+        positions_now = positions_now[keep]
     if parts["update"]:
-        result = result.take(pa.array(place))
+        result = result.take(pa.array(positions_now))
     elif parts["delete"]:
         result = result.filter(pa.array(keep))
     new = [_like(data, table) for table in parts["insert"]]

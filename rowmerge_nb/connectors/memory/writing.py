@@ -9,7 +9,7 @@ import pyarrow as pa
 from rowmerge_nb.connectors.memory.changes import encode, positions_of
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import rows_with, split_page
+from rowmerge_nb.spi.page import row_ids_of, rows_with, split_page
 from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ class MemoryMergeSink(ConnectorMergeSink):
             page = rows_with(page, self._column_count, set(Operation) - {Operation.UPDATE})
         parts = split_page(page, self._column_count)
         if parts.deletions is not None:
-            positions = positions_of(parts.deletions.column(self._column_count))
+            positions = positions_of(row_ids_of(parts.deletions))
             self._deletes.append(pa.RecordBatch.from_arrays([positions], names=["position"]))
         if parts.insertions is not None:
             self._inserts.append_page(parts.insertions)
 
     def _with_position(self, page: Page) -> Page:
         data = page.select(list(range(self._column_count)))
-        return data.append_column("position", positions_of(page.column(page.num_columns - 1)))
+        return data.append_column("position", positions_of(row_ids_of(page)))
 
     def finish(self) -> list[bytes]:
         """Give what was kept, one or more fragments per kind."""

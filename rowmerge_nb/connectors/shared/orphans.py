@@ -64,9 +64,8 @@ def orphaned_path(path: Path, statement: str = "", process: str = "") -> Orphan:
 
 
 def _states(path: Path) -> Iterator[os.stat_result]:
-    for entry in (path, *path.rglob("*")):
-        # It may be removed while it is looked at.
+    below = (Path(folder) / name for folder, _, names in os.walk(path) for name in names)
+    for entry in (path, *below):
+        # It may be removed while it is looked at; a folder that is gone has nothing below it for os.walk.
         with suppress(OSError):
-            state = entry.stat()
-            if entry == path or not entry.is_dir():
-                yield state
+            yield entry.stat()

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.shared.murmur import murmur3
 from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,7 +66,7 @@ class Transform:
     def __str__(self) -> str:
         if self.name == "identity":
             return self.column
-        column = self.column if re.fullmatch(r"\w+", self.column) else '"' + self.column.replace('"', '""') + '"'
+        column = self.column if re.fullmatch(r"\w+", self.column) else quoted(self.column)
         return f"{self.name}({column}{'' if self.width is None else f', {self.width}'})"
 
     def apply(self, values: pa.Array) -> pa.Array:

@@ -26,7 +26,7 @@ def statement_text(sql: object) -> str:
     if not sql.isascii() and (half := _SURROGATE.search(sql)) is not None:
         span = Span.within(sql, half.start(), half.end())
         msg = f"The text has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
-        raise ParseError(msg, line=span.line, column=span.column, hint="Take it out, or write the whole character.")
+        raise ParseError(msg, hint="Take it out, or write the whole character.").at(span)
     return sql
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.engine.catalog.dataframes import columns_of, is_frame
 from rowmerge_nb.engine.spark.types import from_spark_schema, is_spark_frame
 from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
@@ -86,7 +86,7 @@ class StatementTables:
         return TableBinding(
             display=".".join(written),
             catalog=catalog,
-            qualified=qualified,
+            name=(catalog, schema, table),
             columns=known.columns,
             view=f"rowmerge_{next(_views)}_view",
             handle=handle,
@@ -106,7 +106,7 @@ class StatementTables:
         return TableBinding(
             display=name,
             catalog="",
-            qualified=name,
+            name=(name,),
             columns=tuple(ColumnMetadata(column, kind) for column, kind in columns_of(name, frame)),
             view=f"rowmerge_{next(_views)}_view",
             dataframe=frame,
@@ -119,8 +119,7 @@ class StatementTables:
         catalog, schema, table = self._completed(parts)
         if not self.has_schema(catalog, schema):
             known = self.schemas(catalog)
-            near = difflib.get_close_matches(schema, known, 1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"CREATE SCHEMA makes one. There are: {', '.join(known)}."
+            hint = did_you_mean(schema, known) or f"CREATE SCHEMA makes one. There are: {', '.join(known)}."
             msg = f"Schema '{schema}' does not exist"
             raise AnalysisError(msg, code="SCHEMA_NOT_FOUND", hint=hint)
         return catalog, schema, table
@@ -130,7 +129,7 @@ class StatementTables:
         catalog, schema, name = self._completed(parts)
         metadata = self._transaction.metadata(catalog)
         found = self._views.get(catalog, metadata, self._transaction.session, SchemaTableName(schema, name))
-        return None if found is None else ViewBinding(f"{catalog}.{schema}.{name}", found)
+        return None if found is None else ViewBinding((catalog, schema, name), found)
 
     def catalogs(self) -> Sequence[str]:
         """Give the names of all catalogs, sorted."""
@@ -164,8 +163,7 @@ class StatementTables:
         names = tuple(part.lower() for part in parts)
         catalog, schema, table = (*self._default[: 3 - len(names)], *names)
         if catalog not in self._connectors:
-            near = difflib.get_close_matches(catalog, self._connectors, 1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(sorted(self._connectors))}."
+            hint = did_you_mean(catalog, self._connectors) or f"There are: {', '.join(sorted(self._connectors))}."
             msg = f"Catalog '{catalog}' not found"
             raise AnalysisError(msg, code="CATALOG_NOT_FOUND", hint=hint)
         return catalog, schema, table

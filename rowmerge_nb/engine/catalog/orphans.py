@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.engine.catalog.marks import orphaned_marks
+from rowmerge_nb.engine.spark.marks import orphaned_marks
 from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pyarrow as pa
 from rowmerge_nb.connectors.memory.connector import MemoryTableHandle
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.catalog.dataframes import as_arrow
-from rowmerge_nb.engine.catalog.marks import put_mark
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
+from rowmerge_nb.engine.spark.marks import put_mark
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_schema
 from rowmerge_nb.engine.tasks.arrow import for_spark
 from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, Keys
@@ -20,19 +20,19 @@ from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
 from rowmerge_nb.errors import ExecutionError, RowMergeError
-from rowmerge_nb.plan.planner import quote
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.typed.domains import intersect
+from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import parts_of, spark_type
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from rowmerge_nb.engine.catalog.marks import Mark
     from rowmerge_nb.engine.catalog.transaction import OpenCatalog, StatementTransaction
+    from rowmerge_nb.engine.spark.marks import Mark
     from rowmerge_nb.plan.nodes import TableScan
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
@@ -71,10 +71,10 @@ class Scans:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def make_views(self, bindings: Sequence[TableBinding], text: str) -> None:
-        """Make the views that Spark text speaks of; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
+    def make_views(self, bindings: Sequence[TableBinding], views: Collection[str]) -> None:
+        """Make the views of these names; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
         for binding in bindings:
-            if binding.view in text and binding.view not in self._views:
+            if binding.view in views and binding.view not in self._views:
                 columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
                 names = [f"c{place}" for place in range(len(columns))]
                 rows = self._rows(binding, self.own_columns(binding, columns), names)
@@ -120,7 +120,7 @@ class Scans:
     ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
         """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
         opened = self._transaction.opened(node.table.catalog)
-        columns = [*self.own_columns(node.table, node.columns[:-1]), node.columns[-1]]
+        columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
         splits = self._transaction.log.call(
             "get_splits",
             lambda: _splits(opened, self._session, handle, node.constraint),
@@ -151,12 +151,11 @@ class Scans:
         handle = node.table.handle
         if node.row_id is not None and self._transaction.merge_handle is not None:
             handle = self._transaction.merge_handle.get_table_handle()
-        data = _data_columns(node)
-        columns = [*self.own_columns(node.table, data), *node.columns[len(data) :]]
+        columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
         return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
 
     def _scanned(self, task: ScanPass, node: TableScan) -> Any:
-        return _fields_named(self._read(task), _data_columns(node))
+        return _fields_named(self._read(task), node.data_columns)
 
     def _pass(
         self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str], handle: Any, constraint: Constraint
@@ -280,11 +279,6 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     return rows.select(
         *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))
     )
-
-
-def _data_columns(node: TableScan) -> Sequence[ColumnHandle]:
-    """Give the columns that are not the row id, which comes last."""
-    return node.columns[:-1] if node.row_id is not None else node.columns
 
 
 def _splits(opened: OpenCatalog, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:

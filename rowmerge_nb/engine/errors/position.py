@@ -11,7 +11,7 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["placed_in", "point_at"]
+__all__ = ["placed_in"]
 
 
 @contextmanager
@@ -42,15 +42,3 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
             error.line, error.column = span.line, span.column
         error.statement = text
         raise
-
-
-def point_at(error: RowMergeError, span: Span | None) -> None:
-    """Say in an error where in the statement it is; without a place the error stays as it is.
-
-    >>> error = RowMergeError("Division by zero", code="DIVISION_BY_ZERO")
-    >>> point_at(error, Span(7, 12, 1, 8))
-    >>> error.line, error.column, error.length
-    (1, 8, 5)
-    """
-    if span is not None:
-        error.line, error.column, error.length = span.line, span.column, span.end - span.start

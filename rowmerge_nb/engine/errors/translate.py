@@ -14,7 +14,7 @@ __all__ = ["problem_of", "translate"]
 
 T = TypeVar("T", bound=RowMergeError)
 
-_MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+)(?:[.](\d+))?)?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
+_MARKED: Final = re.compile(r"\[\[([A-Z_]+)(?:@(\d+))?\]\] (.*?)(?: SQLSTATE: \w+|\n|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 _TOO_DEEP: Final = re.compile(
@@ -122,9 +122,9 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     # What follows shows the SQL that we printed, in which errors that did not happen are written too.
     marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
-        code, clause, assigned, message = marked.groups()
+        code, origin, message = marked.groups()
         ours = ExecutionError(message, code=code, step=step)
-        ours.clause, ours.assigned = (None if number is None else int(number) for number in (clause, assigned))
+        ours.origin = None if origin is None else int(origin)
         return _with_cause(ours, error)
     for condition in _CONDITION.findall(text):
         name = condition.split(".")[0]

@@ -36,11 +36,11 @@ class Bundle:
 
     Args:
         modules: names of the top-level modules and packages in it.
-        places: where each of them is: a file, or a package's directory.
+        locations: where each of them is: a file, or a package's directory.
     """
 
     modules: tuple[str, ...]
-    places: tuple[Path, ...]
+    locations: tuple[Path, ...]
 
     def state(self) -> tuple[tuple[str, int, int], ...]:
         """Tell by what the files' system says whether anything may have changed: path, size and time of every file."""
@@ -56,12 +56,12 @@ class Bundle:
 
     def _files(self) -> Iterator[tuple[str, str, os.stat_result]]:
         """Give every file that travels: its path, its name in the archive, its state."""
-        for place in self.places:
-            if place.is_file():
-                yield str(place), place.name, place.stat()
+        for location in self.locations:
+            if location.is_file():
+                yield str(location), location.name, location.stat()
                 continue
-            above = len(str(place.parent)) + 1
-            for folder, folders, names in os.walk(place):
+            above = len(str(location.parent)) + 1
+            for folder, folders, names in os.walk(location):
                 folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
                 for name in sorted(names):
                     path = f"{folder}/{name}"
@@ -80,10 +80,10 @@ def bundle(modules: Iterable[str]) -> Bundle:
     waiting = sorted(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found and (place := _place(name)) is not None:
-            found[name] = place
+        if name not in found and (location := _location(name)) is not None:
+            found[name] = location
             if name != PACKAGE:
-                waiting.extend(top for top in _imported(place) if top != PACKAGE and _is_own(top))
+                waiting.extend(top for top in _imported(location) if top != PACKAGE and _is_own(top))
     return Bundle(tuple(sorted(found)), tuple(found[name] for name in sorted(found)))
 
 
@@ -124,8 +124,8 @@ def _is_own(name: str) -> bool:
     """Tell whether a top-level module is the user's: neither Python's nor installed."""
     if not name or name in _NEVER or name == PACKAGE:
         return False
-    place = _place(name)
-    return place is not None and not any(place.is_relative_to(installed) for installed in _installed())
+    location = _location(name)
+    return location is not None and not any(location.is_relative_to(installed) for installed in _installed())
 
 
 @cache
@@ -136,7 +136,7 @@ def _installed() -> tuple[Path, ...]:
     return tuple({resolved for path in paths for resolved in (path, path.resolve())})
 
 
-def _place(name: str) -> Path | None:
+def _location(name: str) -> Path | None:
     """Give the file of a module, or the directory of a package; None for what is not Python's source."""
     module = sys.modules.get(name)
     file, paths = getattr(module, "__file__", None), list(getattr(module, "__path__", ()))
@@ -148,15 +148,15 @@ def _place(name: str) -> Path | None:
         if spec is None:
             return None
         file, paths = spec.origin, list(spec.submodule_search_locations or ())
-    place = Path(paths[0]) if paths else Path(file) if file else None
-    if place is None or not (place.is_dir() or (place.is_file() and place.suffix in SOURCE_SUFFIXES)):
+    location = Path(paths[0]) if paths else Path(file) if file else None
+    if location is None or not (location.is_dir() or (location.is_file() and location.suffix in SOURCE_SUFFIXES)):
         return None
-    return place
+    return location
 
 
-def _imported(place: Path) -> set[str]:
+def _imported(location: Path) -> set[str]:
     """Give the top-level modules that a module's files import, at the top or within functions."""
-    files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+    files = [location] if location.is_file() else sorted(location.rglob("*.py"))
     return {name for path in files for name in _imports_of(path, path.stat().st_mtime_ns)}
 
 

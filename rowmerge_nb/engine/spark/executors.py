@@ -23,7 +23,7 @@ from rowmerge_nb.private import PrivateDirectory, sweep
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowmerge_nb.engine.catalog.marks import Mark
+    from rowmerge_nb.engine.spark.marks import Mark
 
 __all__ = ["Executors", "executors_of", "relation_of"]
 

@@ -20,14 +20,14 @@ and methods above 64 kB, which Java does not take, are compiled in vain. Express
 looked up in a cache first; and what Spark infers from conditions it infers by comparing all with all."""
 
 
-def is_long(text: str, *, small: bool) -> bool:
+def is_long(length: int, *, small: bool) -> bool:
     """Tell whether a statement's expressions are so long that it runs with `UNCOMPILED`.
 
     Args:
-        text: all Spark SQL of its plan.
+        length: of all Spark SQL of its plan.
         small: it reads few rows.
 
-    >>> is_long("a" * 30_000, small=True), is_long("a" * 30_000, small=False)
+    >>> is_long(30_000, small=True), is_long(30_000, small=False)
     (True, False)
     """
-    return len(text) > (_LONG if small else _LONG_OF_MANY_ROWS)
+    return length > (_LONG if small else _LONG_OF_MANY_ROWS)

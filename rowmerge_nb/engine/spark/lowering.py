@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.spark.expressions import computed, conformed, equal_keys
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_type
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
-from rowmerge_nb.engine.tasks.exchange import BUCKET, Place, PlacePass, Placing
+from rowmerge_nb.engine.tasks.exchange import BUCKET, Place, PlacePass, Placing, hash_expression, partition_expression
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import RECORD
-from rowmerge_nb.engine.tasks.processors import MergeLayout
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import InsertPass, SinkFactory, WriterPass
@@ -36,15 +36,17 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
-from rowmerge_nb.plan.planner import UNIQUE_ID, quote
+from rowmerge_nb.plan.planner import UNIQUE_ID
 from rowmerge_nb.plan.rules import estimated_rows
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.typed.expressions import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
+    from rowmerge_nb.plan.nodes import Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
 __all__ = ["Context", "Tables", "lower"]
@@ -147,7 +149,7 @@ def _(node: AssignUniqueId, context: Context) -> Any:
 def _(node: Filter, context: Context) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return lower(node.source, context).where(F.expr(node.spark))
+    return lower(node.source, context).where(F.expr(print_spark(node.predicate)))
 
 
 @lower.register
@@ -159,7 +161,7 @@ def _(node: DeleteProject, context: Context) -> Any:
     others = [constants.get(symbol.name, quote(ROW_ID)) for symbol in node.outputs[len(data) :]]
     types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
     values = [
-        text if symbol is node.row_id else case_value(text, kind)
+        text if symbol is node.row_id else conformed(text, kind)
         for text, kind, symbol in zip([*data, *others], types, node.outputs, strict=True)
     ]
     columns = [f"{value} AS c{i}" for i, value in enumerate(values)]
@@ -178,10 +180,10 @@ def _(node: SemiJoin, context: Context) -> Any:
             return matching
     names = [f"$key{i}" for i in range(len(node.keys))]
     sides = zip(node.keys, names, strict=True)
-    keys = lower(node.filtering_source, context).select(*(F.expr(source).alias(name) for (_, source), name in sides))
+    keys = lower(node.filtering_source, context).select(*(F.expr(print_spark(source)).alias(name) for (_, source), name in sides))
     condition = None
     for (target, _), name in zip(node.keys, names, strict=True):
-        equal = F.expr(target) == F.col(quote(name))
+        equal = F.expr(print_spark(target)) == F.col(quote(name))
         condition = equal if condition is None else condition & equal
     return lower(node.source, context).join(F.broadcast(keys), condition, "left_semi")
 
@@ -197,25 +199,22 @@ def _(node: Join, context: Context) -> Any:
     if context.witness and not _hidden(node.right, context):
         right = right.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
     if node.distribution == "PARTITIONED":
-        right = right.repartition(context.partitions, *(F.expr(source) for _, source in node.equalities))
+        right = right.repartition(context.partitions, *map(F.expr, equal_keys(node)))
     if node.distribution == "REPLICATED":
         right = F.broadcast(right)
     left = F.broadcast(left) if node.replicate_target else left
-    return left.join(right, F.expr(node.spark), "full" if node.full else "right")
+    return left.join(right, F.expr(print_spark(node.predicate)), node.type.name.lower())
 
 
 @lower.register
 def _(node: Project, context: Context) -> Any:
-    source, computed = node.source, {a.symbol.name: a.spark for a in node.assignments}
+    source, texts = node.source, dict(computed(node))
     if isinstance(source, AssignUniqueId):
         # One step of Spark's for both.
-        computed[source.symbol.name] = quote(POSITION)
+        texts[source.symbol.name] = quote(POSITION)
         source = source.source
-    if node.case is not None:
-        computed[node.case.symbol.name] = case_expression(node.case)
     columns = [
-        f"{computed[symbol.name]} AS {quote(symbol.name)}" if symbol.name in computed else quote(symbol.name)
-        for symbol in node.outputs
+        f"{texts[symbol.name]} AS {quote(symbol.name)}" if symbol.name in texts else quote(symbol.name) for symbol in node.outputs
     ]
     if context.witness and node.case is not None:
         full = any(symbol.name == SOURCE_PRESENT for symbol in node.source.outputs)
@@ -237,40 +236,6 @@ def _hidden(node: PlanNode, context: Context) -> tuple[str, ...]:
     if isinstance(node, Project) and node.case is not None:
         return (WITNESS,) if context.witness else ()
     return _hidden(node.sources[0], context)
-
-
-def case_expression(case: SearchedCase) -> str:
-    """Print the searched CASE that makes the merge row, its fields named ``f0``, ``f1``, ... so that no names can clash.
-
-    An ELSE branch without values stands for a NULL row.
-    """
-    types = merge_row_types(case)
-    if case.unconditional:
-        return _row(case.branches[0], types)
-    parts = [
-        f"WHEN {branch.spark_condition} THEN {_row(branch, types)}"
-        if branch.matched is not None
-        else f"ELSE {_row(branch, types)}"
-        for branch in case.branches
-        if branch.spark_values
-    ]
-    return f"CASE {' '.join(parts)} END"
-
-
-def merge_row_types(case: SearchedCase) -> list[str]:
-    """Give Spark's names of the types of the merge row's fields."""
-    return [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
-
-
-def case_value(value: str, kind: str) -> str:
-    """Print a value of the merge row."""
-    return f"CAST({value} AS {kind})"
-
-
-def _row(branch: CaseBranch, types: Sequence[str]) -> str:
-    values = [*branch.spark_values, branch.present, str(int(branch.operation)), str(branch.number)]
-    fields = (f"'f{i}', {case_value(value, kind)}" for i, (value, kind) in enumerate(zip(values, types, strict=True)))
-    return f"named_struct({', '.join(fields)})"
 
 
 def _witness_expression(context: Context, *, full: bool = False, number: str = SOURCE_ROW) -> str:
@@ -323,7 +288,7 @@ def _(node: MergeWriter, context: Context) -> Any:
     rows = context.tables.in_tasks(_input(processor, context), task, task.exchanged, tells=True)
     if exchange is not None:
         rows = _exchanged(rows, exchange, processor, context)
-    return context.tables.outcome_of(rows, WriterPass(merge_layout(processor), sinks, context.per_clause))
+    return context.tables.outcome_of(rows, WriterPass(processor.layout, _columns(processor), sinks, context.per_clause))
 
 
 @lower.register
@@ -349,37 +314,39 @@ def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context:
     names = [column.name for column in node.columns]
     places = sorted(names.index(name) for name in layout.partition_columns)
     if layout.partitioning is None:
-        return rows.repartitionById(
-            context.writers, F.expr(f"CAST(pmod(xxhash64({', '.join(f'c{i}' for i in places)}), {context.writers}) AS INT)")
-        )
+        hashed = hash_expression([f"c{i}" for i in places])
+        return rows.repartitionById(context.writers, F.expr(partition_expression(hashed, context.writers)))
     arguments = tuple(names.index(name) for name in layout.partition_columns)
     function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
     task = PlacePass(schema, Place(function, arguments))
     placed = context.tables.in_tasks(rows, task, task.exchanged)
-    return placed.repartitionById(context.writers, F.expr(f"CAST(pmod({quote(BUCKET)}, {context.writers}) AS INT)"))
+    return placed.repartitionById(context.writers, F.expr(partition_expression(quote(BUCKET), context.writers)))
 
 
-def merge_layout(node: MergeProcessor | DeleteProject) -> MergeLayout:
-    """Give the channels of a statement's pages."""
-    columns = tuple(pa.field(column.name, column.type.arrow) for column in node.columns)
-    has_hash = bool(node.redistribution_columns) and node.era is Era.DOCUMENTS
-    return MergeLayout(columns, node.redistribution_columns, node.row_id.type.arrow, has_hash, node.era)
+def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
+    """Give the table's columns and, last, the row id."""
+    return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in (*node.columns, node.row_id)])
 
 
 def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:
-    """Put the channels into the order of the processor's page.
-
-    Behind them come ``unique_id`` (where matches are checked), what the extended dialect adds, and the witness.
-    """
+    """Put the channels into the order of the processor's page, and behind them the witness."""
     if isinstance(node, DeleteProject):
         return lower(node, context)
-    rows, computed = _pending(node.source, context)
-    redistribution = [symbol.name for symbol in node.source.outputs[: len(node.redistribution_columns)]]
-    names = [*redistribution, *([HASH] if node.has_hash else []), ROW_ID, MERGE_ROW, CASE_NUMBER]
-    names += [UNIQUE_ID, *_extras(node.source)] if isinstance(node.source, DuplicateCheck) else []
-    names += [WITNESS] if context.witness else []
-    return rows.selectExpr(*(f"{computed.get(name, quote(name))} AS c{i}" for i, name in enumerate(names)))
+    rows, texts = _pending(node.source, context)
+    names = [*_input_names(node), *([WITNESS] if context.witness else [])]
+    return rows.selectExpr(*(f"{texts.get(name, quote(name))} AS c{i}" for i, name in enumerate(names)))
+
+
+def _input_names(node: MergeProcessor) -> list[str]:
+    """Name what goes into the pass of a processor: its page up to the case number.
+
+    Where matches are checked, ``unique_id`` and what the extended dialect adds come behind it.
+    """
+    place = [node.source.outputs[channel].name for channel in node.layout.before.write_redistribution_columns]
+    hashed = [HASH] if node.layout.before.hash is not None else []
+    checked = [UNIQUE_ID, *_extras(node.source)] if isinstance(node.source, DuplicateCheck) else []
+    return [*place, *hashed, ROW_ID, MERGE_ROW, CASE_NUMBER, *checked]
 
 
 def _pending(node: PlanNode, context: Context) -> tuple[Any, Mapping[str, str]]:
@@ -387,7 +354,7 @@ def _pending(node: PlanNode, context: Context) -> tuple[Any, Mapping[str, str]]:
     if isinstance(node, DuplicateCheck) or (isinstance(node, MarkDistinct) and not node.exchange):
         return _pending(node.source, context)
     if isinstance(node, Project) and node.case is None and not isinstance(node.source, AssignUniqueId):
-        return lower(node.source, context), {a.symbol.name: a.spark for a in node.assignments}
+        return lower(node.source, context), computed(node)
     return lower(node, context), {}
 
 
@@ -400,7 +367,8 @@ def _merge_pass(
     node: MergeProcessor | DeleteProject, context: Context, *, placing: Placing | None, sinks: SinkFactory | None
 ) -> MergePass:
     common: Mapping[str, Any] = {
-        "layout": merge_layout(node),
+        "layout": node.layout,
+        "columns": _columns(node),
         "witness": context.witness_type,
         "per_clause": context.per_clause,
         "placing": placing,
@@ -412,7 +380,7 @@ def _merge_pass(
         return UpdatePass(paradigm=node.paradigm, rule=None, **common)
     check = node.source
     rule = DuplicateRule(check.rule, node.paradigm, check.idle)
-    places = {name: len(merge_layout(node).input_schema) + i for i, name in enumerate(_extras(check))}
+    places = {name: place for place, name in enumerate(_input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
     return MergePass(
         paradigm=node.paradigm,
         rule=rule,
@@ -435,7 +403,6 @@ def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
 
 def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Placing:
     names = [column.name for column in processor.columns]
-    row_id = len(names) + 1 + (node.era is Era.CURRENT)
 
     def place(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Place:
         if layout is None:
@@ -445,9 +412,9 @@ def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context:
 
     columns = tuple(names.index(name) for name in node.insert_layout.partition_columns) if node.insert_layout else ()
     inserts = place(node.insert_layout, columns, tuple(processor.columns[i].type for i in columns))
-    if node.update_layout is None and node.era is Era.DOCUMENTS:
+    if node.update_layout is None and processor.layout.era is Era.DOCUMENTS:
         return Placing(inserts, inserts)
-    updates = place(node.update_layout, (row_id,), (processor.row_id.type,))
+    updates = place(node.update_layout, (processor.layout.after.row_id,), (processor.row_id.type,))
     if inserts.function and updates.function and inserts.function.bucket_count != updates.function.bucket_count:
         counts = f"{inserts.function.bucket_count} and {updates.function.bucket_count} buckets"
         msg = f"Insert and update layout have mismatched BucketNodeMap: {counts}"
@@ -459,15 +426,11 @@ def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProj
     """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    names = [column.name for column in processor.columns]
-    row_id = len(names) + 1 + (node.era is Era.CURRENT)
+    channels = processor.layout.after
     # In table order, as the channel ``hash`` has them, so that the same values give the same number.
-    columns = processor.redistribution_columns if node.insert_layout else ()
-    by_columns = f"xxhash64({', '.join(f'c{names.index(name)}' for name in columns)})" if columns else "0"
-    by_row_id = f"xxhash64(c{row_id})" if node.update_layout is not None else by_columns
-    inserts = f"c{len(names)} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
+    by_columns = hash_expression([f"c{place}" for place in processor.layout.redistribution_columns])
+    by_row_id = hash_expression([f"c{channels.row_id}"]) if node.update_layout is not None else by_columns
+    inserts = f"c{channels.operation} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
     place = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
-    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(
-        F.expr(f"CAST(pmod({place}, {context.writers}) AS INT)")
-    )
+    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(F.expr(partition_expression(place, context.writers)))
     return rows.repartitionById(context.writers, writer)

@@ -11,13 +11,13 @@ import pyarrow as pa
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.trace import Call, MatchPattern, PageSample, StoredSample, WriterRecord
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.engine.tasks.recorder import TaskRecord
-    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page import Page, PageLayout
 
 
 __all__ = ["Account", "check_fragments", "sum_up"]
@@ -63,7 +63,11 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         joined=sum(clause_rows.values()),
         matched=sum(record.matched for record in records),
         pages=_pages(records),
-        stored=tuple(StoredSample(r.partition, r.stored, sum(r.operations.values())) for r in records if r.stored is not None),
+        stored=tuple(
+            StoredSample(r.partition, r.stored, sum(r.operations.values()), r.stored_layout)
+            for r in records
+            if r.stored is not None
+        ),
         writers=tuple(
             WriterRecord(
                 r.partition,
@@ -116,7 +120,7 @@ def _patterns(records: Sequence[TaskRecord]) -> tuple[MatchPattern, ...]:
     return tuple(MatchPattern(*pattern, rows=rows) for pattern, rows in sorted(total.items()))
 
 
-def _writers(after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
+def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
     """Find out which writer got each sampled row, by the pages that the writers kept; -1 where those do not tell.
 
     A row's content decides its writer, so rows that look the same went the same way, except where rows are spread evenly. In the older flow
@@ -129,7 +133,7 @@ def _writers(after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
         if record.stored is not None:
             for row in _rows_as_text(record.stored):
                 found[row] = record.partition if found.get(row, record.partition) == record.partition else -1
-    return tuple(found.get(row, -1) for row in _rows_as_text(after.select(list(range(after.num_columns - 1)))))
+    return tuple(found.get(row, -1) for row in _rows_as_text(layout.stored_page(after)))
 
 
 def _rows_as_text(page: Page) -> list[str]:
@@ -147,9 +151,11 @@ def _pages(records: Sequence[TaskRecord]) -> PageSample | None:
         before=pa.concat_batches([part.before for part in parts]),
         after=pa.concat_batches([part.after for part in parts]),
         produced=tuple(int(n) for part in parts for n in part.produced),
-        writers=_writers(pa.concat_batches([part.after for part in parts]), records),
+        writers=_writers(parts[0].layout, pa.concat_batches([part.after for part in parts]), records),
         witness=None if any(w is None for w in witnesses) else pa.concat_batches(witnesses),
         total_before=before,
         total_after=after,
         complete=sampled == before,
+        layout=parts[0].layout,
+        transformed=parts[0].transformed,
     )

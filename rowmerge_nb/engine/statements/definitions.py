@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.errors.position import point_at
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform
@@ -26,6 +25,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     TableBinding,
     TypedExpression,
 )
+from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
 
 if TYPE_CHECKING:
@@ -57,18 +57,20 @@ def make_table(run: StatementRun, analysis: CreateTableAnalysis) -> TableBinding
         run: the statement's run.
         analysis: the statement, CREATE TABLE with a query or without one.
     """
-    catalog, schema, table = analysis.name
+    catalog, _, table = analysis.name
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
-    binding = TableBinding(table, catalog, f"{catalog}.{schema}.{table}", analysis.metadata.columns, "")
+    binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
     run.transaction.target = binding
     try:
         run.transaction.log.call(
             "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(analysis.metadata.name)
         )
     except RowMergeError as error:
-        if error.code == "INVALID_TABLE_PROPERTY" and error.line is None:
+        if isinstance(error, AnalysisError) and error.line is None:
             # The connector, which raised it, does not know where the property stands.
-            point_at(error, next((span for name, span in analysis.property_spans.items() if name in error.message), None))
+            span = next((span for name, span in analysis.property_spans.items() if name in error.properties), None)
+            if span is not None:
+                error.at(span)
         raise
     return binding
 
@@ -116,7 +118,7 @@ class DefinitionRun(StatementRun):
                 self._define(*self.analysis.name)
 
     def _define(self, catalog: str, *rest: str) -> None:
-        self.transaction.target = TableBinding(rest[-1], catalog, ".".join(self.analysis.name), (), "")
+        self.transaction.target = TableBinding(rest[-1], catalog, self.analysis.name, (), "")
         method, call = self._call(catalog, rest)
         self.transaction.log.call(method, call, lambda _: ".".join(rest))
 
@@ -184,7 +186,7 @@ class CallRun(StatementRun):
         others = {name: value for name, value in given.items() if name not in plain}
         if not others:
             return plain
-        texts = [f"{value.spark} AS `{place}`" for place, value in enumerate(others.values())]
+        texts = [f"{print_spark(value.tree)} AS `{place}`" for place, value in enumerate(others.values())]
         columns = self.collect(self.spark(), self.spark().sql(f"SELECT {', '.join(texts)}"), 1).columns
         found = [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, others.values(), strict=True)]
         return plain | dict(zip(others, found, strict=True))

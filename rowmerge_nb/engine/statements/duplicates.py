@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.errors import DuplicateMatchError
+from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.sql.parser.tokens import RESERVED
+from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,9 +88,8 @@ def _named(group: DuplicateGroup, count: int, rule: RepeatedMatches) -> str:
         clauses = "though no clause fires for them"
     else:
         clauses = f"by clause {group.case_number}"
-    more = (
-        "" if count == 1 else " 1 more target row is affected." if count == 2 else f" {count - 1} more target rows are affected."
-    )
+    others = plural(count - 1, "more target row")
+    more = "" if count == 1 else f" {others} {'is' if count == 2 else 'are'} affected."
     return f"Target row ({target}) is matched by {where} {clauses}.{more}"
 
 
@@ -105,8 +106,9 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     """
     source = analysis.source
     names = [field.name for field in source.fields]
-    keys = [field for field in source.fields if any(text == f"`{field.symbol}`" for _, text in analysis.equalities)]
-    plain = len({text for _, text in analysis.equalities}) == len(keys)
+    compared = {side for _, side in analysis.equalities}
+    keys = [field for field in source.fields if Column(field.type, field.symbol) in compared]
+    plain = len(compared) == len(keys)
     if not keys or not plain or None in names or len({str(name).lower() for name in names}) < len(names):
         return None
     others = [field for field in source.fields if field not in keys and field.type.base not in UNORDERED]
@@ -114,21 +116,13 @@ def proposal(analysis: MergeAnalysis) -> str | None:
         name for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1))) if name not in [str(n).lower() for n in names]
     )
     partition, order, columns = (
-        ", ".join(_quoted(str(field.name)) for field in fields) for fields in (keys, others or keys, source.fields)
+        ", ".join(quoted_where_needed(str(field.name), RESERVED) for field in fields)
+        for fields in (keys, others or keys, source.fields)
     )
     alias = source.alias or (source.binding.display.split(".")[-1] if source.binding is not None else None)
     numbered = f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM {source.text}"
     chosen = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
-    return chosen if alias is None else f"{chosen} AS {_quoted(alias)}"
-
-
-def _quoted(name: str) -> str:
-    """Write a name as Trino reads it: in double quotes where it is no plain word."""
-    return (
-        name
-        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in RESERVED
-        else '"' + name.replace('"', '""') + '"'
-    )
+    return chosen if alias is None else f"{chosen} AS {quoted_where_needed(alias, RESERVED)}"
 
 
 def _remedy(analysis: MergeAnalysis) -> str:
@@ -140,9 +134,8 @@ def _remedy(analysis: MergeAnalysis) -> str:
 
 def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis) -> str:
     """Say of a statement that finished which rows two clauses changed, and what to do."""
-    rows = "1 target row was" if count == 1 else f"{count} target rows were"
     text = (
-        f"{rows} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
+        f"{plural(count, 'target row')} {'was' if count == 1 else 'were'} changed by more than one clause. Trino lets that pass, and the table now holds a version of the row "
         "per clause that updates it; duplicates='standard' refuses it"
     )
     if groups and groups[0].target:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.engine.catalog.call_log import layout_text
-from rowmerge_nb.engine.errors.position import point_at
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.statements.account import check_fragments, sum_up
 from rowmerge_nb.engine.statements.definitions import make_table
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.choices import StatementState
+    from rowmerge_nb.sql.typed.expressions import Reads
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["CreateTableAsRun", "InsertRun"]
@@ -39,7 +39,7 @@ class InsertRun(StatementRun):
     def work(self) -> Callable[[], None] | None:
         """Insert up to the finish call."""
         with self.timed("run"):
-            return _inserted(self, self.analysis.target, self.analysis.spark)
+            return _inserted(self, self.analysis.target, (self.analysis.spark, self.analysis.reads))
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""
@@ -49,7 +49,9 @@ class InsertRun(StatementRun):
         """Say in an error which expression of the statement it is about, or which of its constants."""
         super().place(error, failure)
         if error.line is None and self.analysis.stored is not None:
-            point_at(error, self.analysis.stored.span_of(error.code, error.message))
+            span = self.analysis.stored.span_of(error.code, error.message)
+            if span is not None:
+                error.at(span)
 
 
 @dataclass(kw_only=True)
@@ -71,16 +73,16 @@ class CreateTableAsRun(StatementRun):
             session, metadata = self.transaction.session, self.transaction.metadata(binding.catalog)
             handle = metadata.get_table_handle(session, analysis.metadata.name)
             known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
-            return _inserted(self, replace(binding, handle=handle, metadata=known), analysis.spark or "")
+            return _inserted(self, replace(binding, handle=handle, metadata=known), (analysis.spark or "", analysis.reads))
 
 
-def _inserted(run: StatementRun, target: TableBinding, spark: str) -> Callable[[], None] | None:
+def _inserted(run: StatementRun, target: TableBinding, query: tuple[str, Reads]) -> Callable[[], None] | None:
     """Insert up to the finish call, and give what makes that.
 
     Args:
         run: the statement's run.
         target: the table.
-        spark: Spark text of the rows, whose columns are the table's.
+        query: Spark text of the rows, whose columns are the table's, and what it reads.
     """
     run.transaction.target = target
     session, log = run.transaction.session, run.transaction.log
@@ -89,7 +91,7 @@ def _inserted(run: StatementRun, target: TableBinding, spark: str) -> Callable[[
         msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
         raise ConnectorError(msg, line=1, column=1)
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
-    plan = plan_insert(target, spark, run.analysis.text, run.analysis.bindings, layout)
+    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout)
     run.plan = apply_rules(plan, run.settings)
     if run.options.dry_run:
         return None

@@ -11,10 +11,8 @@ import pyarrow as pa
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.spark.lowering import Context, lower
 from rowmerge_nb.engine.statements.account import Account, check_fragments
-from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
-from rowmerge_nb.engine.statements.places import Expressions
 from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Answer,
@@ -31,7 +29,7 @@ from rowmerge_nb.engine.statements.row_change import (
 )
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.plan.extended import returned_row
+from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.plan.nodes import (
     DuplicateCheck,
     Join,
@@ -45,14 +43,15 @@ from rowmerge_nb.plan.nodes import (
 from rowmerge_nb.plan.planner import plan_merge
 from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.trace import ClauseRecord, NoticeRecord
+from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.errors import RowMergeError
-    from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, TypedExpression
-    from rowmerge_nb.trace.trace import DuplicateGroup, Trace
+    from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
+    from rowmerge_nb.trace.trace import Consequence, DuplicateGroup, Trace
 
 __all__ = ["MergeRun"]
 
@@ -134,7 +133,7 @@ class MergeRun(StatementRun):
         return replace(
             trace,
             clauses=(*trace.clauses, none),
-            alone=told.alone if told and self._join().full else None,
+            alone=told.alone if told and self._join().type is JoinType.FULL else None,
             returned=self.rows.num_rows if self.rows is not None and done else None,
             source_rows=self._source_rows(),
             duplicate_groups=groups,
@@ -146,21 +145,18 @@ class MergeRun(StatementRun):
         if not account.warning:
             return ()
         count = sum(pattern.rows for pattern in account.patterns if pattern.acting > 1)
-        return (NoticeRecord(two_versions(groups, count, self.analysis)),)
+        return (NoticeRecord(two_versions(groups, count, self.analysis), kind=CHANGED_TWICE),)
 
     def place(self, error: RowMergeError, failure: BaseException) -> None:
         """Say which expression a run-time error comes from, or which clause was matched twice."""
-        if self.plan is not None and error.line is None:
-            Expressions(self.analysis, self.analysis.on, None, "in the ON condition", self._blamed).place(error, failure)
+        if not isinstance(error, DuplicateMatchError):
+            super().place(error, failure)
+        elif error.line is None and error.groups:
+            numbers = {source.case_number for source in error.groups[0].sources}
+            clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
+            error.at(clauses[-1].span if clauses else self.analysis.on.span)
 
-    def _blamed(self, failure: BaseException) -> tuple[TypedExpression, str] | None:
-        plan, returning = plan_of(self), self.analysis.returning
-        case = next(node.case for node in chain(plan) if isinstance(node, Project) and node.case is not None)
-        row = returned_row(plan)
-        returned = (row, returning) if row is not None and returning is not None else None
-        return blame(failure, self.analysis, case, (self.analysis.on, "in the ON condition"), returned)
-
-    def facts(self) -> list[str]:
+    def facts(self) -> list[Consequence]:
         """Say which calls of the contract had been made."""
         return call_facts(self, "merge", "sink")
 

@@ -11,7 +11,7 @@ from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.statements.row_change import checked, plan_of, target_handle, target_metadata
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 from rowmerge_nb.plan.planner import TargetFacts
-from rowmerge_nb.plan.rules import spark_text
+from rowmerge_nb.plan.rules import read_views
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
@@ -42,6 +42,7 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
 
     row_id = ask("get_merge_row_id_column_handle", ColumnHandle, lambda column: f"{column.name} {column.type}")
     paradigm = ask("get_row_change_paradigm", RowChangeParadigm, lambda p: p.name)
+    run.paradigm = paradigm.name
     if run.options.paradigm is not None and paradigm is not run.options.paradigm:
         msg = f"Connector '{run.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}"
         raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
@@ -76,7 +77,7 @@ def lowered(run: StatementRun, context: Context) -> Any:
     """Give the plan as a DataFrame."""
     run.begin_step("run")
     plan = plan_of(run)
-    run.transaction.scans.make_views(run.analysis.bindings, spark_text(plan))
+    run.transaction.scans.make_views(run.analysis.bindings, read_views(plan))
     return lower(plan, context)
 
 

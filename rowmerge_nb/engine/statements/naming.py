@@ -62,7 +62,6 @@ def target_name(analysis: Analysis) -> tuple[str, str, str] | None:
     if isinstance(analysis, CreateTableAnalysis | CallAnalysis):
         return analysis.name
     if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
-        catalog, _, rest = analysis.target.qualified.partition(".")
-        schema, _, table = rest.partition(".")
+        catalog, schema, table = analysis.target.name
         return catalog, schema, table
     return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]

@@ -11,7 +11,7 @@ from rowmerge_nb.engine.spark.lowering import Context, lower
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.plan.planner import plan_query
-from rowmerge_nb.plan.rules import is_small, spark_text
+from rowmerge_nb.plan.rules import is_small, read_views
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
 
 if TYPE_CHECKING:
@@ -54,6 +54,6 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     run.begin_step("run")
     usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
     scans = run.transaction.scans
-    scans.make_views(run.analysis.bindings, spark_text(plan))
+    scans.make_views(run.analysis.bindings, read_views(plan))
     context = Context(spark=spark, tables=scans, partitions=usual, writers=usual)
     return run.collect(spark, lower(plan, context), usual if is_small(plan) else usual * UNKNOWN_SIZE)

@@ -9,6 +9,7 @@ from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLeve
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.trace.comparison import Comparison, Side
@@ -114,9 +115,8 @@ def _columns(planned: Trace) -> tuple[str, ...]:
 
 def _with_copy(engine: Engine, planned: Trace) -> Engine:
     """Copy the target into memory."""
-    catalog, schema, table = planned.qualified.split(".", 2)
-    quoted = ".".join(f'"{part}"' for part in (catalog, schema, table))
-    rows = engine.run(f"SELECT * FROM {quoted}").table
+    catalog, schema, table = planned.name
+    rows = engine.run(f"SELECT * FROM {'.'.join(map(quoted, planned.name))}").table
     known = engine.table_metadata(catalog, schema, table)
     if rows is None or known is None:
         msg = f"A query of {planned.qualified} gave no rows"

@@ -16,8 +16,8 @@ from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules
-from rowmerge_nb.trace.trace import ClauseRecord
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.trace.trace import ClauseRecord, Consequence
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
+    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, RowChangeAnalysis
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = [
@@ -217,7 +217,7 @@ def act(run: StatementRun, context: Callable[[], Context], lowered: Callable[[Co
 # -- what is told ---------------------------------------------------------------------------------------------------------
 
 
-def call_facts(run: StatementRun, verb: str, worker: str) -> list[str]:
+def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
     """Say which calls of the contract had been made when a statement failed.
 
     Args:
@@ -226,18 +226,19 @@ def call_facts(run: StatementRun, verb: str, worker: str) -> list[str]:
         worker: what tasks have of it: a sink, or a page source.
     """
     begun = any(call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls)
-    facts = [f"begin_{verb} was {'' if begun else 'not '}called"]
+    facts = [Consequence(f"was {'' if begun else 'not '}called", f"begin_{verb}")]
     if begun:
         created = run.account.writers if run.account is not None else ()
         aborted = sum(1 for writer in created if writer.state == "aborted")
         count = plural(len(created), worker)
-        facts.append(f"{count} had been created, {aborted} of them aborted" if created else f"no {worker} was created")
+        made = f"{count} had been created, {aborted} of them aborted" if created else f"no {worker} was created"
+        facts.append(Consequence(made))
         outcomes = {call.method: call.error for call in run.transaction.log.calls}
         for method in (f"finish_{verb}", "commit"):
             if method not in outcomes:
-                facts.append(f"{method} was not called")
+                facts.append(Consequence("was not called", method))
                 break
-            facts.append(f"{method} {'was called' if outcomes[method] is None else 'failed'}")
+            facts.append(Consequence("was called" if outcomes[method] is None else "failed", method))
     return facts
 
 
@@ -254,16 +255,12 @@ def row_change_trace(
     """
     done, account = trace.state == StatementState.FINISHED, run.account
     told = account if account is not None and (done or account.clause_rows) else None
-    paradigms = [call.carries for call in run.transaction.log.calls if call.method == "get_row_change_paradigm"]
     before = analysis.target.row_count
     return replace(
         trace,
-        paradigm=paradigms[0] if paradigms else "",
+        name=analysis.target.name,
         rows=_rows(plan_of(run), account, sizes(account)) if account is not None and done else {},
-        clauses=tuple(
-            counted(ClauseRecord(c.number, c.operation, c.matched, c.text, c.span.line, None, c.condition is not None), told)
-            for c in analysis.clauses
-        ),
+        clauses=tuple(counted(_clause(clause), told) for clause in analysis.clauses),
         joined=told.joined if told else None,
         matched=told.matched if told else None,
         unmatched=told.joined - told.matched - told.alone if told else None,
@@ -272,6 +269,20 @@ def row_change_trace(
         pages=account.pages if account else None,
         stored=account.stored if account else (),
         multiple_matches=told.patterns if told else None,
+    )
+
+
+def _clause(clause: ClauseAnalysis) -> ClauseRecord:
+    return ClauseRecord(
+        number=clause.number,
+        operation=clause.operation,
+        matched=clause.matched,
+        text=clause.text,
+        line=clause.span.line,
+        rows=None,
+        conditional=clause.condition is not None,
+        by_source=clause.by_source,
+        head=clause.head,
     )
 
 

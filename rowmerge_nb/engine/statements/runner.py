@@ -24,7 +24,7 @@ from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis
 from rowmerge_nb.sql.tree.statements import Explain, Span
 from rowmerge_nb.trace.nodes import explain_text
-from rowmerge_nb.trace.trace import Trace
+from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.catalogs import Catalogs
@@ -63,12 +63,7 @@ class StatementRunner:
         if len(statements) != 1:
             msg = f"run takes one statement; this text has {len(statements)}"
             span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
-            raise ParseError(
-                msg,
-                line=span.line,
-                column=span.column,
-                hint="Use run_script for several." if statements else "Write a statement.",
-            )
+            raise ParseError(msg, hint="Use run_script for several." if statements else "Write a statement.").at(span)
         return self._run_placed(sql, *statements[0], options)
 
     def run_script(self, sql: str, options: Options) -> list[Result]:
@@ -115,7 +110,7 @@ class StatementRunner:
         except RowMergeError as error:
             error.statement = error.statement or text
             if error.result is None:
-                record = error_record(error, ("nothing was read or written",))
+                record = error_record(error, (Consequence("nothing was read or written"),))
                 kind = text.split(None, 1)[0].upper()
                 error.result = Result(Trace(statement=text, kind=kind, state=StatementState.FAILED, error=record))
             raise

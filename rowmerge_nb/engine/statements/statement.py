@@ -14,21 +14,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rowmerge_nb.choices import StatementState
-from rowmerge_nb.engine.errors.position import point_at
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.expressions import sql_of
 from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruption, interrupts_put_off, to_its_end
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.long_statements import UNCOMPILED, is_long
 from rowmerge_nb.engine.spark.settings import settings_of
-from rowmerge_nb.engine.statements.blame import place_of, place_of_message
+from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.explain import describe
-from rowmerge_nb.plan.rules import is_small, spark_text
+from rowmerge_nb.plan.rules import is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
-from rowmerge_nb.trace.trace import Call, ErrorRecord, NoticeRecord, Trace
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,6 +85,7 @@ class StatementRun:
         plan: the plan, once there is one.
         account: what the tasks told, once they have.
         rows: the rows that it answers: those of a query, of RETURNING, of SHOW.
+        paradigm: name of the connector's row change paradigm, once it was asked for.
         skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
         step: what is being done.
         rehearsed: of a rehearsal the target's rows as they would be, where the connector shows them.
@@ -107,6 +108,7 @@ class StatementRun:
     plan: Output | None = None
     account: Account | None = None
     rows: pa.Table | None = None
+    paradigm: str = ""
     skipped: bool = False
     step: str = "run"
     rehearsed: pa.Table | None = None
@@ -165,6 +167,7 @@ class StatementRun:
             qualified=qualified,
             connector=self.connector,
             catalog=catalog,
+            paradigm=self.paradigm,
             era=str(self.options.era),
             duplicates=self.options.duplicates,
             level=self.options.trace,
@@ -190,11 +193,14 @@ class StatementRun:
             error: the error that is raised.
             failure: what led to it.
         """
-        if error.line is None:
-            placed = self.analysis.placed
-            point_at(error, place_of(failure, placed) or place_of_message(error.code, error.message, placed))
+        if error.line is None and self.plan is not None:
+            blame(error, failure, self.sql(), self.analysis.origins)
 
-    def facts(self) -> list[str]:
+    def sql(self) -> Sequence[str]:
+        """Give the texts that Spark is given of the plan."""
+        return tuple(sql_of(self.plan)) if self.plan is not None else ()
+
+    def facts(self) -> list[Consequence]:
         """Say what had happened when the statement failed."""
         return []
 
@@ -247,7 +253,7 @@ class StatementRun:
         facts = self.facts()
         ended = self.roll_back()
         if error.changed is False:
-            facts.append(ended)
+            facts.append(Consequence(ended))
         # What is told of a change that is there must not depend on what has failed in telling it.
         return replace(
             self.trace(StatementState.FAILED), committed=error.changed is True, error=error_record(error, tuple(facts))
@@ -282,7 +288,7 @@ class StatementRun:
         # What a user's session says of sizes that Spark has seen is respected.
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
-        if self.plan is not None and is_long(spark_text(self.plan), small=small):
+        if self.plan is not None and is_long(sum(map(len, self.sql())), small=small):
             settings |= UNCOMPILED
         with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
@@ -347,7 +353,7 @@ class StatementRun:
         )
 
 
-def error_record(error: RowMergeError, consequences: tuple[str, ...]) -> ErrorRecord:
+def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
     """Give an error as plain data."""
     step = getattr(error, "step", "")
     place = (error.line, error.column, error.length)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.choices import Flow
-from rowmerge_nb.engine.spark.types import spark_type
+from rowmerge_nb.engine.spark.expressions import answer
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.statements.row_change import (
@@ -27,7 +27,7 @@ from rowmerge_nb.engine.statements.row_change import (
     target_metadata,
 )
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.engine.statements.update_delete import place_where, shown_columns, target_scan
+from rowmerge_nb.engine.statements.update_delete import shown_columns, target_scan
 from rowmerge_nb.engine.tasks.page_program import (
     AssignedColumn,
     PageEvaluator,
@@ -39,17 +39,20 @@ from rowmerge_nb.engine.tasks.page_program import (
 from rowmerge_nb.engine.tasks.updatable import SplitPass
 from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, RowMergeError
 from rowmerge_nb.plan.nodes import Filter, Project, TableScan
-from rowmerge_nb.plan.planner import TargetFacts, quote
-from rowmerge_nb.plan.rules import chain, estimated_rows, spark_text
+from rowmerge_nb.plan.planner import TargetFacts
+from rowmerge_nb.plan.rules import chain, estimated_rows, read_views
 from rowmerge_nb.plan.updatable import QueryJoin, UpdateRows, plan_updatable, updated_columns
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableHandle
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
+from rowmerge_nb.sql.typed.expressions import Column, references
 
 if TYPE_CHECKING:
     from rowmerge_nb.choices import StatementState
     from rowmerge_nb.engine.spark.lowering import Context
-    from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.sql.typed.expressions import Typed
+    from rowmerge_nb.trace.trace import Consequence, Trace
 
 __all__ = ["UpdatableRun"]
 
@@ -128,7 +131,7 @@ class UpdatableRun(StatementRun):
     def _check_program(self) -> None:
         """Have DuckDB read all expressions before anything begins."""
         program, scan = self._program(), target_scan(plan_of(self))
-        empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.outputs[:-1]]).empty_table()
+        empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]).empty_table()
         answers = [pa.nulls(1, query.type) for query in program.queries]
         evaluator = PageEvaluator(program, answers)
         try:
@@ -160,7 +163,7 @@ class UpdatableRun(StatementRun):
         if self.handle is None:
             msg = "The statement has not begun"
             raise ValueError(msg)
-        self.transaction.scans.make_views(self.analysis.bindings, spark_text(plan))
+        self.transaction.scans.make_views(self.analysis.bindings, read_views(plan))
         provider, transaction, splits, columns = self.transaction.scans.opened_splits(scan, self.handle)
         rows, carried = self.transaction.scans.split_rows(splits)
         task = SplitPass(
@@ -171,39 +174,54 @@ class UpdatableRun(StatementRun):
             splits=() if carried else splits,
             carried=carried,
             columns=tuple(columns),
-            symbols=tuple(symbol.name for symbol in scan.outputs[:-1]),
+            symbols=tuple(symbol.name for symbol in scan.data_outputs),
             program=self._program(),
             channels=next((node.channels for node in chain(plan) if isinstance(node, UpdateRows)), ()),
             table_columns=tuple(pa.field(column.name, column.type.arrow) for column in self.analysis.target.columns),
             per_clause=context.per_clause,
             witness=context.witness,
         )
-        answers = [_answer(node) for node in self._queries()]
+        answers = self.sql()
         return self.transaction.scans.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)
 
     def _queries(self) -> list[QueryJoin]:
         """Give the subqueries in the order of their symbols."""
         return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
 
+    def sql(self) -> Sequence[str]:
+        """Give the texts that Spark is given of the plan: the answers of subqueries; all else is computed on pages."""
+        return [answer(node) for node in self._queries()] if self.plan is not None else []
+
     def _program(self) -> PageProgram:
+        """Print what the plan computes on pages, in the order in which the planner looked at it: so queries get the same names."""
         nodes = chain(plan_of(self))
-        condition = next((node.page for node in nodes if isinstance(node, Filter)), None)
-        where = self.analysis.where
-        project = next((node for node in nodes if isinstance(node, Project)), None)
-        texts = {} if project is None else {a.symbol.name.removesuffix("_new"): a.page for a in project.assignments}
-        values = dict(zip((c.name for c in self.analysis.target.columns), self.analysis.clauses[0].values, strict=True))
-        columns = {column.name: column for column in self.analysis.target.columns}
-        assigned = []
-        for name, text in texts.items():
-            value = values[name]
-            if value is not None:
-                expression = PageExpression(text, value.span, f"in the value for column '{name}'")
-                assigned.append(AssignedColumn(name, columns[name].type.arrow, expression, not columns[name].nullable))
-        return PageProgram(
-            None if where is None or condition is None else PageExpression(condition, where.span, "in the WHERE condition"),
-            tuple(assigned),
-            tuple(PageQuery(node.symbol.name, node.kind, node.symbol.type.arrow) for node in self._queries()),
-        )
+        where = next((node for node in nodes if isinstance(node, Filter)), None)
+        printer = PagePrinter([field.symbol for field in self.analysis.target_fields])
+        printed = None if where is None else self._expression(where.predicate, printer, condition=True)
+        return PageProgram(printed, self._assigned(printer), self._page_queries())
+
+    def _expression(self, tree: Typed, printer: PagePrinter, *, condition: bool) -> PageExpression:
+        assert tree.origin is not None
+        text = printer.text(tree, condition=condition)
+        is_plain = isinstance(tree, Column) or is_null(tree)
+        return PageExpression(text, tree.origin.span, tree.origin.words, reads=references(tree), is_plain=is_plain)
+
+    def _assigned(self, printer: PagePrinter) -> tuple[AssignedColumn, ...]:
+        """Print the assigned values."""
+        project = next((node for node in chain(plan_of(self)) if isinstance(node, Project)), None)
+        update = next((node for node in chain(plan_of(self)) if isinstance(node, UpdateRows)), None)
+        if project is None or update is None:
+            return ()
+        # Channel 0 is the row id; the assignments follow in their order.
+        names = dict(zip(update.channels, (column.name for column in update.columns), strict=False))
+        made = {names[channel]: assignment.value for channel, assignment in enumerate(project.assignments, 1)}
+        columns = {column.name: column for column in self.analysis.target.columns if column.name in made}
+        # Subqueries are numbered in the order of the table's columns, values stand in the order in which they were written.
+        printed = {name: self._expression(made[name], printer, condition=False) for name in columns}
+        return tuple(AssignedColumn(name, columns[name].type.arrow, printed[name], not columns[name].nullable) for name in made)
+
+    def _page_queries(self) -> tuple[PageQuery, ...]:
+        return tuple(PageQuery(node.symbol.name, node.query.kind, node.symbol.type.arrow) for node in self._queries())
 
     def _finish(self, fragments: list[bytes]) -> None:
         method = f"finish_{self.verb}"
@@ -217,11 +235,7 @@ class UpdatableRun(StatementRun):
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
         return replace(trace, flow=Flow.UPDATABLE, era=str(Era.DOCUMENTS))
 
-    def place(self, error: RowMergeError, failure: BaseException) -> None:
-        """Say which expression a run-time error comes from."""
-        place_where(self, self.analysis, error, failure)
-
-    def facts(self) -> list[str]:
+    def facts(self) -> list[Consequence]:
         """Say which calls of the contract had been made."""
         return call_facts(self, self.verb, "page source")
 
@@ -236,14 +250,3 @@ class UpdatableRun(StatementRun):
                 yield node, (account.read,), account.read
             elif isinstance(node, TableScan):
                 yield node, (), account.read
-
-
-def _answer(node: QueryJoin) -> str:
-    """Write the column that carries a subquery's answer; its name cannot clash, since the row has nothing else but the split's number."""
-    if node.kind == "in":
-        column = quote(node.column)
-        return f"(SELECT collect_set(named_struct('v', {column})) FROM ({node.spark})) AS {quote(node.symbol.name)}"
-    if node.kind == "exists":
-        return f"(SELECT count(*) > 0 FROM (SELECT 1 FROM ({node.spark}) LIMIT 1)) AS {quote(node.symbol.name)}"
-    kind = spark_type(node.symbol.type.arrow).simpleString()
-    return f"CAST(({node.spark}) AS {kind}) AS {quote(node.symbol.name)}"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.engine.statements.account import Account, check_fragments
-from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
-from rowmerge_nb.engine.statements.places import Expressions
 from rowmerge_nb.engine.statements.row_change import (
     Named,
     NodeRows,
@@ -24,9 +22,8 @@ from rowmerge_nb.engine.statements.row_change import (
 )
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.plan.nodes import Filter, Project, TableScan
-from rowmerge_nb.plan.planner import told_apart
 from rowmerge_nb.plan.rules import chain, estimated_rows
-from rowmerge_nb.plan.update_delete import WHERE, plan_delete, plan_update
+from rowmerge_nb.plan.update_delete import plan_delete, plan_update
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 
 if TYPE_CHECKING:
@@ -34,13 +31,11 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.choices import StatementState
     from rowmerge_nb.engine.spark.lowering import Context
-    from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
-    from rowmerge_nb.sql.analyzer.analysis import TypedExpression
-    from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.trace.trace import Consequence, Trace
 
-__all__ = ["UpdateDeleteRun", "place_where", "shown_columns", "target_scan"]
+__all__ = ["UpdateDeleteRun", "shown_columns", "target_scan"]
 
 
 @dataclass(kw_only=True)
@@ -76,11 +71,7 @@ class UpdateDeleteRun(StatementRun):
         """Give the trace as far as it is known."""
         return row_change_trace(self, self.analysis, super().trace(state), self._sizes)
 
-    def place(self, error: RowMergeError, failure: BaseException) -> None:
-        """Say which expression a run-time error comes from."""
-        place_where(self, self.analysis, error, failure)
-
-    def facts(self) -> list[str]:
+    def facts(self) -> list[Consequence]:
         """Say which calls of the contract had been made."""
         return call_facts(self, "merge", "sink")
 
@@ -106,27 +97,3 @@ def shown_columns(analysis: UpdateAnalysis | DeleteAnalysis, scan: TableScan) ->
     read = {symbol.name: symbol for symbol in scan.outputs}
     pairs = zip(analysis.target.columns, analysis.target_fields, strict=True)
     return tuple((column.name, read[field.symbol]) for column, field in pairs if field.symbol in read)
-
-
-def place_where(
-    run: StatementRun, analysis: UpdateAnalysis | DeleteAnalysis, error: RowMergeError, failure: BaseException
-) -> None:
-    """Say which expression of an UPDATE or a DELETE an error comes from.
-
-    Args:
-        run: the statement's run.
-        analysis: the statement.
-        error: the error that is raised.
-        failure: what led to it.
-    """
-    if run.plan is None or error.line is not None:
-        return
-    plan, where, words = run.plan, analysis.where, "in the WHERE condition"
-
-    def blamed(failure: BaseException) -> tuple[TypedExpression, str] | None:
-        case = next((node.case for node in chain(plan) if isinstance(node, Project)), None)
-        # As the plan has it: its errors carry a mark of their own.
-        marked = None if where is None else (replace(where, spark=told_apart(where.spark, WHERE)), words)
-        return blame(failure, analysis, case, marked)
-
-    Expressions(analysis, where, WHERE, words, blamed).place(error, failure)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["Batches", "conform", "for_spark", "page_of", "shown_zones"]
+__all__ = ["Batches", "conform", "for_spark", "last_channel", "page_of", "shown_zones"]
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -42,6 +42,15 @@ def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return conform(array.dictionary_decode(), wanted)
     return array.cast(wanted)
+
+
+def last_channel(batch: pa.RecordBatch) -> pa.Array:
+    """Give the channel that travels behind all others: the witness of joined rows.
+
+    >>> last_channel(pa.RecordBatch.from_pydict({"c0": [1], "c1": [2]})).to_pylist()
+    [2]
+    """
+    return batch.column(batch.num_columns - 1)
 
 
 def _offsets(array: pa.Array) -> pa.Array:

@@ -128,7 +128,7 @@ def _record(told: bytes, record: bytes) -> pa.RecordBatch:
     arrays = [pa.nulls(1, field.type) for field in schema]
     arrays[-1] = pa.array([record], schema.field(len(arrays) - 1).type)
     numbers = {"kind": 0, "writer": -1, "$bucket": 0}
-    for place, field in enumerate(schema):
+    for index, field in enumerate(schema):
         if field.name in numbers:
-            arrays[place] = pa.array([numbers[field.name]], field.type)
+            arrays[index] = pa.array([numbers[field.name]], field.type)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,4 +1,7 @@
-"""Where a row goes: the place of every row of a page, by the layouts of the statement."""
+"""Where a row goes: the place of every row of a page, by the layouts of the statement.
+
+The engine's own hash, by which rows go where a layout names no partitioning, and which the channel ``hash`` holds, is here alone.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,40 @@ from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from rowmerge_nb.spi.layout import BucketFunction
-    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page import Page, PageLayout
 
 
-__all__ = ["BUCKET", "EVEN_ROWS", "Place", "PlacePass", "Placing"]
+__all__ = ["BUCKET", "EVEN_ROWS", "Place", "PlacePass", "Placing", "hash_expression", "partition_expression"]
+
+
+def hash_expression(columns: Sequence[str]) -> str:
+    """Print the engine's hash of columns for Spark; the same values in the same order give the same number.
+
+    Args:
+        columns: the columns' Spark text, in table order; without any, all rows belong together.
+
+    >>> hash_expression(["c0", "c2"]), hash_expression([])
+    ('xxhash64(c0, c2)', '0')
+    """
+    return f"xxhash64({', '.join(columns)})" if columns else "0"
+
+
+def partition_expression(bucket: str, partition_count: int) -> str:
+    """Print for Spark which of the writers takes a row.
+
+    Args:
+        bucket: Spark text of a hash or a bucket's number.
+        partition_count: how many writers there are.
+
+    >>> partition_expression(hash_expression(["c0"]), 4)
+    'CAST(pmod(xxhash64(c0), 4) AS INT)'
+    """
+    return f"CAST(pmod({bucket}, {partition_count}) AS INT)"
 
 
 @dataclass(frozen=True)
@@ -59,9 +89,9 @@ class Placing:
     inserts: Place
     updates: Place
 
-    def buckets(self, page: Page, column_count: int, start: int) -> pa.Array:
+    def buckets(self, page: Page, layout: PageLayout, start: int) -> pa.Array:
         """Give the bucket of every row of a transformed page (int32); NULL where the engine's hash decides."""
-        inserted = pc.is_in(page.column(column_count), value_set=_INSERTS).to_numpy(zero_copy_only=False)
+        inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
         first, second = np.flatnonzero(inserted), np.flatnonzero(~inserted)
         parts = [self.inserts.buckets(page, first, start), self.updates.buckets(page, second, start)]
         order = np.argsort(np.concatenate([first, second]), kind="stable")

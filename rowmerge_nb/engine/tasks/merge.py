@@ -11,17 +11,18 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark
+from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark, last_channel
 from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, NOTHING_FOUND, DuplicateRule, mark_distinct, match_patterns
 from rowmerge_nb.engine.tasks.exchange import BUCKET, Placing
 from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
-from rowmerge_nb.engine.tasks.processors import MergeLayout, create_processor
+from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord
 from rowmerge_nb.engine.tasks.writer import MergeSinkWriter, SinkFactory, task_partition
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.spi.operations import RowChangeParadigm
-    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page import Page, PageLayout
 
 
 __all__ = ["MergePass"]
@@ -43,7 +44,8 @@ class MergePass:
     """From joined rows to rows to store: MarkDistinct, DuplicateCheck and MergeProcessor; fused, the writer too.
 
     Args:
-        layout: the channels of the merge.
+        layout: where the channels lie.
+        columns: the table's columns in table order and, last, the row id.
         paradigm: the connector's paradigm; None where there is no processor.
         rule: which repeated matches end the statement; None where no row can be matched twice.
         updates: the case numbers of UPDATE clauses, and ``deletes`` those of DELETE clauses.
@@ -54,10 +56,12 @@ class MergePass:
         placing: how rows find their writer; None without an exchange.
         sinks: makes sinks when the writer is in this pass; None behind an exchange.
 
-    Its input channels are those of the page without ``is_distinct``, then ``unique_id``, those two, and the witness if there is one.
+    Its input channels are those of the page with ``unique_id`` in the place of ``is_distinct``, then those two, and last the witness if
+    there is one.
     """
 
-    layout: MergeLayout
+    layout: PageLayout
+    columns: pa.Schema
     paradigm: RowChangeParadigm | None
     rule: DuplicateRule | None
     witness: pa.DataType | None
@@ -69,10 +73,20 @@ class MergePass:
     updates: tuple[int, ...] = ()
     deletes: tuple[int, ...] = ()
 
+    @cached_property
+    def input_schema(self) -> pa.Schema:
+        """The channels before ``transform_page``."""
+        return self.layout.input_schema(self.columns)
+
+    @cached_property
+    def output_schema(self) -> pa.Schema:
+        """The channels after ``transform_page``."""
+        return self.layout.output_schema(self.columns)
+
     @property
     def exchanged(self) -> pa.Schema:
         """The channels that go into the exchange, in Spark's types: the transformed page, the bucket, and the record."""
-        data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.layout.output_schema)]
+        data = [pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.output_schema)]
         return pa.schema([*data, pa.field(BUCKET, pa.int32()), pa.field(RECORD, pa.binary())])
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -105,9 +119,8 @@ class MergePass:
         batches = list(arriving)
         if not batches or self.rule is None:
             return iter(())
-        channels = len(self.layout.input_schema) - 1
-        unique_id = pa.chunked_array([batch.column(channels) for batch in batches]).combine_chunks()
-        cases = pa.chunked_array([batch.column(channels - 1) for batch in batches]).combine_chunks()
+        unique_id = pa.chunked_array([batch.column(self._unique_id) for batch in batches]).combine_chunks()
+        cases = pa.chunked_array([batch.column(self.layout.before.case_number) for batch in batches]).combine_chunks()
         recorder.record.matched += len(unique_id) - unique_id.null_count
         if self.source_present is not None:
             recorder.record.alone = sum(batch.column(self.source_present).null_count for batch in batches)
@@ -124,10 +137,13 @@ class MergePass:
             return iter(())
         return self._input_pages(batches, mark_distinct(unique_id, cases, self.layout.era), recorder)
 
+    @property
+    def _unique_id(self) -> int:
+        return self.layout.before.is_distinct
+
     def _input_pages(
         self, batches: list[pa.RecordBatch], distinct: pa.Array, recorder: Recorder
     ) -> Iterator[tuple[Page, Page | None]]:
-        schema = self.layout.input_schema
         start = 0
         while batches:
             batch = batches.pop(0)
@@ -135,24 +151,28 @@ class MergePass:
                 recorder.give_back(batch.column(self.returning))
             marks = distinct.slice(start, batch.num_rows)
             start += batch.num_rows
-            arrays = [conform(batch.column(i), field.type) for i, field in enumerate(list(schema)[:-1])]
-            yield pa.RecordBatch.from_arrays([*arrays, marks], schema=schema), self._witness(batch)
+            yield self._input_page(batch, marks), self._witness(batch)
+
+    def _input_page(self, batch: pa.RecordBatch, distinct: pa.Array) -> Page:
+        """Give the page before ``transform_page``: what arrives, and ``is_distinct``."""
+        arrays = [conform(batch.column(i), self.input_schema.field(i).type) for i in range(self.layout.before.is_distinct)]
+        return pa.RecordBatch.from_arrays([*arrays, distinct], schema=self.input_schema)
 
     def _witness(self, batch: pa.RecordBatch) -> Page | None:
         if self.witness is None:
             return None
-        return pa.RecordBatch.from_struct_array(conform(batch.column(batch.num_columns - 1), self.witness))
+        return pa.RecordBatch.from_struct_array(conform(last_channel(batch), self.witness))
 
     def _witnesses(self, batches: list[pa.RecordBatch], ids: npt.NDArray[np.int64]) -> Page:
         """Take the rows of some target rows: unique_id, case_number, row_id, witness."""
-        channels = len(self.layout.input_schema) - 1
+        before = self.layout.before
         wanted, taken = pa.array(ids), []
         for batch in batches:
-            rows = batch.filter(pc.is_in(batch.column(channels), value_set=wanted))
-            row_id = conform(rows.column(channels - 3), self.layout.row_id)
-            arrays = {"unique_id": rows.column(channels), "case_number": rows.column(channels - 1), "row_id": row_id}
+            rows = batch.filter(pc.is_in(batch.column(self._unique_id), value_set=wanted))
+            row_id = conform(rows.column(before.row_id), self.input_schema.field(before.row_id).type)
+            arrays = {"unique_id": rows.column(self._unique_id), "case_number": rows.column(before.case_number), "row_id": row_id}
             if self.witness is not None:
-                arrays["witness"] = conform(rows.column(rows.num_columns - 1), self.witness)
+                arrays["witness"] = conform(last_channel(rows), self.witness)
             taken.append(pa.RecordBatch.from_pydict(arrays))
         return pa.concat_batches(taken)
 
@@ -160,26 +180,20 @@ class MergePass:
         if self.paradigm is None:
             msg = "Merge rows need a processor"
             raise ValueError(msg)
-        processor = create_processor(self.paradigm, self.layout)
-        number = len(self.layout.input_schema) - 2
+        processor = create_processor(self.paradigm, self.layout, self.columns)
         for before, witness in pages:
             after = processor.transform_page(before)
-            cases = pc.fill_null(before.column(number), NO_CLAUSE).to_numpy(zero_copy_only=False)
-            recorder.transformed(before, after, processor.rows_produced(before), cases, witness)
+            cases = pc.fill_null(before.column(self.layout.before.case_number), NO_CLAUSE).to_numpy(zero_copy_only=False)
+            recorder.transformed(self.layout, before, after, processor.rows_produced(before), cases, witness)
             if after.num_rows:
                 yield after
 
     def _exchange_batch(self, page: Page, spread: int) -> pa.RecordBatch:
-        if self.placing is None:
-            buckets = pa.nulls(page.num_rows, pa.int32())
-        else:
-            buckets = self.placing.buckets(page, len(self.layout.columns), spread)
-        schema = self.exchanged
+        placing, schema, count = self.placing, self.exchanged, page.num_rows
+        buckets = placing.buckets(page, self.layout, spread) if placing is not None else pa.nulls(count, pa.int32())
         data = [conform(page.column(i), schema.field(i).type) for i in range(page.num_columns)]
-        return pa.RecordBatch.from_arrays([*data, buckets, pa.nulls(page.num_rows, pa.binary())], schema=schema)
+        return pa.RecordBatch.from_arrays([*data, buckets, pa.nulls(count, pa.binary())], schema=schema)
 
     def _record_batch(self, record: TaskRecord) -> pa.RecordBatch:
-        schema = self.exchanged
-        arrays = [*(pa.nulls(1, field.type) for field in schema)]
-        arrays[-2:] = [pa.array([0], pa.int32()), pa.array([pickle.dumps(record)], pa.binary())]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        known = {BUCKET: 0, RECORD: pickle.dumps(record)}
+        return pa.RecordBatch.from_pylist([known], schema=self.exchanged)

@@ -14,7 +14,7 @@ from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, ExecutionError, Setup
 from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.sql.tree.statements import Span
@@ -55,14 +55,23 @@ class PageExpression:
     """An expression over a page.
 
     Args:
-        text: DuckDB SQL over the page's channels; the plain name of a channel, and ``NULL``, need no DuckDB.
+        text: DuckDB SQL over the page's channels.
         span: where it was written.
         words: where that is, for people: ``in the WHERE condition``.
+        reads: the names of the channels that it reads.
+        is_plain: it is a channel as it is, or where it reads none NULL; that needs no DuckDB.
     """
 
     text: str
     span: Span
     words: str
+    reads: frozenset[str] = field(kw_only=True)
+    is_plain: bool = False
+
+    @property
+    def is_null(self) -> bool:
+        """It is NULL as it stands."""
+        return self.is_plain and not self.reads
 
 
 @dataclass(frozen=True)
@@ -121,9 +130,9 @@ class PageEvaluator:
         where = self.program.where
         if where is None or not page.num_rows:
             return page
-        if where.text == "NULL":
+        if where.is_null:
             return page.slice(0, 0)
-        found = self._run("", page, where, where.text)
+        found = self._run(page, where=where)
         kept = np.sort(found.column(0).to_numpy())
         return page if len(kept) == page.num_rows else page.take(pa.array(kept))
 
@@ -151,8 +160,8 @@ class PageEvaluator:
         """
         where = self.program.where
         try:
-            if where is not None and where.text != "NULL":
-                self._run("", page, where, where.text)
+            if where is not None and not where.is_null:
+                self._run(page, where=where)
             self._computed(
                 [column for column, known in zip(self.program.assigned, self._plain(page), strict=True) if known is None], page
             )
@@ -169,15 +178,13 @@ class PageEvaluator:
 
     def _plain(self, page: Page) -> list[pa.Array | None]:
         """Give, per assigned column, the values that need no computing: NULL, or another column's as they are."""
-        places = {quoted(known): place for place, known in enumerate(page.schema.names)}
-        return [_as_it_is(column, page, places) for column in self.program.assigned]
+        return [_as_it_is(column, page) if column.expression.is_plain else None for column in self.program.assigned]
 
     def _computed(self, columns: Sequence[AssignedColumn], page: Page) -> list[pa.Array]:
         if not columns:
             return []
-        texts = "".join(f", {column.expression.text} AS v{place}" for place, column in enumerate(columns))
         try:
-            found = self._run(texts, page, columns[0].expression)
+            found = self._run(page, [column.expression for column in columns])
         except ExecutionError:
             if len(columns) > 1:
                 # One by one, to say which of them it is.
@@ -190,14 +197,17 @@ class PageEvaluator:
         arrays = [found.column(place).combine_chunks() for place in range(1, found.num_columns)]
         return [conform(_whole(array), column.type) for array, column in zip(arrays, columns, strict=True)]
 
-    def _run(self, texts: str, page: Page, expression: PageExpression, condition: str = "true") -> pa.Table:
-        """Compute texts for the rows of a page that satisfy a condition; the rows' numbers come first."""
+    def _run(self, page: Page, values: Sequence[PageExpression] = (), where: PageExpression | None = None) -> pa.Table:
+        """Compute values for the rows of a page that satisfy a condition; the rows' numbers come first."""
         connection = self._connected()
         number = _ROW
         while number in page.schema.names:
             number += "$"
-        sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {condition}"
-        read = [place for place, known in enumerate(page.schema.names) if quoted(known) in sql]
+        expressions = [*values, *([where] if where is not None else [])]
+        texts = "".join(f", {value.text} AS v{place}" for place, value in enumerate(values))
+        sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {'true' if where is None else where.text}"
+        needed = {name for expression in expressions for name in expression.reads}
+        read = [place for place, known in enumerate(page.schema.names) if known in needed]
         arrays = [page.column(place) for place in read] + [pa.array(np.arange(page.num_rows))]
         names = [page.schema.names[place] for place in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):
@@ -209,7 +219,7 @@ class PageEvaluator:
         try:
             return connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
-            raise _placed(translated(str(error)), expression) from error
+            raise _placed(translated(str(error)), expressions[0]) from error
         finally:
             connection.unregister("page")
 
@@ -224,11 +234,10 @@ class PageEvaluator:
         return self._connection
 
 
-def _as_it_is(column: AssignedColumn, page: Page, places: Mapping[str, int]) -> pa.Array | None:
-    text = column.expression.text
-    if text == "NULL":
-        return pa.nulls(page.num_rows, column.type)
-    return conform(page.column(places[text]), column.type) if text in places else None
+def _as_it_is(column: AssignedColumn, page: Page) -> pa.Array:
+    for name in column.expression.reads:
+        return conform(page.column(page.schema.names.index(name)), column.type)
+    return pa.nulls(page.num_rows, column.type)
 
 
 def _whole(array: Any) -> pa.Array:
@@ -236,9 +245,7 @@ def _whole(array: Any) -> pa.Array:
 
 
 def _placed(error: ExecutionError, expression: PageExpression) -> ExecutionError:
-    span = expression.span
-    error.line, error.column, error.length = span.line, span.column, span.end - span.start
-    error.hint = f"It happened {expression.words}.{f' {error.hint}' if error.hint else ''}"
+    error.at(expression.span).hint = f"It happened {expression.words}.{f' {error.hint}' if error.hint else ''}"
     return error
 
 

@@ -7,7 +7,6 @@ columns; nothing here knows Spark.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,92 +14,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
-from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page import Page, PageLayout
 
 __all__ = [
     "ChangeOnlyUpdatedColumnsMergeProcessor",
     "DeleteAndInsertMergeProcessor",
-    "MergeLayout",
     "RowChangeProcessor",
     "create_processor",
 ]
-
-
-@dataclass(frozen=True)
-class MergeLayout:
-    """Which channels the pages of one merge have.
-
-    Args:
-        columns: the table's columns, in table order.
-        redistribution_columns: names of the insert layout's columns, in table order.
-        row_id: the type of the row id.
-        has_hash: the table is partitioned or bucketed, so a ``hash`` channel is there.
-        era: whose page layout.
-
-    >>> layout = MergeLayout((pa.field("customer", pa.string()), pa.field("address", pa.string())), ("address",), pa.int64(), True)
-    >>> layout.input_schema.names
-    ['address', 'hash', 'row_id', 'merge_row', 'case_number', 'is_distinct']
-    >>> layout.output_schema.names
-    ['customer', 'address', 'operation', 'row_id', 'insert_from_update']
-    """
-
-    columns: tuple[pa.Field, ...]
-    redistribution_columns: tuple[str, ...]
-    row_id: pa.DataType
-    has_hash: bool
-    era: Era = Era.DOCUMENTS
-
-    @property
-    def merge_row(self) -> pa.DataType:
-        """The type of the merge row: the table's columns, ``present``, ``operation``, ``case_number``."""
-        control = [pa.field(PRESENT, pa.bool_()), pa.field(OPERATION, pa.int8()), pa.field(CASE_NUMBER, pa.int32())]
-        return pa.struct([*self.columns, *control])
-
-    @property
-    def input_schema(self) -> pa.Schema:
-        """The channels of the page that ``transform_page`` gets, in the document's order."""
-        by_name = {field.name: field for field in self.columns}
-        return pa.schema(
-            [
-                *(by_name[name] for name in self.redistribution_columns),
-                *([pa.field(HASH, pa.int64())] if self.has_hash else []),
-                pa.field(ROW_ID, self.row_id),
-                pa.field(MERGE_ROW, self.merge_row),
-                pa.field(CASE_NUMBER, pa.int32()),
-                pa.field(IS_DISTINCT, pa.int8()),
-            ]
-        )
-
-    @property
-    def sink_schema(self) -> pa.Schema:
-        """The channels of the page that a merge sink gets."""
-        number = [pa.field(CASE_NUMBER, pa.int32())] if self.era is Era.CURRENT else []
-        return pa.schema([*self.columns, pa.field(OPERATION, pa.int8()), *number, pa.field(ROW_ID, self.row_id)])
-
-    @property
-    def output_schema(self) -> pa.Schema:
-        """The channels of the page that ``transform_page`` gives: the sink's, and ``insert_from_update``."""
-        return self.sink_schema.append(pa.field(INSERT_FROM_UPDATE, pa.int8()))
 
 
 class RowChangeProcessor(ABC):
     """Turns merge rows into rows to store.
 
     The connector never sees the processor; it chooses one by its paradigm.
+
+    Args:
+        layout: where the channels lie.
+        columns: the table's columns in table order and, last, the row id.
     """
 
-    def __init__(self, layout: MergeLayout) -> None:
+    def __init__(self, layout: PageLayout, columns: pa.Schema) -> None:
         self.layout = layout
-        self._row_id = len(layout.redistribution_columns) + layout.has_hash
+        self.input_schema = layout.input_schema(columns)
+        self.output_schema = layout.output_schema(columns)
 
     @abstractmethod
     def transform_page(self, page: Page) -> Page:
-        """Turn a page of ``layout.input_schema`` into one of ``layout.output_schema``.
+        """Turn a page of ``input_schema`` into one of ``output_schema``.
 
         Rows with operation -1 (in the current era: with a NULL merge row) do not leave. The output may be empty.
 
@@ -115,11 +60,11 @@ class RowChangeProcessor(ABC):
             ValueError: another number than 1, 2, 3 and -1, or a NULL merge row in the era of the documents.
         """
         self._check_channels(page)
-        merge_row = page.column(self._row_id + 1)
+        merge_row = page.column(self.layout.before.merge_row)
         if merge_row.null_count and self.layout.era is Era.DOCUMENTS:
             msg = f"The merge row may not be NULL; {merge_row.null_count} of {len(merge_row)} are"
             raise ValueError(msg)
-        flat = merge_row.flatten()[len(self.layout.columns) + 1]
+        flat = merge_row.flatten()[self.layout.merge_row.operation]
         operation: npt.NDArray[np.int8] = pc.fill_null(flat, int(Operation.NONE)).to_numpy(zero_copy_only=False)
         strange = np.setdiff1d(operation, _INPUT_OPERATIONS)
         if strange.size:
@@ -128,11 +73,9 @@ class RowChangeProcessor(ABC):
         return operation
 
     def _check_channels(self, page: Page) -> None:
-        expected = len(self.layout.input_schema)
+        expected = self.layout.before.count
         if page.num_columns != expected:
-            msg = (
-                f"transform_page takes {expected} channels ({', '.join(self.layout.input_schema.names)}); got {page.num_columns}"
-            )
+            msg = f"transform_page takes {expected} channels ({', '.join(self.input_schema.names)}); got {page.num_columns}"
             raise ValueError(msg)
         if not page.num_rows:
             msg = "transform_page does not take empty pages"
@@ -147,27 +90,28 @@ class RowChangeProcessor(ABC):
 class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
     """For connectors that update columns of rows in place: an UPDATE stays one row with operation 3 and all columns filled.
 
-    >>> layout = MergeLayout((pa.field("v", pa.int64()),), (), pa.int64(), False)
+    >>> from rowmerge_nb.spi.page import PageLayout
+    >>> processor = ChangeOnlyUpdatedColumnsMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
     >>> row = {"v": 5, "present": True, "operation": 3, "case_number": 0}
     >>> page = pa.RecordBatch.from_pylist(
-    ...     [{"row_id": 7, "merge_row": row, "case_number": 0, "is_distinct": 1}], schema=layout.input_schema)
-    >>> ChangeOnlyUpdatedColumnsMergeProcessor(layout).transform_page(page).to_pylist()
+    ...     [{"row_id": 7, "merge_row": row, "case_number": 0, "is_distinct": 1}], schema=processor.input_schema)
+    >>> processor.transform_page(page).to_pylist()
     [{'v': 5, 'operation': 3, 'row_id': 7, 'insert_from_update': 0}]
     """
 
     def transform_page(self, page: Page) -> Page:
         """Take the columns out of the merge row and drop the rows where nothing fired."""
         operation = self.operations(page)
-        fields = page.column(self._row_id + 1).flatten()
-        number = [fields[-1]] if self.layout.era is Era.CURRENT else []
+        before, merge_row = self.layout.before, self.layout.merge_row
+        fields = page.column(before.merge_row).flatten()
         arrays = [
-            *fields[: len(self.layout.columns)],
+            *(fields[place] for place in merge_row.columns),
             pa.array(operation),
-            *number,
-            page.column(self._row_id),
+            *([fields[merge_row.case_number]] if self.layout.after.case_number is not None else []),
+            page.column(before.row_id),
             pa.array(np.zeros(page.num_rows, np.int8)),
         ]
-        result = pa.RecordBatch.from_arrays(arrays, schema=self.layout.output_schema)
+        result = pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
         acting = operation != Operation.NONE
         return result if acting.all() else result.filter(pa.array(acting))
 
@@ -178,11 +122,12 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
     The DELETE half carries the old values of the redistribution columns and nulls elsewhere, the INSERT half the new row; so
     each can be sent to the writer of its own partition.
 
-    >>> layout = MergeLayout((pa.field("v", pa.int64()),), (), pa.int64(), False)
+    >>> from rowmerge_nb.spi.page import PageLayout
+    >>> processor = DeleteAndInsertMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
     >>> row = {"v": 5, "present": True, "operation": 3, "case_number": 0}
     >>> page = pa.RecordBatch.from_pylist(
-    ...     [{"row_id": 7, "merge_row": row, "case_number": 0, "is_distinct": 1}], schema=layout.input_schema)
-    >>> for row in DeleteAndInsertMergeProcessor(layout).transform_page(page).to_pylist():
+    ...     [{"row_id": 7, "merge_row": row, "case_number": 0, "is_distinct": 1}], schema=processor.input_schema)
+    >>> for row in processor.transform_page(page).to_pylist():
     ...     print(row)
     {'v': None, 'operation': 2, 'row_id': 7, 'insert_from_update': 0}
     {'v': 5, 'operation': 1, 'row_id': None, 'insert_from_update': 1}
@@ -205,27 +150,28 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         arrays = [
             *self._data(page, origin, deletes),
             pa.array(self._numbers(deletes, from_update)),
-            *([pa.array(np.zeros(len(origin), np.int32))] if self.layout.era is Era.CURRENT else []),
-            page.column(self._row_id).take(pa.array(origin, mask=~deletes)),
+            *([pa.array(np.zeros(len(origin), np.int32))] if self.layout.after.case_number is not None else []),
+            page.column(self.layout.before.row_id).take(pa.array(origin, mask=~deletes)),
             pa.array((from_update & ~deletes).astype(np.int8)),
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.layout.output_schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
         """Give, per input row, how many rows of the output it becomes: an UPDATE becomes 2."""
         return _produced(self.operations(page))
 
     def _data(self, page: Page, origin: npt.NDArray[np.int64], deletes: npt.NDArray[np.bool_]) -> list[pa.Array]:
-        fields = page.column(self._row_id + 1).flatten()
+        before = self.layout.before
+        fields = page.column(before.merge_row).flatten()
+        kept = dict(zip(self.layout.redistribution_columns, before.write_redistribution_columns, strict=True))
         inserted = pa.array(origin, mask=deletes)
         both = pa.array(np.where(deletes, origin, origin + page.num_rows))
         data = []
-        for field, new in zip(self.layout.columns, fields, strict=False):
-            if field.name in self.layout.redistribution_columns:
-                old = page.column(self.layout.redistribution_columns.index(field.name))
-                data.append(pa.concat_arrays([old, new]).take(both))
+        for place in self.layout.merge_row.columns:
+            if place in kept:
+                data.append(pa.concat_arrays([page.column(kept[place]), fields[place]]).take(both))
             else:
-                data.append(new.take(inserted))
+                data.append(fields[place].take(inserted))
         return data
 
     def _numbers(self, deletes: npt.NDArray[np.bool_], from_update: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
@@ -236,16 +182,22 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         return plain.astype(np.int8)
 
 
-def create_processor(paradigm: RowChangeParadigm, layout: MergeLayout) -> RowChangeProcessor:
+def create_processor(paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema) -> RowChangeProcessor:
     """Make the processor of a paradigm.
 
-    >>> layout = MergeLayout((pa.field("v", pa.int64()),), (), pa.int64(), False)
-    >>> type(create_processor(RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW, layout)).__name__
+    Args:
+        paradigm: the connector's paradigm.
+        layout: where the channels lie.
+        columns: the table's columns in table order and, last, the row id.
+
+    >>> from rowmerge_nb.spi.page import PageLayout
+    >>> columns = pa.schema([("v", "int64"), ("row_id", "int64")])
+    >>> type(create_processor(RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW, PageLayout(1), columns)).__name__
     'DeleteAndInsertMergeProcessor'
     """
     if paradigm is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS:
-        return ChangeOnlyUpdatedColumnsMergeProcessor(layout)
-    return DeleteAndInsertMergeProcessor(layout)
+        return ChangeOnlyUpdatedColumnsMergeProcessor(layout, columns)
+    return DeleteAndInsertMergeProcessor(layout, columns)
 
 
 def _produced(operation: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +17,15 @@ import pyarrow.compute as pc
 from rowmerge_nb.engine.tasks.duplicates import Patterns
 from rowmerge_nb.errors import ExecutionError, RowMergeError
 from rowmerge_nb.trace.trace import Call
-from rowmerge_nb.trace.words import operation_letters, plural
+from rowmerge_nb.trace.words import operation_letters
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
-    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page import Page, PageLayout
 
 
 __all__ = ["Recorder", "TaskRecord", "operation_text"]
@@ -32,8 +33,10 @@ __all__ = ["Recorder", "TaskRecord", "operation_text"]
 
 @dataclass
 class Sampled:
-    """Sampled rows of one page before and after ``transform_page``."""
+    """Sampled rows of one page before and after ``transform_page``; ``transformed`` is False where there was none, and they are the same."""
 
+    layout: PageLayout
+    transformed: bool
     before: Page
     after: Page
     produced: npt.NDArray[np.int64]
@@ -50,7 +53,8 @@ class TaskRecord:
         matched: joined rows with both sides, and ``alone`` those with the target's alone.
         before: rows into ``transform_page``; ``after`` rows out of it.
         sampled: the sampled rows.
-        stored: the first rows that the sink got, or that the page source got back.
+        stored: the first rows that the sink got, or that the page source got back; ``stored_layout`` is where their channels lie, None of
+            what a page source got back.
         operations: rows stored per operation.
         pages: pages the sink got.
         counted: rows changed.
@@ -71,6 +75,7 @@ class TaskRecord:
     after: int = 0
     sampled: list[Sampled] = field(default_factory=list)
     stored: Page | None = None
+    stored_layout: PageLayout | None = None
     operations: dict[int, int] = field(default_factory=dict)
     pages: int = 0
     counted: int = 0
@@ -104,15 +109,15 @@ class Recorder:
     Args:
         partition: the task's partition.
         per_clause: how many rows per clause are sampled, 0 for none.
-        place: what the partition is called in the log of calls.
+        caller: what the partition is called in the log of calls.
 
     Attributes:
         returned: the records that carry the rows of RETURNING, a page of them each.
     """
 
-    def __init__(self, partition: int, per_clause: int, place: str = "writer") -> None:
+    def __init__(self, partition: int, per_clause: int, caller: str = "writer") -> None:
         self.record = TaskRecord(partition)
-        self._place = place
+        self._caller = caller
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._left: dict[int, int] = {}
@@ -136,13 +141,29 @@ class Recorder:
             size = page.nbytes if page is not None else sum(map(len, given)) or None
             seconds = time.perf_counter() - started
             rows = page.num_rows if page is not None else None
-            where = f"{self._place} {self.record.partition}"
-            self.record.calls.append(Call(0, where, method, carries, rows, size, seconds, started - self._started, error))
+            self.record.calls.append(
+                Call(0, self._caller, method, carries, rows, size, seconds, started - self._started, error, self.record.partition)
+            )
 
     def transformed(
-        self, before: Page, after: Page, produced: npt.NDArray[np.int64], cases: npt.NDArray[np.int32], witness: Page | None
+        self,
+        layout: PageLayout,
+        before: Page,
+        after: Page,
+        produced: npt.NDArray[np.int64],
+        cases: npt.NDArray[np.int32],
+        witness: Page | None,
     ) -> None:
         """Count a transformed page, and sample it."""
+        self._sample(Sampled(layout, True, before, after, produced, witness), cases)
+
+    def handed_on(self, layout: PageLayout, page: Page, case_number: int, witness: Page | None) -> None:
+        """Count a page that goes to the store as it is, without ``transform_page``, and sample it; one clause took all of its rows."""
+        each, cases = np.ones(page.num_rows, np.int64), np.full(page.num_rows, case_number, np.int32)
+        self._sample(Sampled(layout, False, page, page, each, witness), cases)
+
+    def _sample(self, page: Sampled, cases: npt.NDArray[np.int32]) -> None:
+        before, after, produced, witness = page.before, page.after, page.produced, page.witness
         record = self.record
         record.before += before.num_rows
         record.after += after.num_rows
@@ -152,8 +173,15 @@ class Recorder:
             rows = [np.arange(end - size, end) for end, size in zip(ends[chosen], produced[chosen], strict=True)]
             positions = np.concatenate(rows) if rows else np.zeros(0, np.int64)
             taken = witness.take(pa.array(chosen)) if witness is not None else None
-            part = Sampled(before.take(pa.array(chosen)), after.take(pa.array(positions)), produced[chosen], taken)
-            record.sampled.append(part)
+            record.sampled.append(
+                replace(
+                    page,
+                    before=before.take(pa.array(chosen)),
+                    after=after.take(pa.array(positions)),
+                    produced=produced[chosen],
+                    witness=taken,
+                )
+            )
 
     def give_back(self, rows: pa.StructArray) -> None:
         """Keep a page's rows of RETURNING; those are NULL for which no clause changes anything."""
@@ -176,7 +204,7 @@ class Recorder:
                 chosen.append(first)
         return np.sort(np.concatenate(chosen))
 
-    def stored(self, page: Page, operations: pa.Array, counted: int) -> None:
+    def stored(self, layout: PageLayout | None, page: Page, operations: pa.Array, counted: int) -> None:
         """Count a page that a sink took, or that an updatable page source took back, and keep the first rows."""
         record = self.record
         record.pages += 1
@@ -187,6 +215,7 @@ class Recorder:
         more = page.slice(0, max(0, self._per_clause - kept))
         if more.num_rows:
             record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])
+            record.stored_layout = layout
 
     def failed(self, error: Exception | SystemExit, step: str) -> None:
         """Note what ended the task; errors that are not ours are told with their type."""

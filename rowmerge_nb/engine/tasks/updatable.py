@@ -16,7 +16,7 @@ from rowmerge_nb.engine.tasks.recorder import Recorder
 from rowmerge_nb.engine.tasks.writer import abort, fragments_of
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import INSERT_FROM_UPDATE, OPERATION, ROW_ID
+from rowmerge_nb.spi.page import INSERT_FROM_UPDATE, OPERATION, ROW_ID, PageLayout, row_ids_of
 from rowmerge_nb.spi.updatable import UpdatablePageSource
 
 if TYPE_CHECKING:
@@ -74,6 +74,16 @@ class SplitPass:
                 yield from _SplitRun(self, number, split, answers).run()
 
     @property
+    def data_columns(self) -> tuple[ColumnHandle, ...]:
+        """The columns that are read, without the row id."""
+        return self.columns[:-1]
+
+    @property
+    def row_id_column(self) -> ColumnHandle:
+        """The column of the row id."""
+        return self.columns[-1]
+
+    @property
     def operation(self) -> Operation:
         """What is done to the rows."""
         return Operation.UPDATE if self.channels else Operation.DELETE
@@ -92,7 +102,7 @@ class _SplitRun:
         self.task = task
         self.number = number
         self.split = split
-        self.recorder = Recorder(number, task.per_clause, place="split")
+        self.recorder = Recorder(number, task.per_clause, caller="split")
         self.evaluator = PageEvaluator(task.program, answers)
         self.opened: ConnectorPageSource | None = None
         self.step = "create_page_source"
@@ -142,9 +152,9 @@ class _SplitRun:
         """Filter and project a page, and give it back to the source that has read it."""
         task, record = self.task, self.recorder.record
         record.read += page.num_rows
-        arrays = [conform(page.column(place), column.type.arrow) for place, column in enumerate(task.columns[:-1])]
+        arrays = [conform(page.column(place), column.type.arrow) for place, column in enumerate(task.data_columns)]
         # Nobody but the source looks into its row ids: it gets them back as it gave them.
-        arrays.append(page.column(page.num_columns - 1))
+        arrays.append(row_ids_of(page))
         named = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
         self.step = "Filter"
         data = self.evaluator.filter(named)
@@ -152,7 +162,7 @@ class _SplitRun:
             return
         self.step = "Project"
         values = self.evaluator.project(data.select(list(range(len(task.symbols)))))
-        row_ids = data.column(data.num_columns - 1)
+        row_ids = row_ids_of(data)
         record.matched += data.num_rows
         record.clause_rows[ONLY_CASE] = record.clause_rows.get(ONLY_CASE, 0) + data.num_rows
         if task.channels:
@@ -166,17 +176,17 @@ class _SplitRun:
             self.step = "delete_rows"
             with self.recorder.call("delete_rows", f"D {data.num_rows}", pa.RecordBatch.from_arrays([row_ids], names=[ROW_ID])):
                 source.delete_rows(row_ids)
-        self._recorded(data, values, conform(row_ids, task.columns[-1].type.arrow))
+        self._recorded(data, values, conform(row_ids, task.row_id_column.type.arrow))
 
     def _recorded(self, data: Page, values: list[pa.Array], row_ids: pa.Array) -> None:
         task = self.task
         operations = pa.array(np.full(data.num_rows, task.operation, np.int8))
         names = [ROW_ID, *(column.name for column in task.program.assigned)]
-        self.recorder.stored(pa.RecordBatch.from_arrays([row_ids, *values], names=names), operations, data.num_rows)
+        self.recorder.stored(None, pa.RecordBatch.from_arrays([row_ids, *values], names=names), operations, data.num_rows)
         if not task.per_clause or (task.channels and len(task.columns) <= len(task.table_columns)):
             # Of an update whose other columns were not read nobody can say what the rows are now.
             return
-        old = {column.name: data.column(place) for place, column in enumerate(task.columns[:-1])}
+        old = {column.name: data.column(place) for place, column in enumerate(task.data_columns)}
         new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
         known = {**old, **new} if task.channels else {}
         after = pa.RecordBatch.from_arrays(
@@ -192,8 +202,7 @@ class _SplitRun:
         if task.witness and len(old) == len(task.table_columns):
             target = pa.StructArray.from_arrays([old[f.name] for f in task.table_columns], fields=list(task.table_columns))
             witness = pa.RecordBatch.from_arrays([pa.nulls(len(target), pa.int64()), target], names=["source_row", "target"])
-        each, cases = np.ones(data.num_rows, np.int64), np.full(data.num_rows, ONLY_CASE, np.int32)
-        self.recorder.transformed(after, after, each, cases, witness)
+        self.recorder.handed_on(PageLayout(len(task.table_columns)), after, ONLY_CASE, witness)
 
     def _finish(self, source: UpdatablePageSource) -> list[bytes]:
         self.step = "finish"

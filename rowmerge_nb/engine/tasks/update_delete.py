@@ -42,22 +42,17 @@ class UpdatePass(_StreamingPass):
     """From merge rows to rows to store: the processor with a constant ``is_distinct``; fused, the writer too."""
 
     def _page(self, batch: pa.RecordBatch) -> Page:
-        schema = self.layout.input_schema
-        arrays = [conform(batch.column(i), field.type) for i, field in enumerate(list(schema)[:-1])]
-        distinct = pa.array(np.ones(batch.num_rows, np.int8))
-        return pa.RecordBatch.from_arrays([*arrays, distinct], schema=schema)
+        return self._input_page(batch, pa.array(np.ones(batch.num_rows, np.int8)))
 
 
 class DeletePass(_StreamingPass):
     """Rows to delete go to the writer as they are: there is no processor."""
 
     def _page(self, batch: pa.RecordBatch) -> Page:
-        schema = self.layout.output_schema
-        arrays = [conform(batch.column(i), field.type) for i, field in enumerate(schema)]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.output_schema)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
 
     def _transformed(self, pages: Iterable[tuple[Page, Page | None]], recorder: Recorder) -> Iterator[Page]:
         for page, witness in pages:
-            each, cases = np.ones(page.num_rows, np.int64), np.full(page.num_rows, ONLY_CASE, np.int32)
-            recorder.transformed(page, page, each, cases, witness)
+            recorder.handed_on(self.layout, page, ONLY_CASE, witness)
             yield page

@@ -14,15 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, conform
-from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD_ROW, outcome
-from rowmerge_nb.engine.tasks.processors import MergeLayout
+from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord, operation_text
 from rowmerge_nb.errors import ConnectorError, ExecutionError
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTransactionHandle
     from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.spi.page_sink import ConnectorPageSink
     from rowmerge_nb.spi.updatable import UpdatablePageSource
 
@@ -72,9 +71,17 @@ def task_partition() -> int:
 
 @dataclass(frozen=True)
 class WriterPass:
-    """The writer behind an exchange: hands pages to a sink, and passes on the records that travelled through the exchange."""
+    """The writer behind an exchange: hands pages to a sink, and passes on the records that travelled through the exchange.
 
-    layout: MergeLayout
+    Args:
+        layout: where the channels lie.
+        columns: the table's columns in table order and, last, the row id.
+        sinks: makes the sink.
+        per_clause: how many rows are kept.
+    """
+
+    layout: PageLayout
+    columns: pa.Schema
     sinks: SinkFactory
     per_clause: int
 
@@ -90,9 +97,9 @@ class WriterPass:
             yield outcome([(RECORD_ROW, -1, record)])
 
     def _pages(self, batches: Batches, passed: list[bytes]) -> Iterator[Page]:
-        schema = self.layout.output_schema
+        schema = self.layout.output_schema(self.columns)
         for batch in batches:
-            records = batch.column(batch.num_columns - 1)
+            records = batch.column(RECORD)
             passed.extend(records.drop_null().to_pylist())
             rows = batch.filter(records.is_null()) if records.null_count < len(records) else batch
             if rows.num_rows:
@@ -103,7 +110,7 @@ class WriterPass:
 class MergeSinkWriter:
     """Feeds one sink, from the first page to its fragments."""
 
-    def __init__(self, layout: MergeLayout, sinks: SinkFactory, recorder: Recorder) -> None:
+    def __init__(self, layout: PageLayout, sinks: SinkFactory, recorder: Recorder) -> None:
         self.layout = layout
         self.sinks = sinks
         self.recorder = recorder
@@ -135,14 +142,13 @@ class MergeSinkWriter:
             self._step = "create_merge_sink"
             with recorder.call("create_merge_sink"):
                 self.sink = self.sinks()
-        columns = len(self.layout.columns)
-        operations = page.column(columns)
-        from_updates = pc.sum(page.column(page.num_columns - 1)).as_py() or 0
-        stored = page.select(list(range(page.num_columns - 1)))
+        operations = page.column(self.layout.after.operation)
+        from_updates = pc.sum(page.column(self.layout.after.insert_from_update)).as_py() or 0
+        stored = self.layout.stored_page(page)
         self._step = "store_merged_rows"
         with recorder.call("store_merged_rows", operation_text(operations), stored):
             self.sink.store_merged_rows(stored)
-        recorder.stored(stored, operations, page.num_rows - from_updates)
+        recorder.stored(self.layout, stored, operations, page.num_rows - from_updates)
         self._step = "transform_page"
 
     def _finish(self, sink: ConnectorMergeSink) -> list[bytes]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from rowmerge_nb.engine.verify.translation import column_type, quoted
+from rowmerge_nb.engine.verify.translation import column_type
 from rowmerge_nb.errors import SetupError
+from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

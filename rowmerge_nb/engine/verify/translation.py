@@ -9,7 +9,7 @@ from rowmerge_nb.errors import SetupError
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["UntranslatableError", "column_type", "copy_name", "quoted", "translate"]
+__all__ = ["UntranslatableError", "column_type", "copy_name", "translate"]
 
 _DIALECTS: Final = {"duckdb": "duckdb", "postgresql": "postgres"}
 _PLAIN: Final = {"boolean", "smallint", "integer", "bigint", "real", "decimal", "date"}
@@ -46,15 +46,6 @@ def column_type(kind: Type, engine: str) -> str:
         msg = f"columns of type {kind} are not compared"
         raise UntranslatableError(msg)
     return _OWN[engine][kind.base]
-
-
-def quoted(name: str) -> str:
-    """Write a name so that every engine takes it as it is.
-
-    >>> quoted("my table")
-    '"my table"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def copy_name(display: str) -> str:

@@ -17,11 +17,13 @@ from rowmerge_nb.engine.catalog.dataframes import as_arrow
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.types import is_spark_frame
 from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedError, open_verifier
-from rowmerge_nb.engine.verify.translation import UntranslatableError, copy_name, quoted, translate
+from rowmerge_nb.engine.verify.translation import UntranslatableError, copy_name, translate
 from rowmerge_nb.errors import SetupError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
 from rowmerge_nb.trace.trace import VerificationRecord
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,8 +75,7 @@ def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str]
     if binding.handle is None:
         frame = binding.dataframe
         return as_arrow(binding.display, frame.toArrow() if is_spark_frame(frame) else frame)
-    catalog, _, rest = binding.qualified.partition(".")
-    schema, _, table = rest.partition(".")
+    catalog, schema, table = binding.name
     if catalog == "memory":
         return memory.read(SchemaTableName(schema, table))
     return run(f"SELECT * FROM {'.'.join(map(quoted, (catalog, schema, table)))}").table
@@ -155,7 +156,8 @@ class Verification:
         if told:
             return self._record("differs", f"{self._name} differs: {'; '.join(told)}")
         return self._record(
-            "agrees", f"{self._name} agrees: {_rows(changed)} changed, {_rows(after.num_rows)} in {target.display}"
+            "agrees",
+            f"{self._name} agrees: {plural(changed, 'row')} changed, {plural(after.num_rows, 'row')} in {target.display}",
         )
 
 
@@ -169,12 +171,8 @@ def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequenc
     texts = ", ".join(f"CAST({quoted(column.name.lower())} AS varchar)" for column in columns)
     first = verifier.rows(f"SELECT {texts} FROM {rows} LIMIT {SHOWN}")
     shown = ", ".join(f"({', '.join('NULL' if value is None else str(value) for value in row)})" for row in first)
-    return [f"{_rows(total)} only {where}: {shown}{', ...' if total > SHOWN else ''}"]
+    return [f"{plural(total, 'row')} only {where}: {shown}{', ...' if total > SHOWN else ''}"]
 
 
 def _lower(rows: pa.Table) -> pa.Table:
     return rows.rename_columns([name.lower() for name in rows.column_names])
-
-
-def _rows(count: int) -> str:
-    return f"{count} row{'' if count == 1 else 's'}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.drawing.dot import Box, Text, bold, edge, mono, muted, new_graph, node, plain
 from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.model.pages import TYPE_ROOM
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.spi.page import PageLayout
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.model.pages import Channel, Channels, Pages
@@ -104,12 +105,12 @@ def _splits(pages: Pages) -> bool:
 def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
     """Draw the page before; a channel that goes no further says so, the others have their wire there."""
     channels = pages.channels
-    place = [*channels.redistribution, *([channels.hash] if channels.hash else []), channels.row_id]
+    place = channels.place
     total = "" if pages.total_before is None else f", {plural(pages.total_before, 'row')}"
     merge_row: list[Text] = [mono(channels.merge_row.number, "mut", size=11), bold(_BLANK + channels.merge_row.name)]
     head = [
         Box([[muted(f"before{total}")]], span=len(place)),
-        Box([merge_row], "CENTER", "", "Nt", len(slots) + 3),
+        Box([merge_row], "CENTER", "", "Nt", PageLayout(len(slots)).merge_row.count),
         Box([[plain(_BLANK)]], span=2),
     ]
     taken = (*(channels.redistribution if _splits(pages) else ()), channels.row_id)
@@ -130,7 +131,7 @@ def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
 
 def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box]]:
     channels = pages.channels
-    others = list(channels.after[len(channels.columns) :])
+    others = channels.others
     count = len(slots) + len(others)
     bars = [Box(height=5), *(Box(port=f"s{i}", fill="node", height=5) for i in range(count))]
     total = "" if pages.total_after is None else f", {plural(pages.total_after, 'row')}"
@@ -176,11 +177,12 @@ def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
 def _wires(pages: Pages, slots: list[Slot]) -> list[tuple[str, str, str]]:
     """Draw what a row takes along: the kept old values of a DELETE, the new values of an INSERT or UPDATE."""
     channels = pages.channels
-    place = len(channels.redistribution) + (channels.hash is not None)
-    row_id = f"s{len(slots) + 1 + (channels.after_case is not None)}"
+    # What is drawn is the page of a table that has as many columns as there are slots.
+    drawn = PageLayout(len(slots), era=channels.layout.era).after
+    tail, row_id = f"p{channels.layout.before.row_id}", f"s{drawn.row_id}"
     if not _splits(pages):
-        number = [("c", f"s{len(slots) + 1}", "U")] if channels.after_case else []
-        return [(f"p{place}", row_id, "U"), *((f"f{at}", f"s{at}", "U") for at in range(len(slots))), *number]
+        number = [("c", f"s{drawn.case_number}", "U")] if drawn.case_number is not None else []
+        return [(tail, row_id, "U"), *((f"f{at}", f"s{at}", "U") for at in drawn.columns), *number]
     by_name = {channels.columns[slot.index].name: at for at, slot in enumerate(slots) if not slot.hidden}
     old = [(f"p{i}", f"s{by_name[c.name]}", "D") for i, c in enumerate(channels.redistribution) if c.name in by_name]
-    return [*old, (f"p{place}", row_id, "D"), *((f"f{at}", f"s{at}", "I") for at in range(len(slots)))]
+    return [*old, (tail, row_id, "D"), *((f"f{at}", f"s{at}", "I") for at in drawn.columns)]

@@ -17,7 +17,8 @@ from rowmerge_nb.report.model.clauses import condition_text
 from rowmerge_nb.report.model.plan import WRITERS
 from rowmerge_nb.report.words.phrases import operation_word, style_of
 from rowmerge_nb.report.words.values import cell
-from rowmerge_nb.trace.words import number, plural
+from rowmerge_nb.trace.nodes import JoinType
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     import graphviz
@@ -119,7 +120,9 @@ class _Drawing:
             return len(together), self._distinct(together, streams)
         if first.kind == "MergeProcessor" and self.plan.lanes:
             return 1, self._transform(first, streams)
-        exchange = first if first.kind == "Exchange" and self.plan.outputs else None
+        # A saved trace may hold a plan in which rows come here other than by operation.
+        by_operation = all(stream.style in self.plan.outputs for stream in streams)
+        exchange = first if first.kind == "Exchange" and self.plan.outputs and by_operation else None
         writer = next((step for step in steps[:2] if step.kind in WRITERS), None)
         if writer is not None and (exchange is not None or writer is first):
             arrivals = [Arrival(s.port, s.style, s.rows, _label(s), s.width) for s in streams]
@@ -183,7 +186,7 @@ class _Drawing:
             while chain[-1].sources:
                 chain.append(self.plan.get(chain[-1].sources[0]))
             streams.append(self._leaves(name, chain))
-        kinds = _KINDS_OF_FULL if self.plan.full else _KINDS
+        kinds = _KINDS_OF_FULL if self.plan.join is JoinType.FULL else _KINDS
         parts = list(zip("mus", (self.plan.matched, self.plan.unmatched, self.plan.by_source), strict=True))[: len(kinds)]
         notes = [[Box([[muted(self.plan.alone)]], span=len(kinds))]] if self.plan.alone else []
         # All outlets are equally wide, wide enough for the criteria above them.

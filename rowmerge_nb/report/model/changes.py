@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.choices import Flow, StatementState
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import Cell, cell, struct_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.words import number, plural
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.model.pages import Channel, Pages
@@ -116,11 +116,11 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         return None
     if pages is not None:
         columns = pages.channels.columns
-        changes = _changes(sample, len(columns))
+        changes = _changes(sample)
     else:
-        # By position: a column of the table may be called ``operation``.
-        columns = stored_channels(sample.after.schema)[: len(sample.after.schema) - 3 - (trace.era == "current")]
-        changes = _without_merge_rows(sample, len(columns))
+        channels = stored_channels(sample.after.schema)
+        columns = tuple(channels[place] for place in sample.layout.after.columns)
+        changes = _without_merge_rows(sample)
     counts = operation_counts(trace)
     known = [counts.get(style) or 0 for style in "IUD"]
     total = sum(known) if counts and None not in counts.values() else len(changes)
@@ -135,32 +135,34 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     return Diff(columns, tuple(shown), total, untouched, summary, remark, trace.kind == "MERGE")
 
 
-def _changes(sample: PageSample, columns: int) -> list[Change]:
+def _changes(sample: PageSample) -> list[Change]:
     """List every sampled row that changes something, in the order of the source."""
-    merge_rows = struct_rows(sample.before.column(sample.before.num_columns - 3))
-    row_ids = python_values(sample.before.column(sample.before.num_columns - 4))
+    places = sample.layout.merge_row
+    merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
+    row_ids = python_values(sample.row_ids)
     both = _both_sides(sample)
     changes = []
     for index, values in enumerate(merge_rows):
         if values is None:
             continue
-        operation, case = Operation(values[columns + 1]), values[columns + 2]
+        operation, case = Operation(values[places.operation]), values[places.case_number]
         if operation is Operation.NONE:
             continue
         at, target = both[index]
-        change = _change(operation, values[:columns], target, case, at, row_ids[index])
+        change = _change(operation, [values[place] for place in places.columns], target, case, at, row_ids[index])
         changes.append((at is None, at or 0, index, change))
     return [entry[-1] for entry in sorted(changes, key=lambda entry: entry[:3])]
 
 
-def _without_merge_rows(sample: PageSample, columns: int) -> list[Change]:
+def _without_merge_rows(sample: PageSample) -> list[Change]:
     """List the sampled rows of a statement without a processor: a DELETE, or what page sources changed themselves.
 
     What a DELETE hands over holds no more than what tells the rows; an update's row is whole.
     """
-    row_ids = python_values(sample.after.column(sample.after.num_columns - 2))
-    operations = map(Operation, sample.after.column(columns).to_pylist())
-    values = zip(*(python_values(sample.after.column(place)) for place in range(columns)), strict=True)
+    channels = sample.layout.after
+    row_ids = python_values(sample.after.column(channels.row_id))
+    operations = map(Operation, sample.after.column(channels.operation).to_pylist())
+    values = zip(*(python_values(sample.after.column(place)) for place in channels.columns), strict=True)
     return [
         _change(operation, list(new), target, 0, None, row_id)
         for (_, target), operation, new, row_id in zip(_both_sides(sample), operations, values, row_ids, strict=True)
@@ -200,12 +202,13 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
     """Make the pages as ``store_merged_rows`` got them; None where none was recorded."""
     if not trace.stored:
         return None
-    schema = trace.stored[0].page.schema
+    layout, channels = trace.stored[0].layout, stored_channels(trace.stored[0].page.schema)
     samples = sorted(trace.stored, key=lambda sample: sample.writer)
-    if trace.flow == Flow.UPDATABLE:
-        return _given_back(trace, stored_channels(schema), samples)
-    channels = pages.channels.after[:-1] if pages is not None else stored_channels(schema)
-    operation = len(schema) - 2 - (trace.era == "current")
+    if layout is None:
+        return _given_back(trace, channels, samples)
+    if pages is not None:
+        channels = tuple(pages.channels.after[place] for place in layout.after.stored)
+    operation = layout.after.operation
     shown = tuple(_stored_page(sample, operation) for sample in samples)
     total = sum(page.total for page in shown)
     summary = f"{plural(total, 'row')}, {plural(len(shown), 'writer')}; without insert_from_update"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.words.phrases import operation_word, style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.words import number
+from rowmerge_nb.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,25 +148,11 @@ def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
         elif branch.operation is Operation.DELETE:
             result[branch.number] = "row removed"
         elif branch.operation is Operation.UPDATE:
-            result[branch.number] = ", ".join(_assigned(branch.clause) or names[: len(branch.values)])
+            result[branch.number] = ", ".join(branch.assigned)
         elif branch.operation is Operation.INSERT:
-            pairs = zip(names, branch.values, strict=False)
-            result[branch.number] = ", ".join(name for name, value in pairs if value != "NULL")
+            # In table order, as the row is written.
+            result[branch.number] = ", ".join(name for name in names if name in branch.assigned)
     return result
-
-
-def _assigned(clause: str) -> list[str]:
-    """Read the columns off the SET list of a clause; none for ``SET *``, which is all of them.
-
-    >>> _assigned("WHEN MATCHED THEN UPDATE SET a = f(x, 1), b = ', d = 1'")
-    ['a', 'b']
-    """
-    set_list = re.split(r"\bUPDATE\s+SET\b", clause, maxsplit=1, flags=re.IGNORECASE)[-1]
-    # Commas inside of parentheses and quotes separate nothing; what stands there is of no interest here.
-    plain = re.sub(r"'(?:[^']|'')*'", "''", set_list)
-    while plain != (inner := re.sub(r"\([^()]*\)", "", plain)):
-        plain = inner
-    return [part.partition("=")[0].strip() for part in re.split(r",(?=[^=,]*=)", plain) if "=" in part]
 
 
 def build_lanes(trace: Trace) -> tuple[Lane, ...]:

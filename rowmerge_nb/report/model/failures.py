@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import Cell, cell, visible
-from rowmerge_nb.trace.words import join, number, plural
+from rowmerge_nb.trace.trace import Consequence
+from rowmerge_nb.words import join, number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,26 +173,28 @@ def _sentence(text: str) -> str:
 
 def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
     """Say what was not touched and what had been called: the engine's facts first, else what the log of calls tells."""
-    facts = [visible(text.rstrip(".")) for text in error.consequences] if error is not None else []
+    facts = error.consequences if error is not None else ()
     if error is not None and error.changed is not False:
-        return (*_changed(error.changed, trace), *(f"{text}." for text in facts))
+        return (*_changed(error.changed, trace), *(f"{_shown(fact)}." for fact in facts))
     facts = facts or _from_calls(trace)
-    first = [text for text in facts if "unchanged" in text]
-    rest = [text for text in facts if text not in first]
-    if not first and trace.target and (trace.calls or trace.rows_before is not None):
+    sentences = []
+    if trace.target and (trace.calls or trace.rows_before is not None):
         rows = f" ({plural(trace.rows_before, 'row')})" if trace.rows_before is not None else ""
-        first = [f"{visible(trace.target)} is unchanged{rows}"]
-    if not first and not rest:
+        sentences.append(f"{visible(trace.target)} is unchanged{rows}.")
+    if not sentences and not facts:
         return ("Nothing was read or written.",)
-    sentences = [f"{text}." for text in first]
-    if rest:
+    if facts:
+        told = "; ".join(map(_shown, facts))
         # A sentence begins with a capital, unless it begins with a name of the contract.
-        named = "_" in rest[0].partition(" ")[0]
-        sentences.append(f"{rest[0] if named else rest[0][0].upper() + rest[0][1:]}{''.join(f'; {text}' for text in rest[1:])}.")
+        sentences.append(f"{told if facts[0].method else told[0].upper() + told[1:]}.")
     if trace.duplicate_groups and trace.joined is not None:
         repeated = plural(len(trace.duplicate_groups), "target row")
         sentences.append(f"{plural(trace.joined, 'joined row')} checked, {repeated} matched more than once.")
     return tuple(sentences)
+
+
+def _shown(fact: Consequence) -> str:
+    return visible(str(fact).rstrip("."))
 
 
 def _changed(changed: bool | None, trace: Trace) -> tuple[str, ...]:
@@ -203,21 +205,21 @@ def _changed(changed: bool | None, trace: Trace) -> tuple[str, ...]:
     return (f"{name} is changed.",)
 
 
-def _from_calls(trace: Trace) -> list[str]:
+def _from_calls(trace: Trace) -> tuple[Consequence, ...]:
     methods = [call.method for call in trace.calls]
     if not methods:
-        return []
+        return ()
     begins = [name for name in dict.fromkeys(methods) if name.startswith("begin_")]
     sinks = sum(name in {"create_merge_sink", "create_page_sink"} for name in methods)
     aborted = methods.count("abort")
-    facts = [f"{join(begins)} was called" if begins else "begin_merge was not called"]
+    facts = [Consequence("was called", join(begins)) if begins else Consequence("was not called", "begin_merge")]
     created = "no sink was created" if not sinks else f"{plural(sinks, 'sink')} created"
-    facts.append(f"{created}, {number(aborted)} aborted" if aborted else created)
+    facts.append(Consequence(f"{created}, {number(aborted)} aborted" if aborted else created))
     if not any(name.startswith("finish_") for name in methods):
-        facts.append("finish_merge was not called")
+        facts.append(Consequence("was not called", "finish_merge"))
     if "rollback" in methods:
-        facts.append("the transaction was rolled back")
-    return facts
+        facts.append(Consequence("the transaction was rolled back"))
+    return tuple(facts)
 
 
 def _duplicates(groups: Sequence[DuplicateGroup], trace: Trace | None) -> DuplicateTable | None:
@@ -277,10 +279,9 @@ def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
         return f"{number(case_number)}, no clause fired", "N", "·"
     if record is None:
         return f"case {case_number}", "", ""
-    text = " ".join(record.text.split())
     # The clause up to its operation tells it from the others; what it sets is in the statement.
-    words = found[0] if (found := re.match(r".*?\bTHEN (?:UPDATE|DELETE|INSERT)\b", text, re.IGNORECASE)) else text
-    return f"case {case_number}, {cell(words, 72).text}", style_of(record.operation), record.operation.letter
+    words = cell(" ".join(record.head.split()), 72).text
+    return f"case {case_number}, {words}", style_of(record.operation), record.operation.letter
 
 
 def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:

@@ -10,7 +10,7 @@ from rowmerge_nb.report.model.pages import row_limit
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.journeys import journeys_of
-from rowmerge_nb.trace.words import number, plural
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

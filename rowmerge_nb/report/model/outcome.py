@@ -9,7 +9,8 @@ from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.words.phrases import Phrase, Run
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.trace.words import MINUS, number, plural
+from rowmerge_nb.trace.trace import CHANGED_TWICE
+from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
@@ -184,8 +185,7 @@ def _sizes(trace: Trace) -> Phrase:
     before, after = trace.rows_before, trace.rows_after
     if before is None or after is None:
         return ()
-    rows = "row" if after == 1 else "rows"
-    return (Run(" "), Run(visible(trace.target), "code"), Run(f" {number(before)} → {number(after)} {rows}.", "nw"))
+    return (Run(" "), Run(visible(trace.target), "code"), Run(f" {number(before)} → {plural(after, 'row')}.", "nw"))
 
 
 def _meta(trace: Trace) -> Phrase:
@@ -244,7 +244,7 @@ def build_balance(trace: Trace) -> Balance | None:
         return Balance(result, total, True, ", the same as the connector counts.")
     again = trace.rows_after - result
     if 0 < again <= _deletable_again(trace):
-        rows_were = "1 row was" if again == 1 else f"{number(again)} rows were"
+        rows_were = f"{plural(again, 'row')} {'was' if again == 1 else 'were'}"
         counted = f", and the connector counts {plural(trace.rows_after, 'row')}"
         said = "deleted more than once because two clauses changed the same target row"
         excess = f"so the stored deletes exceed the rows that are gone by {number(again)}"
@@ -258,7 +258,7 @@ def _deletable_again(trace: Trace) -> int:
     Groups are recorded up to a limit; where it is reached there may be any number of them.
     """
     groups = trace.duplicate_groups
-    noticed = any("by more than one clause" in notice.message for notice in trace.notices)
+    noticed = any(notice.kind == CHANGED_TWICE for notice in trace.notices)
     if len(groups) >= MOST_GROUPS or (noticed and not groups):
         return sum(sum(writer.rows.values()) for writer in trace.writers)
     return sum(max(group.total, len(group.sources)) - 1 for group in groups)

@@ -9,11 +9,22 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import NULL, Cell, cell, is_number, struct_rows, tail, visible
-from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, IS_DISTINCT, MERGE_ROW, OPERATION, PRESENT, ROW_ID
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import (
+    CASE_NUMBER,
+    HASH,
+    INSERT_FROM_UPDATE,
+    IS_DISTINCT,
+    MERGE_ROW,
+    OPERATION,
+    PRESENT,
+    ROW_ID,
+    PageLayout,
+)
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.words import number, plural
+from rowmerge_nb.trace.nodes import ProcessorFacts
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +40,6 @@ MOST_ROWS: Final = 30
 MOST_CELLS: Final = 480
 TYPE_ROOM: Final = 14
 """So many characters of a type a drawing shows."""
-_LAST_BEFORE: Final = 4
-_MERGE_ROW_EXTRAS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ class Channels:
     """All channels of both pages, by role.
 
     Args:
+        layout: where they lie.
         redistribution: write redistribution columns, with the target row's values.
         hash: the hash of the old location; None if there is nothing to redistribute by.
         row_id: the row id's channel.
@@ -61,6 +71,7 @@ class Channels:
         after_operation: and so on: the other channels of the page after; ``after_case`` exists in the current era only.
     """
 
+    layout: PageLayout
     redistribution: tuple[Channel, ...]
     hash: Channel | None
     row_id: Channel
@@ -78,16 +89,25 @@ class Channels:
     insert_from_update: Channel
 
     @property
+    def place(self) -> tuple[Channel, ...]:
+        """The channels in front of the merge row: what tells the row, and where it was."""
+        return (*self.redistribution, *([self.hash] if self.hash else []), self.row_id)
+
+    @property
     def before(self) -> tuple[Channel, ...]:
         """The page before, merge row unfolded into its fields."""
-        place = (*self.redistribution, *([self.hash] if self.hash else []), self.row_id)
-        return (*place, *self.fields, self.present, self.operation, self.case, self.case_number, self.is_distinct)
+        return (*self.place, *self.fields, self.present, self.operation, self.case, self.case_number, self.is_distinct)
 
     @property
     def after(self) -> tuple[Channel, ...]:
         """The page after."""
+        return (*self.columns, *self.others)
+
+    @property
+    def others(self) -> tuple[Channel, ...]:
+        """The channels of the page after that are no columns of the table."""
         extra = (self.after_case,) if self.after_case else ()
-        return (*self.columns, self.after_operation, *extra, self.after_row_id, self.insert_from_update)
+        return (self.after_operation, *extra, self.after_row_id, self.insert_from_update)
 
     @property
     def long_types(self) -> tuple[Channel, ...]:
@@ -217,67 +237,59 @@ def _remarks(trace: Trace, channels: Channels) -> tuple[str, ...]:
 
 def _channels(trace: Trace) -> Channels | None:
     processor = next((record for record in trace.plan if record.kind == "MergeProcessor"), None)
-    if trace.pages is not None and trace.kind != "DELETE" and MERGE_ROW in trace.pages.before.schema.names:
+    if trace.pages is not None and trace.pages.transformed:
         return _channels_of_pages(trace.pages, processor)
     return _channels_of_plan(trace, processor) if processor is not None else None
 
 
 def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Channels:
     """Read channels off the schemas, by position: a table may well have a column called ``hash`` or ``row_id``."""
-    before, after = sample.before.schema, sample.after.schema
-    merge_row = before.field(len(before) - _LAST_BEFORE + 1).type
-    columns = [merge_row.field(i) for i in range(merge_row.num_fields - _MERGE_ROW_EXTRAS)]
-    place = len(before) - _LAST_BEFORE
-    row_id = before.field(place)
+    layout, before = sample.layout, sample.before.schema
+    merge_row = before.field(layout.before.merge_row).type
+    columns = [merge_row.field(place) for place in layout.merge_row.columns]
     types = [str(from_arrow(column.type)) for column in columns]
     if processor is not None and len(processor.layout) >= len(columns):
         types = [kind for _, kind in processor.layout[: len(columns)]]
-    names = [column.name for column in columns]
-    number_channel = len(after) > len(columns) + _MERGE_ROW_EXTRAS
-    # Today's Trino has no channel ``hash``.
-    hashed = place > 0 and not number_channel
-    redistribution = [before.field(i).name for i in range(place - hashed)]
-    return _numbered(names, types, redistribution, hashed, str(from_arrow(row_id.type)), number_channel)
+    row_id = str(from_arrow(before.field(layout.before.row_id).type))
+    return _numbered([column.name for column in columns], types, row_id, layout)
 
 
 def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
-    extra = _MERGE_ROW_EXTRAS + (trace.era == "current")
-    columns = processor.layout[:-extra]
-    redistribution = [name for name in (processor.attributes.get("redistribution") or "").split(", ") if name]
-    row_id = processor.layout[-2][1]
-    names, types = [name for name, _ in columns], [kind for _, kind in columns]
+    known = processor.facts.redistribution_columns if isinstance(processor.facts, ProcessorFacts) else ()
+    layout = PageLayout.of_output(len(processor.layout), era=Era(trace.era))
+    columns = [processor.layout[place] for place in layout.after.columns]
+    places = tuple(place for place, (name, _) in enumerate(columns) if name in known)
+    _, row_id = processor.layout[layout.after.row_id]
     return _numbered(
-        names, types, redistribution, bool(redistribution) and trace.era != "current", row_id, trace.era == "current"
+        [name for name, _ in columns], [kind for _, kind in columns], row_id, replace(layout, redistribution_columns=places)
     )
 
 
-def _numbered(
-    names: Sequence[str], types: Sequence[str], redistribution: Sequence[str], hashed: bool, row_id: str, number_channel: bool
-) -> Channels:
+def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: PageLayout) -> Channels:
     """Give every channel its number."""
-    names, redistribution = [visible(name) for name in names], [visible(name) for name in redistribution]
-    by_name = dict(zip(names, types, strict=True))
-    place = len(redistribution) + hashed
-    merge, count = place + 1, len(names)
+    before, merge_row, after = layout.before, layout.merge_row, layout.after
+    names = [visible(name) for name in names]
+    columns = tuple(Channel(str(i), name, kind) for i, (name, kind) in enumerate(zip(names, types, strict=True)))
     parts = [*zip(names, types, strict=True), (PRESENT, "boolean"), (OPERATION, "tinyint"), (CASE_NUMBER, "integer")]
-    inner = [Channel(f"{merge}.{i}", name, kind) for i, (name, kind) in enumerate(parts)]
-    last = count + 1 + number_channel
+    inner = [Channel(f"{before.merge_row}.{i}", name, kind) for i, (name, kind) in enumerate(parts)]
+    redistribution = zip(before.write_redistribution_columns, layout.redistribution_columns, strict=True)
     return Channels(
-        redistribution=tuple(Channel(str(i), name, by_name.get(name, "")) for i, name in enumerate(redistribution)),
-        hash=Channel(str(place - 1), HASH, "bigint") if hashed else None,
-        row_id=Channel(str(place), ROW_ID, row_id),
-        merge_row=Channel(str(merge), MERGE_ROW, "row(" + ", ".join(f"{name} {kind}" for name, kind in parts) + ")"),
-        fields=tuple(inner[:count]),
-        present=inner[count],
-        operation=inner[count + 1],
-        case=inner[count + 2],
-        case_number=Channel(str(merge + 1), CASE_NUMBER, "integer"),
-        is_distinct=Channel(str(merge + 2), IS_DISTINCT, "tinyint"),
-        columns=tuple(Channel(str(i), name, kind) for i, (name, kind) in enumerate(zip(names, types, strict=True))),
-        after_operation=Channel(str(count), OPERATION, "tinyint"),
-        after_case=Channel(str(count + 1), CASE_NUMBER, "integer") if number_channel else None,
-        after_row_id=Channel(str(last), ROW_ID, row_id),
-        insert_from_update=Channel(str(last + 1), INSERT_FROM_UPDATE, "tinyint"),
+        layout=layout,
+        redistribution=tuple(replace(columns[place], number=str(channel)) for channel, place in redistribution),
+        hash=Channel(str(before.hash), HASH, "bigint") if before.hash is not None else None,
+        row_id=Channel(str(before.row_id), ROW_ID, row_id),
+        merge_row=Channel(str(before.merge_row), MERGE_ROW, "row(" + ", ".join(f"{name} {kind}" for name, kind in parts) + ")"),
+        fields=tuple(inner[place] for place in merge_row.columns),
+        present=inner[merge_row.present],
+        operation=inner[merge_row.operation],
+        case=inner[merge_row.case_number],
+        case_number=Channel(str(before.case_number), CASE_NUMBER, "integer"),
+        is_distinct=Channel(str(before.is_distinct), IS_DISTINCT, "tinyint"),
+        columns=columns,
+        after_operation=Channel(str(after.operation), OPERATION, "tinyint"),
+        after_case=Channel(str(after.case_number), CASE_NUMBER, "integer") if after.case_number is not None else None,
+        after_row_id=Channel(str(after.row_id), ROW_ID, row_id),
+        insert_from_update=Channel(str(after.insert_from_update), INSERT_FROM_UPDATE, "tinyint"),
     )
 
 
@@ -287,7 +299,7 @@ def stored_channels(schema: pa.Schema) -> tuple[Channel, ...]:
 
 
 def _ledger(sample: PageSample, channels: Channels) -> list[LedgerRow]:
-    merge_row = sample.before.num_columns - _LAST_BEFORE + 1
+    merge_row = sample.layout.before.merge_row
     before = [struct_rows(column) if i == merge_row else python_values(column) for i, column in enumerate(sample.before.columns)]
     after = [python_values(column) for column in sample.after.columns]
     witness = _witness(sample.witness, sample.before.num_rows)
@@ -319,23 +331,23 @@ def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | Non
 def _ledger_row(
     row: Sequence[Any], witness: tuple[int | None, Any], channels: Channels, after: tuple[AfterRow, ...]
 ) -> LedgerRow:
-    place = len(row) - _LAST_BEFORE
-    row_id, merge_row, case_number, is_distinct = row[place:]
-    values = merge_row if merge_row is not None else [None] * (len(channels.fields) + _MERGE_ROW_EXTRAS)
-    present, operation, case = values[-_MERGE_ROW_EXTRAS:]
+    before, places = channels.layout.before, channels.layout.merge_row
+    merge_row = row[before.merge_row]
+    values = merge_row if merge_row is not None else [None] * places.count
+    operation = values[places.operation]
     asked = Operation(operation) if operation is not None else Operation.NONE
     return LedgerRow(
         source="" if witness[0] is None else str(witness[0]),
         name=None if witness[1] is None else cell(witness[1], 24),
-        redistribution=tuple(cell(value) for value in row[: len(channels.redistribution)]),
-        hash=tail(row[place - 1]) if channels.hash else None,
-        row_id=cell(row_id),
-        fields=tuple(cell(value) for value in values[:-_MERGE_ROW_EXTRAS]),
-        present=cell(present),
+        redistribution=tuple(cell(row[place]) for place in before.write_redistribution_columns),
+        hash=tail(row[before.hash]) if before.hash is not None else None,
+        row_id=cell(row[before.row_id]),
+        fields=tuple(cell(values[place]) for place in places.columns),
+        present=cell(values[places.present]),
         operation=_small(operation),
-        case=_small(case),
-        case_number=_small(case_number),
-        is_distinct=_small(is_distinct),
+        case=_small(values[places.case_number]),
+        case_number=_small(row[before.case_number]),
+        is_distinct=_small(row[before.is_distinct]),
         merge_null=merge_row is None,
         style=style_of(asked),
         word=asked.name if asked is not Operation.NONE else "none",
@@ -345,18 +357,18 @@ def _ledger_row(
 
 
 def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, writers: Sequence[int]) -> AfterRow:
-    count = len(channels.columns)
-    code = Operation(after[count][index])
+    places = channels.layout.after
+    code = Operation(after[places.operation][index])
     writer = writers[index] if index < len(writers) and writers[index] >= 0 else None
     return AfterRow(
         word=code.name,
         letter=code.letter,
         style=style_of(code),
         code=int(code),
-        columns=tuple(cell(after[i][index]) for i in range(count)),
-        case=_small(after[count + 1][index]) if channels.after_case else None,
-        row_id=cell(after[-2][index]),
-        insert_from_update=_small(after[-1][index]),
+        columns=tuple(cell(after[i][index]) for i in places.columns),
+        case=_small(after[places.case_number][index]) if places.case_number is not None else None,
+        row_id=cell(after[places.row_id][index]),
+        insert_from_update=_small(after[places.insert_from_update][index]),
         writer=writer,
     )
 

@@ -12,7 +12,8 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.page import MERGE_ROW
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.words import MINUS, number, plural
+from rowmerge_nb.trace.nodes import JoinFacts, JoinType, MarkDistinctFacts, ProjectFacts, ScanFacts, WriterFacts
+from rowmerge_nb.words import MINUS, number, plural
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.nodes import BranchRecord, NodeRecord
@@ -41,6 +42,7 @@ class Operator:
         notes: facts of this run, one line each.
         meaning: one sentence for those who see it the first time.
         exchange: its rows are redistributed before it.
+        short: enough of the arguments to tell it from others of its kind.
     """
 
     id: str
@@ -56,18 +58,12 @@ class Operator:
     notes: tuple[str, ...]
     meaning: str
     exchange: bool = False
+    short: str = ""
 
     @property
     def rows_text(self) -> str:
         """What came out, in words; ``""`` where nothing is known."""
         return self.carries or ("" if self.rows_out is None else plural(self.rows_out, "row"))
-
-    @property
-    def short(self) -> str:
-        """Enough of the arguments to tell it from others of its kind."""
-        if self.kind in {"TableScan", "UpdatablePageSourceScan"}:
-            return self.arguments.split()[-1] if self.arguments else ""
-        return self.arguments.partition(" := ")[0] if self.kind == "Project" else ""
 
     @property
     def in_text(self) -> str:
@@ -110,7 +106,7 @@ class Plan:
         dashed: the sinks are not reached (dry run).
         matched: rows out of the join with both sides, and ``unmatched`` without a target row.
         by_source: rows out of a FULL join without a source row; None where nothing ran.
-        full: the join is a FULL one.
+        join: which rows without a partner the join keeps; None without a join.
         alone: of another join, how many target rows met no source row.
         case_lines: the CASE as the engine evaluates it.
         legend: how to read the drawing.
@@ -127,7 +123,7 @@ class Plan:
     matched: int | None
     unmatched: int | None
     by_source: int | None
-    full: bool
+    join: JoinType | None
     alone: str
     case_lines: tuple[str, ...]
     legend: str
@@ -175,7 +171,7 @@ def build_plan(trace: Trace) -> Plan | None:
         matched=trace.matched,
         unmatched=trace.unmatched,
         by_source=trace.alone,
-        full=any(record.attributes.get("full") == "yes" for record in trace.plan),
+        join=next((_join_type(record) for record in trace.plan if record.kind == "Join"), None),
         alone=_alone(trace),
         case_lines=case_text(trace),
         legend=legend,
@@ -211,7 +207,7 @@ def _alone(trace: Trace) -> str:
     sample = trace.pages
     if trace.kind != "MERGE" or trace.rows_before is None or sample is None or not sample.complete or trace.alone is not None:
         return ""
-    row_ids = python_values(sample.before.column(sample.before.num_columns - 4))
+    row_ids = python_values(sample.row_ids)
     alone = trace.rows_before - len({repr(row_id) for row_id in row_ids if row_id is not None})
     return f"{plural(alone, 'target row')} without a partner {'stays' if alone == 1 else 'stay'} untouched" if alone > 0 else ""
 
@@ -231,8 +227,21 @@ def _operator(record: NodeRecord, trace: Trace) -> Operator:
         carries=_carries(record, trace),
         notes=tuple(_notes(record, trace)),
         meaning=_CASE if len(record.branches) > 1 else record.meaning,
-        exchange=record.attributes.get("exchange") == "yes",
+        exchange=_is_exchanged(record),
+        short=visible(_short(record)),
     )
+
+
+def _is_exchanged(record: NodeRecord) -> bool:
+    return isinstance(record.facts, MarkDistinctFacts) and record.facts.exchange
+
+
+def _short(record: NodeRecord) -> str:
+    if isinstance(record.facts, ScanFacts):
+        return record.facts.name
+    if isinstance(record.facts, ProjectFacts) and not record.branches:
+        return next(iter(record.facts.assigned), "")
+    return ""
 
 
 _TITLES: Final = {
@@ -254,8 +263,12 @@ def _title(record: NodeRecord) -> str:
     if len(record.branches) == 1:
         return "Project"
     if record.kind == "Join":
-        return "FULL JOIN" if record.attributes.get("full") == "yes" else "RIGHT JOIN"
+        return f"{_join_type(record).name} JOIN"
     return "CASE" if record.branches else _TITLES.get(record.kind, record.name)
+
+
+def _join_type(record: NodeRecord) -> JoinType:
+    return record.facts.type if isinstance(record.facts, JoinFacts) else JoinType.RIGHT
 
 
 def _rows(record: NodeRecord, trace: Trace) -> tuple[tuple[int | None, ...], int | None]:
@@ -286,10 +299,10 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
             notes[0] += f" by target and {number(trace.alone)} by source"
         return [*notes, alone] if (alone := _alone(trace)) else notes
     if record.kind == "MarkDistinct":
-        return ["rows are first exchanged by unique_id"] if record.attributes.get("exchange") == "yes" else []
+        return ["rows are first exchanged by unique_id"] if _is_exchanged(record) else []
     if record.kind == "DuplicateCheck":
         return _check_notes(trace)
-    if record.kind == "MergeWriter" and record.attributes.get("fused") in {"yes", "true", "True"}:
+    if isinstance(record.facts, WriterFacts) and record.facts.fused:
         below = "transform_page" if any(other.kind == "MergeProcessor" for other in trace.plan) else "the Project below it"
         return [f"runs in one pass with {below}"]
     if record.kind in CHANGERS:

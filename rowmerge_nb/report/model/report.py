@@ -18,7 +18,7 @@ from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
-from rowmerge_nb.trace.words import plural
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -143,10 +143,9 @@ def _calls(calls: tuple[Call, ...]) -> Calls | None:
         )
         for call in sorted(calls, key=lambda call: call.order)
     )
-    writers = len({row.where for row in rows if row.where != "coordinator"})
+    workers = {call.where: call.caller for call in calls if call.number is not None}
     stored = sum(row.rows or 0 for row in rows if not row.error and row.method != "get_next_page")
-    word = "split" if any(row.where.startswith("split ") for row in rows) else "writer"
-    parts = [plural(len(rows), "call"), *([plural(writers, word)] if writers else [])]
+    parts = [plural(len(rows), "call"), *([plural(len(workers), next(iter(workers.values())))] if workers else [])]
     parts += [f"{plural(stored, 'row')} stored"] if stored else []
     span = max(row.at_ms + row.took_ms for row in rows)
     return Calls(rows, ", ".join(parts), span)

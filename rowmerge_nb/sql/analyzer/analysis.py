@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rowmerge_nb.spi.metadata import ColumnMetadata
-from rowmerge_nb.sql.typed.expressions import quote
+from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
     from rowmerge_nb.sql.tree.statements import Explain, Span
+    from rowmerge_nb.sql.typed.expressions import Origin, Typed
 
 
 __all__ = [
@@ -75,7 +76,7 @@ class TableBinding:
     Args:
         display: the name as written in the statement.
         catalog: catalog name; ``""`` for a DataFrame of the notebook.
-        qualified: the full name, ``catalog.schema.table``, or the DataFrame's name.
+        name: catalog, schema and table; of a DataFrame its name alone.
         columns: the columns in table order.
         view: the name under which Spark text speaks of this table; unique per binding within the engine. Its columns are ``c0``, ``c1``, ...
         handle: the connector's handle; None for a DataFrame.
@@ -88,7 +89,7 @@ class TableBinding:
 
     display: str
     catalog: str
-    qualified: str
+    name: tuple[str, ...]
     columns: tuple[ColumnMetadata, ...]
     view: str
     handle: ConnectorTableHandle | None = None
@@ -97,6 +98,11 @@ class TableBinding:
     rows: Rows | None = field(default=None, compare=False)
     row_count: int | None = None
     deterministic: bool = True
+
+    @property
+    def qualified(self) -> str:
+        """The full name in one text, for people: a part of it may have dots of its own."""
+        return ".".join(self.name)
 
     def query(self, names: Iterable[str]) -> str:
         """Write the query of all columns, in Spark SQL.
@@ -113,12 +119,17 @@ class ViewBinding:
     """A view that the statement names.
 
     Args:
-        qualified: the full name, ``catalog.schema.view``.
+        name: catalog, schema and view.
         definition: what the catalog keeps of it.
     """
 
-    qualified: str
+    name: tuple[str, str, str]
     definition: ConnectorViewDefinition
+
+    @property
+    def qualified(self) -> str:
+        """The full name in one text, for people: a part of it may have dots of its own."""
+        return ".".join(self.name)
 
 
 class Tables(Protocol):
@@ -177,25 +188,36 @@ class Field:
 
 @dataclass(frozen=True)
 class TypedExpression:
-    """An expression with its type, ready to run.
+    """A whole expression of a statement.
 
     Args:
-        type: its SQL type, after coercion where one was needed.
-        spark: Spark SQL text over symbols and views, with Trino's meaning.
+        tree: the typed tree, coerced where that was needed; its origin says where it stands.
         text: the expression as written.
-        span: where it stands.
-        references: the symbols it reads, outer ones of its subqueries included.
-        deterministic: it gives the same value for the same row, always.
-        tree: the typed tree that ``spark`` was printed from, for other printers.
     """
 
-    type: Type
-    spark: str
+    tree: Typed
     text: str
-    span: Span
-    references: frozenset[str] = frozenset()
-    deterministic: bool = True
-    tree: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def type(self) -> Type:
+        """Its SQL type."""
+        return self.tree.type
+
+    @property
+    def origin(self) -> Origin:
+        """Where it was written."""
+        assert self.tree.origin is not None
+        return self.tree.origin
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return self.origin.span
+
+    @property
+    def references(self) -> frozenset[str]:
+        """The symbols it reads, outer ones of its subqueries included."""
+        return references(self.tree)
 
 
 @dataclass(frozen=True)
@@ -209,6 +231,7 @@ class Source:
         text: the source as written, for display.
         alias: the name it goes by, if any.
         deterministic: reading it twice gives the same rows.
+        reads: what the query reads.
     """
 
     fields: tuple[Field, ...]
@@ -217,6 +240,7 @@ class Source:
     spark: str | None = None
     binding: TableBinding | None = None
     deterministic: bool = True
+    reads: Reads = NOTHING
 
 
 @dataclass(frozen=True)
@@ -239,8 +263,10 @@ class ClauseAnalysis:
         values: per table column the assigned expression, coerced to the column's type; None where nothing is assigned
             (an UPDATE keeps the old value, an INSERT writes NULL or the default).
         text: the clause as written.
-        span: from WHEN to the end of the clause.
+        origin: stands for the clause where a column that it gives no value refuses NULL.
         by_source: WHEN NOT MATCHED BY SOURCE: about target rows that no source row matches.
+        assigned: the table's columns that get a value, by their positions, in the order in which the clause names them.
+        head: the clause as written up to its operation: ``WHEN MATCHED AND s.a > 1 THEN UPDATE``.
     """
 
     number: int
@@ -249,8 +275,15 @@ class ClauseAnalysis:
     condition: TypedExpression | None
     values: tuple[TypedExpression | None, ...]
     text: str
-    span: Span
+    origin: Origin
     by_source: bool = False
+    assigned: tuple[int, ...] = ()
+    head: str = ""
+
+    @property
+    def span(self) -> Span:
+        """From WHEN to the end of the clause."""
+        return self.origin.span
 
 
 @dataclass(frozen=True)
@@ -290,13 +323,13 @@ class Analysis:
         text: the statement's text.
         bindings: every table the statement reads, each once; the engine makes their views before it runs Spark text.
         notices: what the user should know though the statement runs.
-        placed: Spark text of expressions in queries, and where they were written.
+        origins: where the expressions of the statement and its queries were written, by their numbers.
     """
 
     text: str
     bindings: tuple[TableBinding, ...]
     notices: tuple[Notice, ...]
-    placed: tuple[tuple[str, Span], ...] = field(default=(), kw_only=True)
+    origins: tuple[Origin, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -323,7 +356,7 @@ class MergeAnalysis(RowChangeAnalysis):
     Args:
         source: the source.
         on: the ON condition (boolean).
-        equalities: pairs of Spark text (target side, source side) such that ON is true only where all pairs are equal,
+        equalities: pairs of expressions (target side, source side) such that ON is true only where all pairs are equal,
             each side of the same type and reading only its own side; what else ON says is not in here.
         key_columns: of those pairs that compare a column with a column, in types whose values compare by themselves: the two columns'
             symbols (target side, source side).
@@ -332,7 +365,7 @@ class MergeAnalysis(RowChangeAnalysis):
 
     source: Source
     on: TypedExpression
-    equalities: tuple[tuple[str, str], ...]
+    equalities: tuple[tuple[Typed, Typed], ...]
     key_columns: tuple[tuple[str, str], ...] = ()
     returning: Returning | None = None
 
@@ -353,10 +386,11 @@ class DeleteAnalysis(RowChangeAnalysis):
 
 @dataclass(frozen=True)
 class QueryAnalysis(Analysis):
-    """A query, resolved: its Spark text, whose output columns are named by the fields' symbols."""
+    """A query, resolved: its Spark text, whose output columns are named by the fields' symbols, and what it reads."""
 
     spark: str
     fields: tuple[Field, ...]
+    reads: Reads
 
 
 @dataclass(frozen=True)
@@ -366,11 +400,13 @@ class InsertAnalysis(Analysis):
     Args:
         target: the table.
         spark: Spark text whose output columns are exactly the table's, in table order, under the table's column names.
+        reads: what it reads.
         stored: the rows, where they are constants; they find the one that an error is about.
     """
 
     target: TableBinding
     spark: str
+    reads: Reads
     stored: StoredRows | None = field(default=None, compare=False)
 
 
@@ -383,6 +419,7 @@ class CreateTableAnalysis(Analysis):
         metadata: the table to make; column names as written.
         exists: a table of that name is there already and IF NOT EXISTS was said.
         spark: for CREATE TABLE AS the Spark text of the query, output columns as in ``metadata``; None without a query.
+        reads: what the query reads.
         property_spans: where the name of each property stands.
     """
 
@@ -390,6 +427,7 @@ class CreateTableAnalysis(Analysis):
     metadata: ConnectorTableMetadata
     exists: bool
     spark: str | None
+    reads: Reads = NOTHING
     property_spans: Mapping[str, Span] = field(default_factory=dict)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.functions.formats import FormatError, argument_types
 from rowmerge_nb.sql.functions.regexp_groups import groups
-from rowmerge_nb.sql.spark.casts.casts import can_cast
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.casts import can_cast
 from rowmerge_nb.sql.typed.types import is_text
 
 if TYPE_CHECKING:

@@ -5,20 +5,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.moments import moment_function
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.functions import signatures as f
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.spark.casts.moments import from_micros, rounded
-from rowmerge_nb.sql.spark.json.paths import JsonPathError, at_path, path_tokens
+from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_text, precision_of
+from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["CallAnalyzer", "Place"]
 
 _LAMBDA: Final = Type("function")
-_NOW: Final = {
-    "current_date": "current_date()",
-    "current_timestamp": "unix_micros(current_timestamp())",
-    "localtimestamp": "unix_micros(current_timestamp())",
-    "localtime": "time_to_micros(CAST(localtimestamp() AS TIME(6)))",
-}
 
 
 @dataclass(frozen=True)
@@ -118,14 +112,15 @@ class CallAnalyzer:
 
     def call(self, name: str, kind: Type) -> e.Typed:
         """A call without arguments of a function that has no overloads."""
-        spark = _NOW[name] if name == "current_date" else from_micros(rounded(_NOW[name], precision_of(kind)), kind)
-        return e.Apply(kind, "function", (), f.Overload(name, (), str(kind), spark, variadic=False))
+        return e.Apply(kind, "function", (), f.Overload(name, (), str(kind), "", variadic=False))
 
     def subquery(self, query: s.QueryNode) -> QueryResult:
         """Analyze a query inside an expression, whose names may reach out to this scope."""
         from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 
+        first = len(self.context.origins)
         result = QueryAnalyzer(self.context, self.scope, self.named).query(query)
+        result = replace(result, origins=range(first, len(self.context.origins)))
         self.outer.extend((column, depth) for column, depth in result.reaching if depth > 0)
         return result
 
@@ -191,8 +186,7 @@ class CallAnalyzer:
         if name in REFUSED:
             self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         if not f.overloads(name):
-            near = f.nearest(name, tuple(_FORMS))
-            hint = f"Did you mean '{near}'?" if near else None
+            hint = did_you_mean(name, (*f.known(), *_FORMS))
             self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.place, hint)
         kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
         said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"
@@ -367,7 +361,7 @@ class CallAnalyzer:
             tokens = path_tokens(path.value)
         except JsonPathError:
             self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.place)
-        if at_path(node.name, "x", tokens) is None:
+        if not is_supported(tokens):
             self.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
         return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
 

@@ -53,8 +53,8 @@ class _Rows:
 
 def computed_rows(
     context: Context, analyzer: ExpressionAnalyzer, node: s.Values, parts: Sequence[Part], fields: Sequence[ScopeField]
-) -> str:
-    """Give the Spark SQL text of rows some of which are computed, in their order.
+) -> tuple[str, tuple[str, ...]]:
+    """Give the Spark SQL text of rows some of which are computed, in their order, and the views that it reads.
 
     Args:
         context: the statement's state.
@@ -84,11 +84,13 @@ def computed_rows(
         said = f"The rows of VALUES hold expressions of {len(forms)} different forms; {MOST_FORMS} can be computed at once"
         hint = "Write literals, or split the statement; an expression that differs in its literals alone is one form."
         context.error("NOT_SUPPORTED", said, node.span, hint)
+    known = set(context.bindings)
     selects = [_computed(context, form, rows, fields) for form, rows in forms.items()]
     if plain:
         selects.append(_plain(context, plain, fields))
     names = ", ".join(e.quote(f.symbol) for f in fields)
-    return f"SELECT {names} FROM ({_united(selects)}) ORDER BY {e.quote(_ROW)}"
+    views = tuple(table.view for name, table in context.bindings.items() if name not in known)
+    return f"SELECT {names} FROM ({_united(selects)}) ORDER BY {e.quote(_ROW)}", views
 
 
 def _united(selects: Sequence[str]) -> str:
@@ -119,10 +121,9 @@ def _computed(context: Context, form: Sequence[e.Typed], rows: _Rows, fields: Se
 
 
 def _alone(context: Context, rows: _Rows, fields: Sequence[ScopeField]) -> str:
-    """Write the only row of its form, whose errors find their place by its text."""
-    texts = [print_spark(cell) for cell in rows.first]
-    context.placed += [(text, node.span) for text, node in zip(texts, rows.written.nodes, strict=True)]
-    values = [f"{text} AS {e.quote(f.symbol)}" for text, f in zip(texts, fields, strict=True)]
+    """Write the only row of its form, whose errors find their places."""
+    placed = [replace(cell, origin=context.origin(node.span)) for cell, node in zip(rows.first, rows.written.nodes, strict=True)]
+    values = [f"{print_spark(cell)} AS {e.quote(f.symbol)}" for cell, f in zip(placed, fields, strict=True)]
     return f"SELECT {', '.join(values)}, {rows.numbers[0]}L AS {e.quote(_ROW)}"
 
 

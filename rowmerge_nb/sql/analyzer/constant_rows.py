@@ -72,7 +72,7 @@ class ConstantRows:
             said = f"Cannot cast {_written(unfit.type)} '{unfit.text}' to {_written(kind)}"
             found = ExecutionError(said, code="INVALID_CAST_ARGUMENT", step="run")
             if span is not None:
-                found.line, found.column, found.length = span.line, span.column, span.end - span.start
+                found.at(span)
             raise found from None
 
 
@@ -94,7 +94,7 @@ def bound(rows: ConstantRows) -> TableBinding:
     return TableBinding(
         display="VALUES",
         catalog="",
-        qualified=f"VALUES {number}",
+        name=(f"VALUES {number}",),
         columns=tuple(columns),
         view=f"rowmerge_values_{number}_view",
         row_count=rows.count,

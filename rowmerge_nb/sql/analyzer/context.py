@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-import difflib
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, RowMergeError
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.constant_rows import bound
 from rowmerge_nb.sql.analyzer.scope import Symbols
 from rowmerge_nb.sql.tree.statements import Span
+from rowmerge_nb.sql.typed.expressions import Origin, Subquery, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
     from rowmerge_nb.sql.tree.statements import TableName
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = ["Context"]
 
@@ -47,22 +50,43 @@ class Context:
         self.notices: dict[Notice, None] = {}
         """In the order in which they were given, each once."""
         self.views: tuple[str, ...] = ()
-        self.placed: list[tuple[str, Span]] = []
-        """Spark SQL of expressions, and where the user wrote them: by these run-time errors find their places."""
+        self.origins: list[Origin] = []
+        """Where the expressions were written, by their numbers: by these run-time errors find their places."""
+        self._use: Span | None = None
 
-    def within(self, view: ViewBinding) -> Context:
-        """Give the context in which a view's query is analyzed: its own text and default schema, all else shared."""
+    def origin(self, span: Span, words: str = "") -> Origin:
+        """Give the next number to an expression; those of a view's query stand where the statement names the view."""
+        self.origins.append(Origin(len(self.origins), self._use or span, words))
+        return self.origins[-1]
+
+    def placed(self, value: Typed, span: Span, words: str = "") -> Typed:
+        """Give an analyzed expression with its origin; what fails in its subqueries is told as a failure of the whole."""
+        origin = self.origin(span, words)
+        for part in walk(value):
+            if isinstance(part, Subquery):
+                for number in part.origins:
+                    self.origins[number] = replace(origin, number=number)
+        return replace(value, origin=origin)
+
+    def within(self, view: ViewBinding, span: Span) -> Context:
+        """Give the context in which a view's query is analyzed: its own text and default schema, all else shared.
+
+        Args:
+            view: the view.
+            span: where it is named.
+        """
         definition = view.definition
         inner = Context(definition.original_sql, _InView(self.tables, definition.catalog, definition.schema), self.era)
         inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
         inner.creates, inner.views = self.creates, (*self.views, view.qualified)
+        inner.origins, inner._use = self.origins, self._use or span
         return inner
 
     def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
         """Raise an AnalysisError at a place; without one it has no position."""
         if span is None:
             raise AnalysisError(message, code=code, hint=hint)
-        raise AnalysisError(message, code=code, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+        raise AnalysisError(message, code=code, hint=hint).at(span)
 
     def expand(self, span: Span) -> None:
         """Count one more use of a query of WITH: each use is analyzed anew, and uses of uses multiply.
@@ -126,8 +150,7 @@ class Context:
         if found is not None:
             return found
         qualified = ".".join(self.qualified(name, span))
-        near = difflib.get_close_matches(name.parts[-1].value, list(self.tables.names()), n=1)
-        hint = f"Did you mean '{near[0]}'?" if near else None
+        hint = did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
 
 
@@ -138,7 +161,7 @@ def _placed(span: Span) -> Iterator[None]:
         yield
     except RowMergeError as error:
         if error.line is None and error.code != "SYNTAX_ERROR":
-            error.line, error.column, error.length = span.line, span.column, max(span.end - span.start, 1)
+            error.at(span)
         raise
 
 

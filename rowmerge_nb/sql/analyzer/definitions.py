@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.types import UNKNOWN
@@ -105,7 +106,7 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
             name = ".".join(context.qualified(statement.name, place))
             context.error("TABLE_NOT_FOUND", f"View '{name}' does not exist", place)
         return _definition(context, "DROP VIEW", _parts(context, statement.name), skipped=True)
-    return _definition(context, "DROP VIEW", tuple(view.qualified.split(".", 2)))
+    return _definition(context, "DROP VIEW", view.name)
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     target = context.table(statement.target, place)
     if target.dataframe is not None:
         context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it cannot be emptied", place)
-    return _definition(context, "TRUNCATE TABLE", tuple(target.qualified.split(".", 2)), target=target)
+    return _definition(context, "TRUNCATE TABLE", target.name, target=target)
 
 
 def _definition(context: Context, kind: str, name: tuple[str, ...], **more: Any) -> a.DefinitionAnalysis:
@@ -230,7 +231,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
             said = f"Relation '{qualified}' is a table, not a view"
             context.error("NOT_SUPPORTED", said, place, "Write SHOW CREATE TABLE.")
         context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", place)
-    return f"CREATE VIEW {_dotted(view.qualified)} AS\n{view.definition.original_sql}"
+    return f"CREATE VIEW {_dotted(view.name)} AS\n{view.definition.original_sql}"
 
 
 def _table_text(context: Context, name: st.TableName) -> str:
@@ -242,7 +243,7 @@ def _table_text(context: Context, name: st.TableName) -> str:
     columns = ",\n".join(f"   {_name(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in table.columns)
     given = [f"   {key} = {_value(value)}" for key, value in table.metadata.properties.items() if value not in (None, ())]
     properties = "\nWITH (\n" + ",\n".join(given) + "\n)" if given else ""
-    return f"CREATE TABLE {_dotted(table.qualified)} (\n{columns}\n){properties}"
+    return f"CREATE TABLE {_dotted(table.name)} (\n{columns}\n){properties}"
 
 
 def _value(value: Any) -> str:
@@ -253,15 +254,13 @@ def _value(value: Any) -> str:
     return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
 
 
-def _dotted(qualified: str) -> str:
-    return ".".join(map(_name, qualified.split(".", 2)))
+def _dotted(parts: Iterable[str]) -> str:
+    return ".".join(map(_name, parts))
 
 
 def _name(name: str) -> str:
     """Write a name so that it can be read again."""
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.upper() not in RESERVED:
-        return name
-    return '"' + name.replace('"', '""') + '"'
+    return quoted_where_needed(name, RESERVED)
 
 
 def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:

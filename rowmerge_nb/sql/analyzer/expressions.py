@@ -18,10 +18,10 @@ from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
 from rowmerge_nb.sql.parser.statements import read_type
-from rowmerge_nb.sql.spark.casts.casts import can_cast, can_write_cast
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.casts import can_cast, is_cast_supported
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
@@ -347,7 +347,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         target = cast_type(value.type, target)
         if value.type == target:
             return value
-        if not can_write_cast(value.type, target):
+        if not is_cast_supported(value.type, target):
             self.refuse(f"The cast of {value.type} to {target} is not supported by this engine", node)
         return e.Apply(target, "cast", (value,), "try" if node.safe else None)
 
@@ -382,16 +382,16 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _scalar(self, node: s.ScalarQuery) -> e.Typed:
         query = self.subquery(node.query)
         kind = query.fields[0].type if len(query.fields) == 1 else row_of((f.name, f.type) for f in query.fields)
-        return e.Subquery(kind, "scalar", query.as_value(), None, query.outer, query.deterministic, aggregates=query.aggregates)
+        return query.as_subquery(kind, "scalar", query.as_value(), aggregates=query.aggregates)
 
     def _exists(self, node: s.Exists) -> e.Typed:
         query = self.subquery(node.query)
-        return e.Subquery(BOOLEAN, "exists", query.spark, None, query.outer, query.deterministic)
+        return query.as_subquery(BOOLEAN, "exists", query.spark)
 
     def _in_query(self, node: s.InQuery) -> e.Typed:
         wanted, query, kind = self._against_query(node, "A row on the left of IN (query)")
         spark, column = query.cast_to((kind,)), query.fields[0].symbol
-        found: e.Typed = e.Subquery(BOOLEAN, "in", spark, wanted, query.outer, query.deterministic, column)
+        found: e.Typed = query.as_subquery(BOOLEAN, "in", spark, wanted, column)
         return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
 
     def _quantified(self, node: s.Quantified) -> e.Typed:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyarrow.compute as pc
 
@@ -14,17 +13,16 @@ from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
 from rowmerge_nb.sql.analyzer.values import literal_columns
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.constant_set import ConstantSet
 from rowmerge_nb.sql.typed.types import common_type, instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import pyarrow as pa
-
     from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
     from rowmerge_nb.sql.tree.statements import Span
 
-__all__ = ["ConstantSet", "long_list"]
+__all__ = ["long_list"]
 
 _SHORT: Final = 64
 """Up to so many values, a list is written value by value."""
@@ -34,35 +32,6 @@ _LOOKED_UP: Final = frozenset(
     {"tinyint", "smallint", "integer", "bigint", "decimal", "double", "varchar", "uuid", "varbinary", "date", "timestamp"}
 )
 _VALUE: Final = "v"
-
-
-@dataclass(frozen=True)
-class ConstantSet:
-    """The values of a long list.
-
-    An `Apply` named ``"in set"`` has one of them as its detail, together with whether it is NOT IN; its argument is what is looked for.
-
-    Args:
-        type: the type of the values.
-        values: the values, each once, without NULL.
-        has_null: NULL is in the list: what is not found may be in it or not.
-        query: the values as a query in Spark SQL, of one column ``v``.
-    """
-
-    type: Type
-    values: pa.Array
-    has_null: bool
-    query: str
-
-    @property
-    def _key(self) -> tuple[Any, ...]:
-        return self.type, len(self.values), self.has_null
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ConstantSet) and self._key == other._key and bool(self.values.equals(other.values))
-
-    def __hash__(self) -> int:
-        return hash(self._key)
 
 
 def long_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed | None:
@@ -114,7 +83,8 @@ def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[Constan
 def _set(analyzer: ExpressionAnalyzer, node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
     rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.place)
     values = pc.unique(rows.table().column(0).combine_chunks())
-    return ConstantSet(common, values.drop_null(), bool(values.null_count), analyzer.context.bind(rows).query([_VALUE]))
+    table = analyzer.context.bind(rows)
+    return ConstantSet(common, values.drop_null(), bool(values.null_count), table.query([_VALUE]), e.Reads((table.view,)))
 
 
 def _written(

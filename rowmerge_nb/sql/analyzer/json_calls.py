@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, DOUBLE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.parser.statements import read_type
-from rowmerge_nb.sql.spark.casts.casts import can_cast, cast
+from rowmerge_nb.sql.spark.casts.casts import cast
 from rowmerge_nb.sql.spark.json.sequences import PathRefusedError, PathSyntaxError, json_text, parse_path, sequence
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.casts import can_cast
 from rowmerge_nb.sql.typed.types import can_coerce, is_numeric, is_text, too_precise
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> str:
     try:
         parse_path(literal.value)
     except PathSyntaxError as error:
-        span, place = node.path.span, error.place
+        span, place = node.path.span, error.offset
         line, before = span.line + literal.value.count("\n", 0, place), literal.value.rfind("\n", 0, place)
         column = place - before if line > span.line else span.column + 1 + place
         begin = min(span.start + 1 + place, span.end)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, JSON, UNKNOWN, VARCHAR
 from rowmerge_nb.sql.analyzer.json_calls import json_output, output_type, read_as_json
-from rowmerge_nb.sql.spark.casts.casts import can_cast
 from rowmerge_nb.sql.spark.casts.json import to_json
 from rowmerge_nb.sql.spark.json.sequences import JsonPath, json_text, sequence
 from rowmerge_nb.sql.tree import json as j
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.casts import can_cast
 from rowmerge_nb.sql.typed.types import is_numeric, is_text
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import Place
@@ -14,12 +14,12 @@ from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
-from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column, same_values
 from rowmerge_nb.sql.typed.types import common_type, is_float
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,9 +79,10 @@ class _MergeAnalyzer:
             tuple(as_field(f) for f in self.fields),
             clauses,
             source,
-            typed(context, on, statement.on.span),
+            typed(context, on, statement.on.span, "in the ON condition"),
             *self._equalities(on, relation),
             returning,
+            origins=tuple(context.origins),
         )
 
     def _target(self) -> a.TableBinding:
@@ -101,7 +102,7 @@ class _MergeAnalyzer:
             spark = f"SELECT {', '.join(e.quote(f.symbol) for f in relation.fields)} FROM {relation.text}"
         fields = tuple(as_field(f) for f in relation.fields)
         text = node.span.shown(self.context.text)
-        return a.Source(fields, text, alias, spark, relation.binding, relation.deterministic)
+        return a.Source(fields, text, alias, spark, relation.binding, relation.deterministic, relation.reads)
 
     def _alias(self, node: s.Relation) -> str | None:
         if isinstance(node, s.Aliased):
@@ -133,7 +134,9 @@ class _MergeAnalyzer:
         condition, scope = None, Scope(fields)
         if clause.condition is not None:
             analyzer = ExpressionAnalyzer(self.context, scope, Place("WHEN condition of MERGE"), named=self.named)
-            condition = typed(self.context, analyzer.boolean(clause.condition, _CONDITION), clause.condition.span)
+            found = analyzer.boolean(clause.condition, _CONDITION)
+            words = f"in the condition of clause {clause.number}"
+            condition = typed(self.context, found, clause.condition.span, words)
         if clause.star is not None:
             assigned = self._starred(clause.star, source)
         else:
@@ -146,8 +149,18 @@ class _MergeAnalyzer:
             assigned = [(one.analyze(value), value.span) for one, value in zip(analyzers, clause.values, strict=True)]
         values = self._stored(clause, indexes, assigned)
         text = clause.span.shown(self.context.text)
+        origin = self.context.origin(clause.span)
         return a.ClauseAnalysis(
-            clause.number, clause.matched, clause.operation, condition, values, text, clause.span, clause.by_source
+            clause.number,
+            clause.matched,
+            clause.operation,
+            condition,
+            values,
+            text,
+            origin,
+            clause.by_source,
+            tuple(indexes),
+            clause.head.shown(self.context.text),
         )
 
     def _starred(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[tuple[e.Typed, st.Span]]:
@@ -194,7 +207,7 @@ class _MergeAnalyzer:
         values = len(clause.values)
         if values == count:
             return
-        said = f"INSERT has {count} column{'s' * (count != 1)} but {values} value{'s' * (values != 1)}"
+        said = f"INSERT has {plural(count, 'column')} but {plural(values, 'value')}"
         hint = (
             "Every column needs one value."
             if clause.columns
@@ -204,8 +217,7 @@ class _MergeAnalyzer:
         self.context.error("MISMATCHED_COLUMN_COUNT", said, replace(first, end=last.end), hint)
 
     def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
-        near = difflib.get_close_matches(column.value, names, n=1, cutoff=0.5)
-        hint = f"Did you mean '{near[0]}'?" if near else f"{self.target.display} has the columns {', '.join(names)}."
+        hint = did_you_mean(column.value, names, 0.5) or f"{self.target.display} has the columns {', '.join(names)}."
         said = f"Merge column name does not exist in target table: {column.value}"
         self.context.error("COLUMN_NOT_FOUND", said, self.context.statement_span(), hint)
 
@@ -230,7 +242,8 @@ class _MergeAnalyzer:
         for index, (value, span) in zip(indexes, assigned, strict=True):
             kind = self.fields[index].type
             coerced = value if value.type == kind else e.Apply(kind, "cast", (value,), "store")
-            stored[index] = typed(self.context, coerced, span)
+            words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
+            stored[index] = typed(self.context, coerced, span, words)
         if clause.star is None:
             return tuple(stored)
         # Readers see the column that the star stands for.
@@ -244,7 +257,7 @@ class _MergeAnalyzer:
 
     def _equalities(
         self, on: e.Typed, relation: RelationResult
-    ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    ) -> tuple[tuple[tuple[e.Typed, e.Typed], ...], tuple[tuple[str, str], ...]]:
         """The equalities that ON demands between a value of the target's row and one of the source's, and those of plain columns."""
         target, source = ({f.symbol for f in fields} for fields in (self.fields, relation.fields))
         pairs, columns = [], []
@@ -259,7 +272,7 @@ class _MergeAnalyzer:
                 left, right = right, left
             elif not (reads[0] and reads[1] and reads[0] <= target and reads[1] <= source):
                 continue
-            pairs.append((print_spark(left), print_spark(right)))
+            pairs.append((left, right))
             plain = [plain_column(side) for side in (left, right)]
             if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
                 columns.append((plain[0].symbol, plain[1].symbol))

@@ -45,7 +45,7 @@ def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *,
     )
     text = f"SELECT named_struct({facts}) AS facts FROM ({query.cast_to((kind,))})"
     shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
-    found = e.Subquery(shape, "scalar", text, None, query.outer, query.deterministic, aggregates=True)
+    found = query.as_subquery(shape, "scalar", text, aggregates=True)
     rows, known, least, most = (
         e.Apply(part, "field", (found,), place) for place, part in enumerate((BIGINT, BIGINT, kind, kind))
     )

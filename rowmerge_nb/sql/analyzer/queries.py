@@ -61,7 +61,8 @@ class QueryAnalyzer(RelationAnalyzer):
         keys = tuple(inner._sort_key(item, result.fields) for item in node.order_by)
         columns = ", ".join(e.quote(field.symbol) for field in result.fields)
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
-        return replace(result, spark=text, deterministic=result.deterministic and not _cut(node))
+        reads = sum((e.reads(key.value) for key in keys), result.reads)
+        return replace(result, spark=text, deterministic=result.deterministic and not _cut(node), reads=reads)
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
         """Give the queries that can be seen behind a WITH; each of them is analyzed."""
@@ -92,7 +93,8 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _whole(self, relation: RelationResult) -> QueryResult:
         columns = ", ".join(e.quote(field.symbol) for field in relation.fields)
-        return QueryResult(relation.fields, f"SELECT {columns} FROM {relation.text}", relation.reaching, relation.deterministic)
+        text = f"SELECT {columns} FROM {relation.text}"
+        return QueryResult(relation.fields, text, relation.reaching, relation.deterministic, reads=relation.reads)
 
     # -- VALUES ---------------------------------------------------------------------------------------------------
 
@@ -104,19 +106,25 @@ class QueryAnalyzer(RelationAnalyzer):
         )
         rows = constant_rows(parts, fields)
         if rows is not None:
-            return QueryResult(fields, self.context.bind(rows).query(field.symbol for field in fields), rows=rows)
+            table = self.context.bind(rows)
+            text = table.query(field.symbol for field in fields)
+            return QueryResult(fields, text, rows=rows, reads=e.Reads((table.view,)))
         written = [part for part in parts if isinstance(part, WrittenRow)]
         reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
         deterministic = all(e.is_deterministic(cell) for row in written for cell in row.cells)
-        few = len(written) == len(parts) <= FEW_ROWS
-        text = self._value_text(analyzer, written, fields) if few else computed_rows(self.context, analyzer, node, parts, fields)
-        return QueryResult(fields, text, reaching, deterministic)
+        reads = sum((e.reads(cell) for row in written for cell in row.cells), e.NOTHING)
+        if len(written) == len(parts) <= FEW_ROWS:
+            text, reads = self._value_text(analyzer, written, fields), reads + e.Reads(written=len(written))
+        else:
+            text, views = computed_rows(self.context, analyzer, node, parts, fields)
+            reads += e.Reads(views)
+        return QueryResult(fields, text, reaching, deterministic, reads=reads)
 
     def _value_text(self, analyzer: ExpressionAnalyzer, rows: Sequence[WrittenRow], fields: tuple[ScopeField, ...]) -> str:
         selects = []
         for row in rows:
-            texts = [print_spark(analyzer.coerce(cell, f.type)) for cell, f in zip(row.cells, fields, strict=True)]
-            self._place(texts, row.nodes)
+            cells = [analyzer.coerce(cell, f.type) for cell, f in zip(row.cells, fields, strict=True)]
+            texts = [self.printed(cell, node) for cell, node in zip(cells, row.nodes, strict=True)]
             selects.append(", ".join(f"{text} AS {e.quote(f.symbol)}" for text, f in zip(texts, fields, strict=True)))
         return " UNION ALL ".join(f"SELECT {select}" for select in selects)
 
@@ -143,7 +151,8 @@ class QueryAnalyzer(RelationAnalyzer):
         )
         word = f"{node.operator}{'' if node.distinct else ' ALL'}"
         text = f"SELECT {renamed} FROM (({left.cast_to(kinds)}) {word} ({right.cast_to(kinds)}))"
-        return QueryResult(fields, text, (*left.reaching, *right.reaching), left.deterministic and right.deterministic)
+        deterministic = left.deterministic and right.deterministic
+        return QueryResult(fields, text, (*left.reaching, *right.reaching), deterministic, reads=left.reads + right.reads)
 
     # -- SELECT ---------------------------------------------------------------------------------------------------
 
@@ -168,24 +177,46 @@ class QueryAnalyzer(RelationAnalyzer):
         keys = tuple(self._order_key(item, analyzer, outputs, node) for item in query.order_by)
         self._check_groups(node, outputs, group_by, having)
         reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
-        columns = [_column(output, distinct=node.distinct) for output in outputs]
-        self._place(columns, [output.node for output in outputs])
-        self._place([print_spark(part) for part in (where, having) if part], [part for part in (node.where, node.having) if part])
+        if group_by:
+            # Spark takes a key for what the group is made by only where it says the same, the numbers in its errors included.
+            group_by = tuple(
+                self._placed_key(key, item, outputs) for key, item in zip(group_by, node.group_by or (), strict=True)
+            )
+            outputs = [replace(output, value=e.exchanged(output.value, group_by)) for output in outputs]
+            having = e.exchanged(having, group_by) if having else None
+            keys = tuple(replace(key, value=e.exchanged(key.value, group_by)) for key in keys)
+        columns = [self._column(output, distinct=node.distinct) for output in outputs]
         parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join(columns)}"]
         parts += [f"FROM {relation.text}"] if relation else []
-        parts += [f"WHERE {print_spark(where)}"] if where else []
+        parts += [f"WHERE {self.printed(where, node.where)}"] if where and node.where else []
         parts += [f"GROUP BY {', '.join(_group_key(key) for key in group_by)}"] if group_by else []
-        parts += [f"HAVING {print_spark(having)}"] if having else []
+        parts += [f"HAVING {self.printed(having, node.having)}"] if having and node.having else []
         text = " ".join(parts) + _tail(keys, query)
         values = [output.value for output in outputs] + [part for part in (where, having) if part]
+        reads = sum(map(e.reads, values), relation.reads if relation else e.NOTHING)
+        reads = sum((e.reads(key.value) for key in keys), reads)
         deterministic = (
             (relation.deterministic if relation else True) and all(map(e.is_deterministic, values)) and not _cut(query)
         )
         aggregates = not group_by and any(isinstance(part, e.Aggregate) for output in outputs for part in e.walk(output.value))
-        return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic, aggregates)
+        return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic, aggregates, reads=reads)
 
-    def _place(self, texts: Sequence[str], nodes: Sequence[s.Node]) -> None:
-        self.context.placed += [(text, node.span) for text, node in zip(texts, nodes, strict=True)]
+    def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[_Output]) -> e.Typed:
+        """Give a key of GROUP BY the place of the first column that has it."""
+        node = next((output.node for output in outputs if key in e.walk(output.value)), item)
+        return replace(key, origin=self.context.origin(node.span))
+
+    def _column(self, output: _Output, *, distinct: bool) -> str:
+        value, symbol = output.value, e.quote(output.field.symbol)
+        if value.type == UNKNOWN:
+            # A column that is always NULL needs some type to travel in.
+            return f"CAST(NULL AS BOOLEAN) AS {symbol}"
+        # Instants are the same whatever zones they carry.
+        plain = instant(value.type) if distinct else value.type
+        if plain != value.type:
+            value = e.Apply(plain, "cast", (value,))
+        text = self.printed(value, output.node)
+        return symbol if text == symbol else f"{text} AS {symbol}"
 
     def _condition(
         self, node: s.Expression | None, fields: tuple[ScopeField, ...], place: Place, message: str, collect: ExpressionAnalyzer
@@ -326,17 +357,6 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs = [_Output(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, Place("ORDER BY clause"))
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
-
-
-def _column(output: _Output, *, distinct: bool) -> str:
-    value, symbol = output.value, e.quote(output.field.symbol)
-    # Instants are the same whatever zones they carry.
-    plain = instant(value.type) if distinct else value.type
-    text = print_spark(value if plain == value.type else e.Apply(plain, "cast", (value,)))
-    if output.value.type == UNKNOWN:
-        # A column that is always NULL needs some type to travel in.
-        return f"CAST(NULL AS BOOLEAN) AS {symbol}"
-    return symbol if text == symbol else f"{text} AS {symbol}"
 
 
 def _group_key(key: e.Typed) -> str:

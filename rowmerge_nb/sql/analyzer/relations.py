@@ -21,6 +21,7 @@ from rowmerge_nb.sql.typed.types import common_type, instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
     from rowmerge_nb.sql.analyzer.context import Context
@@ -44,6 +45,8 @@ class QueryResult:
         deterministic: running it twice gives the same rows.
         aggregates: it is an aggregation without groups, and so always one row.
         rows: its rows, where it is VALUES and they are constants.
+        reads: what it reads.
+        origins: of a query in an expression the numbers of the expressions within it.
     """
 
     fields: tuple[ScopeField, ...]
@@ -52,6 +55,25 @@ class QueryResult:
     deterministic: bool = True
     aggregates: bool = False
     rows: ConstantRows | None = None
+    reads: e.Reads = e.NOTHING
+    origins: range = range(0)
+
+    def as_subquery(
+        self, kind: Type, name: str, spark: str, value: e.Typed | None = None, column: str = "", *, aggregates: bool = False
+    ) -> e.Subquery:
+        """Give the query as a value; see `rowmerge_nb.sql.typed.expressions.Subquery` for the arguments."""
+        return e.Subquery(
+            kind,
+            name,
+            spark,
+            value,
+            self.outer,
+            self.deterministic,
+            column,
+            aggregates,
+            reads=self.reads,
+            origins=self.origins,
+        )
 
     @property
     def outer(self) -> tuple[e.Column, ...]:
@@ -70,6 +92,27 @@ class QueryResult:
         if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
             return self.spark
         return f"SELECT {', '.join(self.coerced(kinds))} FROM ({self.spark})"
+
+    def stored_in(self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata]) -> str:
+        """Give the text of the query with the columns of a table: coerced as an assignment does, NOT NULL checked, omitted ones NULL.
+
+        Args:
+            columns: the table's columns.
+            chosen: those of them into which the query's columns go.
+        """
+        values: dict[str, e.Typed] = {}
+        for column, field in zip(chosen, self.fields, strict=True):
+            value: e.Typed = e.Column(field.type, field.symbol)
+            values[column.name] = value if field.type == column.type else e.Apply(column.type, "cast", (value,), "store")
+        items = []
+        for column in columns:
+            value = values.get(column.name, e.Constant(column.type, None))
+            if not column.nullable:
+                said = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
+                failure = e.Apply(column.type, "fail", (), ("CONSTRAINT_VIOLATION", said))
+                value = e.Apply(column.type, "coalesce", (value, failure))
+            items.append(f"{print_spark(value)} AS {e.quote(column.name)}")
+        return f"SELECT {', '.join(items)} FROM ({self.spark})"
 
     def coerced(self, kinds: Sequence[Type], how: str | None = None) -> list[str]:
         """Give the columns as a SELECT list, coerced to types; ``how`` is the kind of cast, see `rowmerge_nb.sql.spark.printer`."""
@@ -90,6 +133,7 @@ class RelationResult:
         deterministic: see `QueryResult`.
         binding: the table, where the relation is nothing but a table.
         lateral: the text reads columns of the relation to its left.
+        reads: what it reads.
     """
 
     fields: tuple[ScopeField, ...]
@@ -98,6 +142,7 @@ class RelationResult:
     deterministic: bool = True
     binding: TableBinding | None = None
     lateral: bool = False
+    reads: e.Reads = e.NOTHING
 
 
 class RelationAnalyzer:
@@ -127,6 +172,10 @@ class RelationAnalyzer:
         """Give an analyzer for expressions over these fields."""
         return ExpressionAnalyzer(self.context, Scope(fields, self.parent), place, named=self.named)
 
+    def printed(self, value: e.Typed, node: s.Node) -> str:
+        """Give the text of a whole expression, marked by where it was written."""
+        return print_spark(replace(value, origin=self.context.origin(node.span)))
+
     # -- relations ------------------------------------------------------------------------------------------------
 
     def relation(self, node: s.Relation, left: tuple[ScopeField, ...] | None = None) -> RelationResult:
@@ -146,7 +195,7 @@ class RelationAnalyzer:
             return self._unnest(node, left)
         if isinstance(node, s.TableFunction):
             field, text = table_function(self.context, node, self.expressions((), Place("table function argument")))
-            return RelationResult((field,), f"{text} AS {self._alias()}")
+            return RelationResult((field,), f"{text} AS {self._alias()}", reads=e.Reads(generates=True))
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
             return self._lateral(self.within(scope, self.named).query(node.query), has_left=left is not None)
@@ -168,7 +217,8 @@ class RelationAnalyzer:
         qualifier = tuple(part.value for part in name.parts)
         fields = tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier) for c in binding.columns)
         text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
-        return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding)
+        reads = e.Reads((binding.view,))
+        return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding, reads=reads)
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
         """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
@@ -177,7 +227,7 @@ class RelationAnalyzer:
         if view.qualified in self.context.views:
             self.context.error("VIEW_IS_RECURSIVE", "View is recursive", node.span)
         try:
-            result = type(self)(self.context.within(view)).query(parse_query(view.definition.original_sql))
+            result = type(self)(self.context.within(view, node.span)).query(parse_query(view.definition.original_sql))
         except RowMergeError as error:
             place = "" if error.line is None else f"line {error.line}:{error.column}: "
             said = f"Failed analyzing stored view '{view.qualified}': {place}{error.message}"
@@ -189,7 +239,7 @@ class RelationAnalyzer:
             ScopeField(f.symbol, column.name, column.type, qualifier) for f, column in zip(result.fields, columns, strict=True)
         )
         text = f"({result.cast_to([column.type for column in columns])}) AS {self._alias()}"
-        return RelationResult(fields, text, deterministic=result.deterministic)
+        return RelationResult(fields, text, deterministic=result.deterministic, reads=result.reads)
 
     def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
         """Refuse a view whose query gives other columns than it gave when the view was made."""
@@ -221,7 +271,8 @@ class RelationAnalyzer:
 
     def _derived(self, query: QueryResult) -> RelationResult:
         fields = tuple(replace(f, qualifier=()) for f in query.fields)
-        return RelationResult(fields, f"({query.spark}) AS {self._alias()}", query.reaching, query.deterministic)
+        text = f"({query.spark}) AS {self._alias()}"
+        return RelationResult(fields, text, query.reaching, query.deterministic, reads=query.reads)
 
     def _lateral(self, query: QueryResult, *, has_left: bool) -> RelationResult:
         result = self._derived(query)
@@ -259,9 +310,9 @@ class RelationAnalyzer:
             fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
         names = ", ".join(e.quote(f.symbol) for f in fields)
         lateral = bool(left) and any(e.references(item) for item in items)
-        return RelationResult(
-            fields, f"{text} AS {self._alias()}({names})", tuple((c, d - 1) for c, d in analyzer.outer), lateral=lateral
-        )
+        reads = sum(map(e.reads, items), e.Reads(generates=True))
+        reaching = tuple((c, d - 1) for c, d in analyzer.outer)
+        return RelationResult(fields, f"{text} AS {self._alias()}({names})", reaching, lateral=lateral, reads=reads)
 
     def _generator(
         self,
@@ -299,16 +350,16 @@ class RelationAnalyzer:
         if using:
             return self._using(node, left, right, using)
         fields = (*left.fields, *right.fields)
-        condition, reaching = "", (*left.reaching, *right.reaching)
+        condition, reaching, reads = "", (*left.reaching, *right.reaching), left.reads + right.reads
         deterministic = left.deterministic and right.deterministic
         if node.on is not None:
             analyzer = self.expressions(fields, Place("JOIN clause"))
             found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
-            condition = f" ON {print_spark(found)}"
-            self.context.placed.append((print_spark(found), node.on.span))
+            condition = f" ON {self.printed(found, node.on)}"
+            reads += e.reads(found)
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
-        return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic)
+        return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic, reads=reads)
 
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
         if right.lateral and node.kind in {"RIGHT", "FULL"}:
@@ -343,7 +394,8 @@ class RelationAnalyzer:
         joined = f"{self._joined(node, left, right)} ON {' AND '.join(conditions)}"
         text = f"(SELECT {', '.join(columns)} FROM {joined}) AS {self._alias()}"
         deterministic = left.deterministic and right.deterministic
-        return RelationResult((*keys, *rest), text, (*left.reaching, *right.reaching), deterministic)
+        reaching, reads = (*left.reaching, *right.reaching), left.reads + right.reads
+        return RelationResult((*keys, *rest), text, reaching, deterministic, reads=reads)
 
     def _used(self, name: Identifier, side: RelationResult, which: str) -> ScopeField:
         matching = [f for f in side.fields if f.matches([name.value])]

@@ -12,7 +12,6 @@ from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.relations import RelationResult
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
-from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 
@@ -27,13 +26,19 @@ __all__ = ["analyze_returning", "typed"]
 
 _ACTION: Final = "merge_action"
 _CLAUSE: Final = "merge_clause"
+_WORDS: Final = "in RETURNING"
 
 
-def typed(context: Context, value: e.Typed, span: Span) -> a.TypedExpression:
-    """Give the finished form of an analyzed expression."""
-    return a.TypedExpression(
-        value.type, print_spark(value), span.shown(context.text), span, e.references(value), e.is_deterministic(value), value
-    )
+def typed(context: Context, value: e.Typed, span: Span, words: str = "") -> a.TypedExpression:
+    """Give the finished form of an analyzed expression.
+
+    Args:
+        context: the statement's state.
+        value: the expression.
+        span: its place.
+        words: what it is in the statement, see `rowmerge_nb.sql.typed.expressions.Origin`.
+    """
+    return a.TypedExpression(context.placed(value, span, words), span.shown(context.text))
 
 
 def analyze_returning(
@@ -103,7 +108,7 @@ def _columns(
     for item in items:
         if isinstance(item, s.AllColumns):
             for f in queries.expanded(item, RelationResult(fields, "")):
-                expression = typed(context, e.Column(f.type, f.symbol), item.span)
+                expression = typed(context, e.Column(f.type, f.symbol), item.span, _WORDS)
                 shown = ".".join((*f.qualifier[-1:], f.name or f.symbol))
                 yield a.Returned(f.name or f"_col{number}", replace(expression, text=shown))
                 number += 1
@@ -115,5 +120,5 @@ def _columns(
         name, _ = queries.output_name(item, analyzer)
         if name is None and isinstance(item.value, s.Call) and item.value.name in place.functions:
             name = item.value.name
-        yield a.Returned(name or f"_col{number}", typed(context, value, item.value.span))
+        yield a.Returned(name or f"_col{number}", typed(context, value, item.value.span, _WORDS))
         number += 1

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.names import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,5 +171,5 @@ class Scope:
 
 
 def _nearest(wanted: str, names: Mapping[str, str], cutoff: float = 0.5) -> str | None:
-    near = difflib.get_close_matches(wanted, names, n=1, cutoff=cutoff)
-    return names[near[0]] if near else None
+    near = nearest(wanted, names, cutoff)
+    return None if near is None else names[near]

@@ -32,9 +32,8 @@ from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from rowmerge_nb.sql.analyzer.relations import QueryResult
 
 __all__ = ["analyze"]
 
@@ -69,9 +68,8 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
     )
     # Spark gives no intervals of months out: they travel as the text that shows them.
     spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
-    return a.QueryAnalysis(
-        statement.text, tuple(context.bindings.values()), tuple(context.notices), spark, fields, placed=tuple(context.placed)
-    )
+    bindings, notices, origins = tuple(context.bindings.values()), tuple(context.notices), tuple(context.origins)
+    return a.QueryAnalysis(statement.text, bindings, notices, spark, fields, result.reads, origins=origins)
 
 
 def _travelling(kind: Type) -> Type:
@@ -121,10 +119,11 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         shown = [", ".join(map(str, types)) for types in (kinds, actual)]
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
         context.error("TYPE_MISMATCH", said, place)
-    spark = _inserted(target.columns, columns, result)
+    spark = result.stored_in(target.columns, columns)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
-    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, stored, placed=tuple(context.placed))
+    origins = tuple(context.origins)
+    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, result.reads, stored, origins=origins)
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
@@ -146,26 +145,6 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
     return list(chosen.values())
 
 
-def _inserted(columns: Sequence[ColumnMetadata], chosen: list[ColumnMetadata], result: QueryResult) -> str:
-    """The query's columns as the table's: coerced as an assignment does, NOT NULL checked, omitted ones NULL."""
-    from rowmerge_nb.sql.spark.printer import print_spark
-
-    values: dict[str, str] = {}
-    for column, field in zip(chosen, result.fields, strict=True):
-        value: e.Typed = e.Column(field.type, field.symbol)
-        if field.type != column.type:
-            value = e.Apply(column.type, "cast", (value,), "store")
-        values[column.name] = print_spark(value)
-    items = []
-    for column in columns:
-        text = values.get(column.name, print_spark(e.Constant(column.type, None)))
-        if not column.nullable:
-            said = e.text_literal(f"NULL value not allowed for NOT NULL column: {column.name.lower()}")
-            text = f"coalesce({text}, {e.fail('CONSTRAINT_VIOLATION', said)})"
-        items.append(f"{text} AS {e.quote(column.name)}")
-    return f"SELECT {', '.join(items)} FROM ({result.spark})"
-
-
 # -- CREATE and DROP --------------------------------------------------------------------------------------------------
 
 
@@ -184,15 +163,15 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
             place,
             "Write DROP TABLE before it, or IF NOT EXISTS.",
         )
-    columns, spark = _created(context, statement)
+    columns, spark, reads = _created(context, statement)
     metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
     bindings = tuple(context.bindings.values())
     notices, spans = tuple(context.notices), statement.property_spans
-    placed = tuple(context.placed)
-    return a.CreateTableAnalysis(statement.text, bindings, notices, name, metadata, exists, spark, spans, placed=placed)
+    origins = tuple(context.origins)
+    return a.CreateTableAnalysis(statement.text, bindings, notices, name, metadata, exists, spark, reads, spans, origins=origins)
 
 
-def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None]:
+def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads]:
     if statement.query is None:
         names: set[str] = set()
         for column in statement.columns:
@@ -202,7 +181,7 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
                 )
             names.add(column.name.value)
             _check_carried(context, column.name.value, column.type, column.name.span)
-        return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None
+        return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None, e.NOTHING
     result = QueryAnalyzer(context).query(statement.query.tree)
     given = query_columns(context, statement.column_aliases, result)
     columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
@@ -211,7 +190,7 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
     kinds = tuple(instant(field.type) for field in result.fields)
     items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
     text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
-    return columns, text if statement.with_data else f"{text} LIMIT 0"
+    return columns, text if statement.with_data else f"{text} LIMIT 0", result.reads
 
 
 def _check_carried(context: Context, name: str, kind: Type, place: st.Span) -> None:

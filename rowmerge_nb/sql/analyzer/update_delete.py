@@ -5,9 +5,9 @@ Both become what MERGE becomes: a table and what is done to its rows, here by ex
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import Place
@@ -49,7 +49,10 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     stored: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):
         kind = fields[index].type
-        stored[index] = typed(context, value if value.type == kind else e.Apply(kind, "cast", (value,), "store"), node.span)
+        words = f"in the value for column '{fields[index].name}'"
+        stored[index] = typed(
+            context, value if value.type == kind else e.Apply(kind, "cast", (value,), "store"), node.span, words
+        )
     return a.UpdateAnalysis(
         statement.text,
         tuple(context.bindings.values()),
@@ -57,8 +60,9 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         target,
         statement.target.parts[-1].text,
         tuple(as_field(f) for f in fields),
-        (_clause(statement, Operation.UPDATE, tuple(stored)),),
+        (_clause(context, statement, Operation.UPDATE, tuple(stored), tuple(indexes)),),
         where,
+        origins=tuple(context.origins),
     )
 
 
@@ -79,8 +83,9 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
         target,
         statement.target.parts[-1].text,
         tuple(as_field(f) for f in fields),
-        (_clause(statement, Operation.DELETE, (None,) * len(fields)),),
+        (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
         where,
+        origins=tuple(context.origins),
     )
 
 
@@ -105,8 +110,7 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
     for column in statement.columns:
         index = places.get(column.value)
         if index is None:
-            near = difflib.get_close_matches(column.value, places, n=1, cutoff=0.5)
-            hint = f"Did you mean '{near[0]}'?" if near else f"{target.display} has the columns {', '.join(places)}."
+            hint = did_you_mean(column.value, places, 0.5) or f"{target.display} has the columns {', '.join(places)}."
             context.error("COLUMN_NOT_FOUND", f"The UPDATE SET target column {column.value} doesn't exist", column.span, hint)
         if index in indexes:
             # Trino 476 fails inside of itself here; its message for MERGE is the one that helps.
@@ -123,8 +127,16 @@ def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, 
         context,
         ExpressionAnalyzer(context, Scope(fields), Place("WHERE clause", judged_whole=True)).condition(node, _WHERE),
         node.span,
+        "in the WHERE condition",
     )
 
 
-def _clause(statement: st.Statement, operation: Operation, values: tuple[a.TypedExpression | None, ...]) -> a.ClauseAnalysis:
-    return a.ClauseAnalysis(0, True, operation, None, values, st.excerpt(statement.text), statement.span)
+def _clause(
+    context: Context,
+    statement: st.Statement,
+    operation: Operation,
+    values: tuple[a.TypedExpression | None, ...],
+    assigned: tuple[int, ...] = (),
+) -> a.ClauseAnalysis:
+    text, origin = st.excerpt(statement.text), context.origin(statement.span)
+    return a.ClauseAnalysis(0, True, operation, None, values, text, origin, assigned=assigned, head=text)

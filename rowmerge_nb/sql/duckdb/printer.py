@@ -8,13 +8,15 @@ behind those that guard it; and errors of ours are raised by its function ``erro
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
 from rowmerge_nb.sql.duckdb.casts import cast_text, is_total
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
 from rowmerge_nb.sql.duckdb.moments import moment_text, shifted
-from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, name, once
+from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once
 from rowmerge_nb.sql.functions.duckdb import CONSTANT_ARGUMENTS, FUNCTIONS
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
@@ -30,7 +32,7 @@ from rowmerge_nb.sql.typed.types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["PagePrinter", "UnprintableError"]
+__all__ = ["PagePrinter", "UnprintableError", "is_null"]
 
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _LOWEST: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
@@ -62,13 +64,29 @@ class PagePrinter:
         while any(column.lower().startswith(self._prefix) for column in columns):
             self._prefix = f"${self._prefix}"
 
-    def symbol(self, place: int) -> str:
+    def symbol(self, index: int) -> str:
         """Give the name of a query's answer, which no column of the page has.
 
         >>> PagePrinter().symbol(1), PagePrinter(["id", "$Q1"]).symbol(1)
         ('$q1', '$$q1')
         """
-        return f"{self._prefix}{place}"
+        return f"{self._prefix}{index}"
+
+    def text(self, node: e.Typed, *, condition: bool) -> str:
+        """Print a whole expression: a column as its name and NULL of whatever type as ``NULL``, for which there is nothing to compute.
+
+        Args:
+            node: the expression.
+            condition: it is to keep rows.
+
+        Raises:
+            UnprintableError: DuckDB has no form of it that is known to mean the same.
+        """
+        if isinstance(node, e.Column):
+            return quoted(node.symbol)
+        if is_null(node):
+            return "NULL"
+        return self.condition(node) if condition else self.value(node)
 
     def condition(self, node: e.Typed) -> str:
         """Print the condition that keeps rows; the terms of AND are looked at in their order, and only while all before are true.
@@ -98,13 +116,24 @@ class PagePrinter:
         """Give the name under which texts speak of a query."""
         if query not in self.subqueries:
             self.subqueries.append(query)
-        return name(self.symbol(self.subqueries.index(query)))
+        return quoted(self.symbol(self.subqueries.index(query)))
 
     def _bounded(self, text: str) -> str:
         if len(text) > _LONGEST:
             msg = "an expression as deep as this one"
             raise UnprintableError(msg)
         return text
+
+
+def is_null(tree: e.Typed) -> bool:
+    """Tell whether an expression is NULL as it stands; of whatever type, since nothing is computed.
+
+    >>> is_null(e.Apply(BOOLEAN, "cast", (e.Constant(UNKNOWN, None),)))
+    True
+    """
+    if isinstance(tree, e.Apply) and tree.name == "cast":
+        return is_null(tree.arguments[0])
+    return isinstance(tree, e.Constant) and tree.value is None
 
 
 class _Printer:
@@ -118,7 +147,7 @@ class _Printer:
             if node.outer:
                 msg = "a correlated subquery"
                 raise UnprintableError(msg)
-            return name(node.symbol)
+            return quoted(node.symbol)
         if isinstance(node, e.Constant):
             return literal(node.type, node.value)
         if isinstance(node, e.Subquery):
@@ -260,7 +289,7 @@ class _Printer:
     def in_set(self, node: e.Apply) -> str:
         """A long list travels to the tasks as the answer of a query does."""
         known, negated = node.detail
-        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v")
+        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v", reads=known.reads)
         found = self.subquery(query)
         return f"(NOT {found})" if negated else found
 
@@ -337,11 +366,11 @@ class _Printer:
         template = FUNCTIONS.get(str(node.detail))
         if template is None:
             raise UnprintableError(_described(node))
-        place = CONSTANT_ARGUMENTS.get(str(node.detail))
-        if place is not None:
-            needed = node.arguments[place]
+        index = CONSTANT_ARGUMENTS.get(str(node.detail))
+        if index is not None:
+            needed = node.arguments[index]
             if not isinstance(needed, e.Constant) or not needed.value:
-                msg = f"{node.detail.name} with an argument {place + 1} that is empty or no constant"
+                msg = f"{node.detail.name} with an argument {index + 1} that is empty or no constant"
                 raise UnprintableError(msg)
         for argument in node.arguments:
             duckdb_type(argument.type)
@@ -372,7 +401,7 @@ class _Printer:
             if is_float(node.value.type):
                 msg = "IN a query of floating point numbers"
                 raise UnprintableError(msg)
-            query = e.Subquery(node.value.type, "in", node.spark, None, (), node.deterministic, node.column)
+            query = replace(node, type=node.value.type, value=None)
             table, value = self.page.numbered(query), self.text(node.value)
             return _sought(value, table) if may_fail(node.value) else f"({value} IN (SELECT v FROM {table}))"
         return self.page.numbered(node)

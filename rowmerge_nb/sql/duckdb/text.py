@@ -11,7 +11,7 @@ from rowmerge_nb.sql.typed.types import is_zoned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["UnprintableError", "duckdb_type", "failure", "literal", "name", "once", "text_literal"]
+__all__ = ["UnprintableError", "duckdb_type", "failure", "literal", "once", "text_literal"]
 
 _TYPES: Final = {
     "boolean": "BOOLEAN",
@@ -57,15 +57,6 @@ def duckdb_type(kind: Type) -> str:
         msg = f"a value of type {kind}"
         raise UnprintableError(msg)
     return _TYPES[kind.base]
-
-
-def name(text: str) -> str:
-    """Quote a name.
-
-    >>> print(name('a"b'))
-    "a""b"
-    """
-    return '"' + text.replace('"', '""') + '"'
 
 
 def text_literal(value: str) -> str:
@@ -126,7 +117,7 @@ def once(write: Callable[..., str], *texts: str) -> str:
         return written
     # No name that stands in the text already, be it another lambda's or a column's, may be caught.
     depth = max((int(found) for found in re.findall(r"v(\d+)_", written)), default=0) + 1
-    named = [text if _SIMPLE.fullmatch(text) else f"v{depth}_{place}" for place, text in enumerate(texts)]
+    named = [text if _SIMPLE.fullmatch(text) else f"v{depth}_{index}" for index, text in enumerate(texts)]
     body = write(*named)
     for parameter, text in reversed(list(zip(named, texts, strict=True))):
         if parameter != text:

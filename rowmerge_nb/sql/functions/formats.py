@@ -36,18 +36,18 @@ def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
     ['varchar', 'double']
     """
     wanted: list[Type | None] = [VARCHAR if not _plain(kind) else kind for kind in kinds]
-    following = place = 0
+    following = index = 0
     for explicit, flags, _width, _precision, moment, conversion in _SPECIFIER.findall(literal):
         if conversion in "%n":
             continue
         if explicit:
-            place = int(explicit[:-1]) - 1
+            index = int(explicit[:-1]) - 1
         elif "<" not in flags:
-            place, following = following, following + 1
-        if place >= len(kinds):
+            index, following = following, following + 1
+        if index >= len(kinds):
             msg = f"MissingFormatArgument: Format specifier '%{explicit}{flags}{_width}{_precision}{moment}{conversion}'"
             raise FormatError(msg)
-        wanted[place] = None if moment else _wanted(conversion, kinds[place])
+        wanted[index] = None if moment else _wanted(conversion, kinds[index])
     return wanted
 
 

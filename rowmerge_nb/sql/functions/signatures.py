@@ -16,7 +16,6 @@ What is not in the table is refused: a name that Spark happens to know may mean 
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from dataclasses import dataclass
@@ -34,8 +33,8 @@ __all__ = [
     "Resolved",
     "is_aggregate",
     "is_window",
+    "known",
     "lambda_parameters",
-    "nearest",
     "overloads",
     "resolve",
     "rows_of",
@@ -168,15 +167,13 @@ def is_window(name: str) -> bool:
     return name in _table(WINDOWS)
 
 
-def nearest(name: str, extra: Sequence[str] = ()) -> str | None:
-    """Give the known name most like this one, or None.
+def known() -> tuple[str, ...]:
+    """Give the names of all functions.
 
-    >>> nearest("uper")
-    'upper'
+    >>> "upper" in known()
+    True
     """
-    known = [*_table(SCALARS), *_table(AGGREGATES), *_table(WINDOWS), *extra]
-    found = difflib.get_close_matches(name, known, n=1)
-    return found[0] if found else None
+    return (*_table(SCALARS), *_table(AGGREGATES), *_table(WINDOWS))
 
 
 def signatures(name: str) -> str:

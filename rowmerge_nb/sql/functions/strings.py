@@ -93,7 +93,7 @@ _CAPITAL: Final = "ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫ�
 _KEPT: Final = "".join(
     chr(code) for first, last in re.findall("(.)(?:-(.))?", _UPPER_IN_MANY) for code in range(ord(first), ord(last or first) + 1)
 )
-_STANDING_IN: Final = "".join(chr(0x10FE00 + place) for place in range(len(_KEPT)))
+_STANDING_IN: Final = "".join(chr(0x10FE00 + index) for index in range(len(_KEPT)))
 """Letters for private use, in the place of those that Spark's upper is to leave alone."""
 _UTF_32: Final = "'UTF-32'"
 # A delimiter at the very end begins no further entry.

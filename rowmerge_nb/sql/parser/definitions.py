@@ -41,19 +41,14 @@ def read_type(name: s.TypeName) -> Type:
         code, message = "TYPE_MISMATCH", f"Unknown type: {name.text.lower()}"
         if "must be in range" in str(error):
             code, message = "INVALID_FUNCTION_ARGUMENT" if str(error)[0] in "CD" else "NUMERIC_VALUE_OUT_OF_RANGE", str(error)
-        span = name.span
-        length = span.end - span.start
-        raise AnalysisError(message, code=code, line=span.line, column=span.column, length=length) from None
+        raise AnalysisError(message, code=code).at(name.span) from None
 
 
 class DefinitionReader(MergeReader):
     """Reads CREATE, DROP, TRUNCATE, SHOW and DESCRIBE; what reads whole statements builds on it."""
 
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
-        span = self.token.span
-        raise ParseError(
-            message, code="NOT_SUPPORTED", line=span.line, column=span.column, length=len(self.token.text), hint=hint
-        )
+        raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.token.span, len(self.token.text))
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
@@ -178,9 +173,8 @@ class DefinitionReader(MergeReader):
             return -number if value.operator == "-" else number
         if isinstance(value, s.Literal) and value.kind in _CONSTANTS:
             return _CONSTANTS[value.kind](value.value)
-        span = value.span
-        msg = f"A table property is a constant or an ARRAY of constants, not {span.of(self.text)!r}"
-        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", line=span.line, column=span.column, length=span.end - span.start)
+        msg = f"A table property is a constant or an ARRAY of constants, not {value.span.of(self.text)!r}"
+        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY").at(value.span)
 
     def _drop(self) -> st.Statement:
         if self.ahead().kind is Kind.WORD and self.ahead().word in _NOT_HERE:

@@ -118,14 +118,14 @@ class ExpressionReader(PrimaryReader):
 
     def _in(self, start: int, value: s.Expression, word: Span) -> s.Expression:
         """``IN (...)``; one that cannot be read is reported at its IN."""
-        place, undecided, depth = self.index, self.undecided, self.depth
+        reached, undecided, depth = self.index, self.undecided, self.depth
         try:
             self.undecided += 1
             return self._ranged(start, value, word, negated=False)
         except ParseError as error:
             if undecided or not is_mismatch(error):
                 raise
-            self.give_up(place)
+            self.give_up(reached)
             return value
         finally:
             self.undecided, self.depth = undecided, depth

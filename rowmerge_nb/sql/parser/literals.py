@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rowmerge_nb.sql.parser.literal_runs import LiteralRun
 from rowmerge_nb.sql.parser.reader import Reader
 from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.literal_runs import LiteralRun
 from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class SimpleReader(Reader):
         """Take a run of literals."""
         token = self.take()
         run = LiteralRun(self.text, token.span)
-        for place in run.long_integers():
-            text, span = run.texts[place], run.span_of(place)
+        for index in run.long_integers():
+            text, span = run.texts[index], run.span_of(index)
             digits = text.lstrip("+-")
             if int(digits.replace("_", "")) > _LARGEST_BIGINT + text.startswith("-"):
                 start = span.end - len(digits)

@@ -14,9 +14,10 @@ __all__ = ["MergeReader"]
 
 @dataclass(frozen=True)
 class _Action:
-    """What stands behind THEN; ``star`` is the place of the ``*`` of SET * and INSERT *."""
+    """What stands behind THEN: ``head`` ends with the operation's word, ``star`` is the place of the ``*`` of SET * and INSERT *."""
 
     operation: Operation
+    head: st.Span
     columns: tuple[st.Identifier, ...] = ()
     values: tuple[s.Expression, ...] = ()
     star: st.Span | None = None
@@ -70,7 +71,7 @@ class MergeReader(QueryReader):
         condition = self.expression() if self.accept("AND") else None
         self.expect("THEN")
         self.undecided -= matched
-        action = self._change_action() if matched or by_source else self._insert_action()
+        action = self._change_action(start) if matched or by_source else self._insert_action(start)
         if by_source and action.star is not None:
             self.error(
                 "mismatched input '*'. Expecting: <identifier>",
@@ -85,24 +86,28 @@ class MergeReader(QueryReader):
             action.columns,
             action.values,
             self.span_from(start),
+            action.head,
             by_source=by_source,
             star=action.star,
         )
 
-    def _change_action(self) -> _Action:
-        """What can be done with a row of the target."""
+    def _change_action(self, start: int) -> _Action:
+        """What can be done with a row of the target; the clause begins at the token with index ``start``."""
         if self._accept_nothing():
-            return _Action(Operation.NONE)
-        if self.expect("DELETE", "UPDATE").word == "DELETE":
-            return _Action(Operation.DELETE)
+            return _Action(Operation.NONE, self.span_from(start))
+        word = self.expect("DELETE", "UPDATE").word
+        head = self.span_from(start)
+        if word == "DELETE":
+            return _Action(Operation.DELETE, head)
         self.expect("SET")
-        return self._accept_star(Operation.UPDATE) or _Action(Operation.UPDATE, *self.assignments())
+        return self._accept_star(Operation.UPDATE, head) or _Action(Operation.UPDATE, head, *self.assignments())
 
-    def _insert_action(self) -> _Action:
+    def _insert_action(self, start: int) -> _Action:
         if self._accept_nothing():
-            return _Action(Operation.NONE)
+            return _Action(Operation.NONE, self.span_from(start))
         self.expect("INSERT")
-        starred = self._accept_star(Operation.INSERT)
+        head = self.span_from(start)
+        starred = self._accept_star(Operation.INSERT, head)
         if starred is not None:
             return starred
         columns = self.accept_columns()
@@ -111,11 +116,11 @@ class MergeReader(QueryReader):
         values = self.listed()
         self.expect(")")
         self.restart()
-        return _Action(Operation.INSERT, columns, values)
+        return _Action(Operation.INSERT, head, columns, values)
 
     def _accept_nothing(self) -> bool:
         return self.extended and self.accept_all("DO", "NOTHING")
 
-    def _accept_star(self, operation: Operation) -> _Action | None:
+    def _accept_star(self, operation: Operation, head: st.Span) -> _Action | None:
         star = self.accept("*") if self.extended else None
-        return None if star is None else _Action(operation, star=star.span)
+        return None if star is None else _Action(operation, head, star=star.span)

@@ -93,7 +93,7 @@ class PrimaryReader(SimpleReader):
             return False
         # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: what follows the inner query decides.
         inner = range(self.index + (not opened), self.index + count)
-        return all(self.tokens[min(self.closing(place) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for place in inner)
+        return all(self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)].word in _AFTER_QUERY for index in inner)
 
     # -- primaries ------------------------------------------------------------------------------------------------
 

@@ -221,7 +221,7 @@ class QueryReader(ExpressionReader):
     def _refuse_grouping(self, what: str, span: Span) -> NoReturn:
         msg = f"{what} is not supported by this engine"
         hint = "Write one query per grouping set and put UNION ALL between them."
-        raise ParseError(msg, code="NOT_SUPPORTED", line=span.line, column=span.column, hint=hint)
+        raise ParseError(msg, code="NOT_SUPPORTED", hint=hint).at(span, 1)
 
     # -- relations ------------------------------------------------------------------------------------------------
 
@@ -282,9 +282,8 @@ class QueryReader(ExpressionReader):
         return self.ahead().word in _SAMPLES.get(self.token.word, ())
 
     def _refuse(self, what: str) -> NoReturn:
-        span = self.token.span
         msg = f"{what} is not supported by this engine"
-        raise ParseError(msg, code="NOT_SUPPORTED", line=span.line, column=span.column, length=len(what))
+        raise ParseError(msg, code="NOT_SUPPORTED").at(self.token.span, len(what))
 
     def _aliased(self) -> s.Relation:
         start = self.index

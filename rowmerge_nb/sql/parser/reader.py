@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.errors import ParseError
+from rowmerge_nb.names import nearest
 from rowmerge_nb.sql.parser.tokens import RESERVED, Kind, Runs, Token, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
@@ -233,7 +233,7 @@ class Reader:
         """Raise a ParseError; without a span it has no position."""
         if span is None:
             raise ParseError(message, hint=hint)
-        raise ParseError(message, line=span.line, column=span.column, length=span.end - span.start, hint=hint)
+        raise ParseError(message, hint=hint).at(span)
 
     def failed_at(self, index: int) -> bool:
         """Is this token the one that nothing expects?"""
@@ -273,8 +273,8 @@ class Reader:
         if token.kind is Kind.UNKNOWN and token.text in "'\"":
             return "The quote is never closed." if token.text == "'" else "The double quote is never closed."
         if token.kind is Kind.WORD:
-            near = difflib.get_close_matches(token.word, [word for word in words if word.isalpha()], n=1)
-            return f"Did you mean {near[0]}?" if near else None
+            near = nearest(token.word, (word for word in words if word.isalpha()))
+            return f"Did you mean {near}?" if near else None
         return None
 
 

@@ -215,14 +215,14 @@ class _StatementReader(DefinitionReader):
 
     def _explained(self) -> st.Statement:
         """The explained statement with the text and places of its own, as if it stood alone."""
-        place = self.token.span.start
+        start = self.token.span.start
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
         if self.token.word == "EXPLAIN":
             self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
         self.statement()
         if self.token.kind is not Kind.END:
             self.fail()
-        return parse(self.text[place:end].rstrip(), dialect="extended" if self.extended else "trino")
+        return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
 
 
 _READERS: Final[dict[str, Callable[[_StatementReader], st.Statement]]] = {

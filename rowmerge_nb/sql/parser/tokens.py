@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final
 
-from rowmerge_nb.sql.parser.literal_runs import find_run, run_ends
+from rowmerge_nb.sql.tree.literal_runs import find_run, run_ends
 from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["RESERVED", "Kind", "Runs", "Token", "tokenize"]
@@ -211,37 +211,37 @@ class _Tokenizer:
         self.no_run_before = 0
 
     def tokens(self) -> tuple[Token, ...]:
-        place = 0
-        while place < len(self.text):
-            place = self._run(place) if self.begins_part and not self._is_blank(place) else self._token(place)
-        self._add(Kind.END, place, place)
+        offset = 0
+        while offset < len(self.text):
+            offset = self._run(offset) if self.begins_part and not self._is_blank(offset) else self._token(offset)
+        self._add(Kind.END, offset, offset)
         return tuple(self.found)
 
-    def _token(self, place: int) -> int:
+    def _token(self, offset: int) -> int:
         # A comment that is never closed is not looked through to the end of the text again and again.
-        unclosed = self.text.startswith("/*", place) and self.last_close < place + 2
-        kind, end = (Kind.UNKNOWN, place + 1) if unclosed else _next(self.text, place)
+        unclosed = self.text.startswith("/*", offset) and self.last_close < offset + 2
+        kind, end = (Kind.UNKNOWN, offset + 1) if unclosed else _next(self.text, offset)
         if kind is None:
-            self._pass(place, end)
+            self._pass(offset, end)
             return end
-        token = self._add(kind, place, end)
+        token = self._add(kind, offset, end)
         if self.runs is not Runs.TOKENS:
             self._look(token)
         return end
 
-    def _add(self, kind: Kind, place: int, end: int) -> Token:
-        token = Token(kind, self.text[place:end], Span(place, end, self.line, place - self.line_start + 1))
+    def _add(self, kind: Kind, offset: int, end: int) -> Token:
+        token = Token(kind, self.text[offset:end], Span(offset, end, self.line, offset - self.line_start + 1))
         self.found.append(token)
-        self._pass(place, end)
+        self._pass(offset, end)
         return token
 
-    def _pass(self, place: int, end: int) -> None:
-        newlines = self.text.count("\n", place, end)
+    def _pass(self, offset: int, end: int) -> None:
+        newlines = self.text.count("\n", offset, end)
         if newlines:
-            self.line, self.line_start = self.line + newlines, self.text.rindex("\n", place, end) + 1
+            self.line, self.line_start = self.line + newlines, self.text.rindex("\n", offset, end) + 1
 
-    def _is_blank(self, place: int) -> bool:
-        return self.text[place].isspace() or self.text.startswith(("--", "/*"), place)
+    def _is_blank(self, offset: int) -> bool:
+        return self.text[offset].isspace() or self.text.startswith(("--", "/*"), offset)
 
     # -- runs of literals -------------------------------------------------------------------------------------------
 
@@ -262,40 +262,40 @@ class _Tokenizer:
         elif token.text == "," and self.lists and self.lists[-1][0] == self.depth:
             self.begins_part = token.span.end >= self.no_run_before
 
-    def _run(self, place: int) -> int:
+    def _run(self, offset: int) -> int:
         """Take a run of literals if there is one."""
         self.begins_part = False
-        end = find_run(self.text, place, rows=self.lists[-1][1])
-        if end <= place:
+        end = find_run(self.text, offset, rows=self.lists[-1][1])
+        if end <= offset:
             self.no_run_before = -end
-            return place
+            return offset
         if self.runs is Runs.WHOLE:
-            self._add(Kind.LITERALS, place, end)
+            self._add(Kind.LITERALS, offset, end)
             return end
         self.no_run_before = end
-        first, last = run_ends(self.text, place, end)
-        while place < first:
-            place = self._token(place)
+        first, last = run_ends(self.text, offset, end)
+        while offset < first:
+            offset = self._token(offset)
         if last > first:
             while self.found[-1].text != ",":
-                place = self._token(place)
-            self._pass(place, last)
-            place = last
-        while place < end:
-            place = self._token(place)
+                offset = self._token(offset)
+            self._pass(offset, last)
+            offset = last
+        while offset < end:
+            offset = self._token(offset)
         return end
 
 
-def _next(text: str, place: int) -> tuple[Kind | None, int]:
-    match = _PATTERN.match(text, place)
+def _next(text: str, offset: int) -> tuple[Kind | None, int]:
+    match = _PATTERN.match(text, offset)
     if match is None:
-        return Kind.UNKNOWN, place + 1
+        return Kind.UNKNOWN, offset + 1
     group = str(match.lastgroup)
     if group == "space":
         return None, match.end()
     if group in _NUMBERS:
         # The longest token wins: 1s is an identifier that starts with a digit, 1E5 and 1.5 are numbers.
-        longer = _DIGITS_FIRST.match(text, place)
+        longer = _DIGITS_FIRST.match(text, offset)
         if longer is not None and longer.end() > match.end():
             return Kind.DIGITS_FIRST, longer.end()
     return Kind[group.upper()], match.end()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.analyzer.in_lists import ConstantSet
+    from rowmerge_nb.sql.typed.constant_set import ConstantSet
 
 __all__ = ["looked_up"]
 
@@ -41,7 +41,7 @@ def looked_up(text: str, known: ConstantSet) -> str:
         known: the list.
 
     >>> from rowmerge_nb.spi.types import INTEGER
-    >>> from rowmerge_nb.sql.analyzer.in_lists import ConstantSet
+    >>> from rowmerge_nb.sql.typed.constant_set import ConstantSet
     >>> looked_up("`a`", ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), False, "v"))
     "array_contains(get(from_json('[[1,2]]', 'ARRAY<ARRAY<BIGINT>>', map('mode', 'FAILFAST')), CAST(pmod(CAST(`a` AS BIGINT), 1L) AS INT)), CAST(`a` AS BIGINT))"
     """
@@ -117,10 +117,10 @@ def _bucket(key: str, kind: str, count: int) -> str:
     return f"CAST(pmod({key}, {count}L) AS INT)"
 
 
-def _buckets(keys: pa.Array, places: npt.NDArray[np.int64], count: int) -> str:
-    """Write an array of buckets as JSON."""
-    order = np.argsort(places, kind="stable")
-    ends = np.searchsorted(places[order], np.arange(count + 1))
+def _buckets(keys: pa.Array, numbers: npt.NDArray[np.int64], count: int) -> str:
+    """Write an array of numbers as JSON."""
+    order = np.argsort(numbers, kind="stable")
+    ends = np.searchsorted(numbers[order], np.arange(count + 1))
     sorted_keys = keys.take(pa.array(order)).to_pylist()
     buckets = [sorted_keys[start:end] for start, end in itertools.pairwise(ends)]
     return json.dumps(buckets, separators=(",", ":"))

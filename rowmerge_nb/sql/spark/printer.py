@@ -10,12 +10,14 @@ from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql.functions.json import PARSED
 from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, negation
 from rowmerge_nb.sql.spark.casts.casts import cast, store
+from rowmerge_nb.sql.spark.casts.moments import from_micros, rounded
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.spark.comparison import compared, distinct
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
+from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, spark_type
+from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, precision_of, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +32,7 @@ _SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
 def print_spark(node: e.Typed, *, safe: bool = False) -> str:
-    """Print an expression.
+    """Print an expression; where it was written is marked, for errors to find their place.
 
     Args:
         node: the expression.
@@ -62,6 +64,11 @@ class _Printer:
             return e.quote(node.symbol)
         if isinstance(node, e.Constant):
             return _constant(node.type, node.value)
+        text = self.plain(node)
+        return text if node.origin is None else marked(text, node.origin)
+
+    def plain(self, node: e.Typed) -> str:
+        """Print what may fail, without a mark."""
         if isinstance(node, e.Variable):
             return self.so_far[self.unchecked] if node.name == e.SO_FAR else node.name
         if isinstance(node, e.Function):
@@ -203,6 +210,8 @@ class _Printer:
 
     def function(self, node: e.Apply) -> str:
         overload: Overload = node.detail
+        if overload.name in _NOW:
+            return _now(overload.name, node.type)
         texts = self.all(node.arguments)
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
@@ -282,29 +291,29 @@ def _message(template: str, texts: list[str]) -> list[str]:
     """The parts of an error's message: ``$0`` is an argument, ``$(...)`` Spark SQL over arguments, the rest is plain."""
     parts: list[str] = []
     plain = ""
-    place = 0
-    while place < len(template):
-        end = place + 1
-        if template[place] != "$":
-            plain += template[place]
-            place = end
+    offset = 0
+    while offset < len(template):
+        end = offset + 1
+        if template[offset] != "$":
+            plain += template[offset]
+            offset = end
             continue
         inner = template[end]
         if inner == "(":
             end = _closing(template, end)
-            inner = template[place + 2 : end]
+            inner = template[offset + 2 : end]
         sql = re.sub(r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}")
         parts += [*([e.text_literal(plain)] if plain else []), f"CAST({sql} AS STRING)"]
-        plain, place = "", end + 1
+        plain, offset = "", end + 1
     return [*parts, *([e.text_literal(plain)] if plain else [])]
 
 
 def _closing(text: str, opening: int) -> int:
     depth = 0
-    for place in range(opening, len(text)):
-        depth += (text[place] == "(") - (text[place] == ")")
+    for index in range(opening, len(text)):
+        depth += (text[index] == "(") - (text[index] == ")")
         if depth == 0:
-            return place
+            return index
     raise AssertionError(text)
 
 
@@ -319,17 +328,6 @@ def _as_int(text: str) -> str:
     return (
         f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN -2147483648 ELSE {text} END AS INT)"
     )
-
-
-def _overflow(kind: Type, verb: str, left: str, operator: str = "", right: str = "") -> str:
-    """Trino's error for an integer that its type cannot hold, with the operands."""
-    said = e.text_literal(f"{kind.base} {verb} overflow: ")
-    operands = (
-        (f"CAST({left} AS STRING)", e.text_literal(operator), f"CAST({right} AS STRING)")
-        if operator
-        else (f"CAST({left} AS STRING)",)
-    )
-    return e.fail("NUMERIC_VALUE_OUT_OF_RANGE", said, *operands)
 
 
 def _constant(kind: Type, value: str | None) -> str:
@@ -426,11 +424,26 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
     return f"IF({nulls}, NULL, {value})"
 
 
+_NOW: Final = {
+    "current_date": "current_date()",
+    "current_timestamp": "unix_micros(current_timestamp())",
+    "localtimestamp": "unix_micros(current_timestamp())",
+    "localtime": "time_to_micros(CAST(localtimestamp() AS TIME(6)))",
+}
+
+
+def _now(name: str, kind: Type) -> str:
+    return _NOW[name] if name == "current_date" else from_micros(rounded(_NOW[name], precision_of(kind)), kind)
+
+
 def _json_path(printer: _Printer, node: e.Apply) -> str:
     name, tokens = node.detail
-    written = at_path(name, printer.text(node.arguments[0]), list(tokens))
-    assert written is not None, tokens
-    return written
+    return at_path(name, printer.text(node.arguments[0]), tokens)
+
+
+def _renamed(printer: _Printer, node: e.Apply) -> str:
+    """A value whose rows have their fields by position, with the names that its type gives them."""
+    return f"CAST({printer.text(node.arguments[0])} AS {spark_type(node.type)})"
 
 
 def _named(name: str) -> Callable[[_Printer, e.Apply], str]:
@@ -453,6 +466,8 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "case": _Printer.case,
     "coalesce": _named("coalesce"),
     "concat": _named("concat"),
+    "fail": lambda printer, node: printer.failure(node.detail[0], e.text_literal(node.detail[1])),
+    "renamed": _renamed,
     "array": _named("array"),
     "nullif": lambda printer, node: (
         f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE {printer.text(node.arguments[0])} END"

@@ -133,6 +133,7 @@ class MergeClause:
         columns: columns that UPDATE SET or the INSERT list names, in the order written; empty for an INSERT without a list.
         values: the expressions for them.
         span: from WHEN to the end of the clause.
+        head: from WHEN to the word of the operation.
         by_source: WHEN NOT MATCHED BY SOURCE.
         star: the place of the ``*`` of SET * or INSERT *, None otherwise.
     """
@@ -144,6 +145,7 @@ class MergeClause:
     columns: tuple[Identifier, ...]
     values: tuple[Expression, ...]
     span: Span
+    head: Span
     by_source: bool = False
     star: Span | None = None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rowmerge_nb.sql.parser.literal_runs import LiteralRun
+    from rowmerge_nb.sql.tree.literal_runs import LiteralRun
     from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
 
 

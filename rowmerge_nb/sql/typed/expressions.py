@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.names import backquoted as quote
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.tree.depth import too_deep
 
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.tree.statements import Span
+
 __all__ = [
+    "NOTHING",
     "SO_FAR",
     "Aggregate",
     "Apply",
     "Column",
     "Constant",
     "Function",
+    "Origin",
+    "Reads",
     "Sort",
     "Subquery",
     "Typed",
@@ -29,11 +36,14 @@ __all__ = [
     "Written",
     "chain_of",
     "children",
+    "exchanged",
     "fail",
     "groups",
+    "has_subquery",
     "is_deterministic",
     "once",
     "quote",
+    "reads",
     "references",
     "text_literal",
     "walk",
@@ -47,10 +57,31 @@ _SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+")
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where an expression was written. What fails at run time is brought back to it by its number, which printers put into what they write.
+
+    Args:
+        number: the number of the expression within its statement.
+        span: its place.
+        words: what it is there, for people: ``in the ON condition``; ``""`` for an expression of a query.
+    """
+
+    number: int
+    span: Span
+    words: str = ""
+
+
+@dataclass(frozen=True)
 class Typed:
-    """Base of the tree. Spans do not count when two expressions are compared, as GROUP BY does."""
+    """Base of the tree. Where expressions were written does not count when two of them are compared, as GROUP BY does.
+
+    Args:
+        type: the type of its value.
+        origin: where it was written, if it is a whole expression of a statement and not a part of one.
+    """
 
     type: Type
+    origin: Origin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -147,6 +178,32 @@ class Windowed(Typed):
 
 
 @dataclass(frozen=True)
+class Reads:
+    """What a query reads: what is to be known of it beside its text.
+
+    Args:
+        views: the names of the tables' views, each as often as the query reads it.
+        written: the product of the numbers of rows that are written in it and computed.
+        generates: it makes rows out of values.
+
+    >>> Reads(("a",)) + Reads(("a", "b"), 3)
+    Reads(views=('a', 'a', 'b'), written=3, generates=False)
+    """
+
+    views: tuple[str, ...] = ()
+    written: int = 1
+    generates: bool = False
+
+    def __add__(self, other: Reads) -> Reads:
+        """Give what a query reads that is made of two."""
+        return Reads((*self.views, *other.views), self.written * other.written, self.generates or other.generates)
+
+
+NOTHING: Final = Reads()
+"""What an expression without a query reads."""
+
+
+@dataclass(frozen=True)
 class Subquery(Typed):
     """A query as a value.
 
@@ -157,6 +214,8 @@ class Subquery(Typed):
         outer: the columns of queries around it that it reads.
         column: the name of its one column, of kind ``"in"``.
         aggregates: it is an aggregation without groups, and so always one row.
+        reads: what it reads.
+        origins: the numbers of the expressions that were written in it.
     """
 
     kind: str
@@ -166,6 +225,8 @@ class Subquery(Typed):
     deterministic: bool = True
     column: str = ""
     aggregates: bool = False
+    reads: Reads = field(default=NOTHING, kw_only=True)
+    origins: range = field(default=range(0), compare=False, repr=False, kw_only=True)
 
 
 def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
@@ -218,13 +279,46 @@ def references(node: Typed) -> frozenset[str]:
     return frozenset(part.symbol for part in walk(node) if isinstance(part, Column))
 
 
-def quote(name: str) -> str:
-    """Quote a name for Spark SQL.
+def has_subquery(node: Typed) -> bool:
+    """Tell whether a query is in an expression."""
+    return any(isinstance(part, Subquery) for part in walk(node))
 
-    >>> quote("a`b")
-    '`a``b`'
+
+def reads(node: Typed) -> Reads:
+    """Give what the queries in an expression read."""
+    return sum((part.reads for part in walk(node) if isinstance(part, Subquery)), NOTHING)
+
+
+def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
+    """Give an expression in which those of its parts that equal one of ``parts`` are that one, its origin included.
+
+    >>> a = Column(Type("date"), "a")
+    >>> exchanged(Apply(Type("date"), "coalesce", (a,)), [a]).arguments[0] is a
+    True
     """
-    return "`" + name.replace("`", "``") + "`"
+    found = next((part for part in parts if part == node), None)
+    if found is not None:
+        return found
+
+    def change(part: Typed) -> Typed:
+        return exchanged(part, parts)
+
+    def changed(keys: tuple[Sort, ...]) -> tuple[Sort, ...]:
+        return tuple(replace(key, value=change(key.value)) for key in keys)
+
+    if isinstance(node, Apply):
+        return replace(node, arguments=tuple(map(change, node.arguments)))
+    if isinstance(node, Function):
+        return replace(node, body=change(node.body))
+    if isinstance(node, Subquery):
+        return replace(node, value=None if node.value is None else change(node.value))
+    if isinstance(node, Aggregate):
+        kept = None if node.filter is None else change(node.filter)
+        return replace(node, arguments=tuple(map(change, node.arguments)), filter=kept, order_by=changed(node.order_by))
+    if isinstance(node, Windowed):
+        partition = tuple(map(change, node.partition_by))
+        return replace(node, function=change(node.function), partition_by=partition, order_by=changed(node.order_by))
+    return node
 
 
 def text_literal(value: str) -> str:
@@ -258,7 +352,7 @@ def once(write: Callable[..., str], *texts: str) -> str:
             raise too_deep()
         return written
     # Symbols never begin with $, so the parameters hide no column.
-    named = [text if _SIMPLE.fullmatch(text) else f"`${place}`" for place, text in enumerate(texts)]
+    named = [text if _SIMPLE.fullmatch(text) else f"`${index}`" for index, text in enumerate(texts)]
     body = write(*named)
     for name, text in reversed(list(zip(named, texts, strict=True))):
         if name != text:
@@ -281,8 +375,8 @@ def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str])
     marks = "\\u001F".join(f"${number}" for number in range(1, count + 1))
     parts = f"split(regexp_replace({text}, {regex}, '{marks}'), '\\u001F', {count})"
     if "(SELECT " in text:
-        return write([f"{parts}[{place}]" for place in range(count)])
-    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{place}]' for place in range(count)])})[0]"
+        return write([f"{parts}[{index}]" for index in range(count)])
+    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{index}]' for index in range(count)])})[0]"
 
 
 def fail(code: str, *message: str) -> str:

@@ -120,8 +120,8 @@ class FailureChecks(ContractStore):
         rows += [("all" if len(new) == len(columns) - 1 else "last", key, dict(new)) for key, new in changes.updated]
         rows += [("insert", row[0], dict(zip(columns[1:], row[1:], strict=True))) for row in changes.inserted]
         data: dict[str, Any] = {"wanted": [wanted for wanted, *_ in rows]}
-        for place, (column, kind) in enumerate(self.columns.items()):
-            found = [key if place == 0 else new.get(column) for _, key, new in rows]
+        for index, (column, kind) in enumerate(self.columns.items()):
+            found = [key if index == 0 else new.get(column) for _, key, new in rows]
             data[column] = pa.array(found, parse_type(kind).arrow)
         return pa.table(data)
 

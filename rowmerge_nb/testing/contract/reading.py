@@ -83,7 +83,7 @@ class ReadingChecks(ContractStore):
             pages = list(statement.pages(request))
             for page in pages:
                 assert [channel.type for channel in page.columns] == [column.type.arrow for column in request]
-            known = [place for place, column in enumerate(request) if column in columns]
+            known = [index for index, column in enumerate(request) if column in columns]
             rows = [row for page in pages for row in zip(*(page.column(i).to_pylist() for i in known), strict=True)]
             assert in_order(rows) == (in_order([tuple(row[request[i]] for i in known) for row in whole]) if known else [])
             assert sum(page.num_rows for page in pages) == len(filled.before)
@@ -171,7 +171,7 @@ class ReadingChecks(ContractStore):
         key = statement.columns[0].name
         first = dict(zip(*_texts(statement.read(key, row_id=True)), strict=True))
         second = statement.read(row_id=True)
-        again = dict(zip(*_texts(second.select([0, second.num_columns - 1])), strict=True))
+        again = dict(zip(*_texts(second.select([key, "$row_id"])), strict=True))
         statement.rollback()
         assert first == again
 

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.exchange import Place, Placing
-from rowmerge_nb.engine.tasks.processors import MergeLayout, create_processor
+from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.page_source import Constraint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from rowmerge_nb.engine.tasks.processors import RowChangeProcessor
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorMergeTableHandle, ConnectorTableHandle
     from rowmerge_nb.spi.layout import ConnectorTableLayout
@@ -220,26 +222,32 @@ class PageStatement:
             self.merge_handle = self.metadata.begin_merge(self.session, self.handle)
 
     @property
-    def layout(self) -> MergeLayout:
-        """The channels of the merge's pages."""
-        columns = tuple(pa.field(column.name, column.type.arrow) for column in self.columns)
+    def layout(self) -> PageLayout:
+        """Where the channels of the merge's pages lie."""
+        columns = self.columns
         wanted = set(self.insert_layout.partition_columns) if self.insert_layout is not None else set()
-        redistribution = tuple(column.name for column in columns if column.name in wanted)
-        return MergeLayout(columns, redistribution, self._row_id.type.arrow, bool(redistribution), self.era)
+        redistribution = tuple(place for place, column in enumerate(columns) if column.name in wanted)
+        return PageLayout(len(columns), redistribution, self.era)
+
+    @property
+    def processor(self) -> RowChangeProcessor:
+        """The row change processor of the merge."""
+        columns = pa.schema([pa.field(column.name, column.type.arrow) for column in [*self.columns, self._row_id]])
+        return create_processor(self._paradigm, self.layout, columns)
 
     def transformed(self, changes: Changes) -> Page:
         """Scan the table, and give the transformed page of all changes: what leaves the row change processor."""
-        layout = self.layout
+        processor, layout = self.processor, self.layout
         scanned = self.read(row_id=True)
         *data, row_ids = (column.combine_chunks() for column in scanned.columns)
-        names = [column.name for column in layout.columns]
+        names = [column.name for column in self.columns]
         old = dict(zip(data[0].to_pylist(), zip(*(channel.to_pylist() for channel in data), strict=True), strict=True))
-        place = {key: number for number, key in enumerate(data[0].to_pylist())}
+        numbers = {key: number for number, key in enumerate(data[0].to_pylist())}
         asked: list[tuple[Any, Operation, int, Row]] = []
         for key in changes.deleted:
             kept = [
-                v if self.era is Era.CURRENT or n in layout.redistribution_columns else None
-                for n, v in zip(names, old[key], strict=True)
+                value if self.era is Era.CURRENT or place in layout.redistribution_columns else None
+                for place, value in enumerate(old[key])
             ]
             asked.append((key, Operation.DELETE, len(changes.clauses), tuple(kept)))
         for key, new in changes.updated:
@@ -249,24 +257,24 @@ class PageStatement:
         asked += [(None, Operation.INSERT, len(changes.clauses) + 1, row) for row in changes.inserted]
         rows = [row for *_, row in asked]
         cases = pa.array([number for _, _, number, _ in asked], pa.int32())
-        values = [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(layout.columns)]
+        merge_row = list(processor.input_schema.field(layout.before.merge_row).type)
+        values = [pa.array([row[i] for row in rows], merge_row[i].type) for i in layout.merge_row.columns]
         control = [pa.array([key is not None for key, *_ in asked]), pa.array([int(o) for _, o, *_ in asked], pa.int8()), cases]
-        taken = pa.array([place.get(key) if key is not None else None for key, *_ in asked], pa.int64())
+        taken = pa.array([numbers.get(key) if key is not None else None for key, *_ in asked], pa.int64())
         channels = [
-            *(data[names.index(name)].take(taken) for name in layout.redistribution_columns),
-            *([pa.array([0] * len(asked), pa.int64())] if layout.has_hash else []),
+            *(data[place].take(taken) for place in layout.redistribution_columns),
+            *([pa.array([0] * len(asked), pa.int64())] if layout.before.hash is not None else []),
             row_ids.take(taken),
-            pa.StructArray.from_arrays([*values, *control], fields=list(layout.merge_row)),
+            pa.StructArray.from_arrays([*values, *control], fields=merge_row),
             cases,
             pa.array([1] * len(asked), pa.int8()),
         ]
-        page = pa.RecordBatch.from_arrays(channels, schema=layout.input_schema)
-        return create_processor(self._paradigm, layout).transform_page(page)
+        return processor.transform_page(pa.RecordBatch.from_arrays(channels, schema=processor.input_schema))
 
     def sink_pages(self, changes: Changes) -> dict[int, list[Page]]:
         """Give the pages that every writer's sink gets; where there are enough rows, two of them."""
         page = self.transformed(changes)
-        stored = page.select(list(range(page.num_columns - 1)))
+        stored = self.layout.stored_page(page)
         writers = self._writers(page)
         found: dict[int, list[Page]] = {}
         for writer in sorted(set(writers)):
@@ -279,14 +287,13 @@ class PageStatement:
         """Send every row of a transformed page to its writer, by the layouts."""
         if self.insert_layout is None and self.update_layout is None:
             return [number * 2 // page.num_rows for number in range(page.num_rows)]
-        columns = [column.name for column in self.layout.columns]
+        columns, layout = [column.name for column in self.columns], self.layout
         arguments = tuple(columns.index(n) for n in self.insert_layout.partition_columns) if self.insert_layout else ()
         inserts = self._place(self.insert_layout, arguments, tuple(self.columns[i].type for i in arguments))
-        row_id = page.num_columns - 2
         updates = inserts
         if self.update_layout is not None or self.era is Era.CURRENT:
-            updates = self._place(self.update_layout, (row_id,), (self._row_id.type,))
-        buckets = Placing(inserts, updates).buckets(page, len(columns), 0).to_pylist()
+            updates = self._place(self.update_layout, (layout.after.row_id,), (self._row_id.type,))
+        buckets = Placing(inserts, updates).buckets(page, layout, 0).to_pylist()
         hashed = [page.column(i).to_pylist() for i in arguments]
         return [
             (zlib.crc32(repr([channel[row] for channel in hashed]).encode()) if bucket is None else bucket) % WRITERS

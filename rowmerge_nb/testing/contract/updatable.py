@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.spi.updatable import UpdatablePageSource
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, given, travel
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
@@ -65,21 +66,21 @@ class UpdatableStatement(PageStatement):
             pages -= 1
             assert page.num_columns == len(self.columns) + 1, "a page has the columns that were asked for, the row id last"
             keys = page.column(0).to_pylist()
-            chosen = pa.array([place for place, key in enumerate(keys) if key in wanted], pa.int64())
+            chosen = pa.array([index for index, key in enumerate(keys) if key in wanted], pa.int64())
             if not len(chosen):
                 continue
-            row_ids = page.column(page.num_columns - 1).take(chosen)
+            row_ids = row_ids_of(page).take(chosen)
             if not changes.updated:
                 source.delete_rows(row_ids)
                 continue
-            rows = [new[keys[place]] for place in chosen.to_pylist()]
+            rows = [new[keys[index]] for index in chosen.to_pylist()]
             source.update_rows(*self._updated_page(rows, row_ids))
 
     def _updated_page(self, rows: Sequence[Mapping[str, Any]], row_ids: pa.Array) -> tuple[Page, list[int]]:
         """Make the page of an update, and say which channel is which."""
         values = [pa.array([row[column.name.lower()] for row in rows], column.type.arrow) for column in self.updated]
         arrays = [*values, row_ids]
-        channels = [(place + self.rotated) % len(arrays) for place in range(len(arrays))]
+        channels = [(index + self.rotated) % len(arrays) for index in range(len(arrays))]
         placed = [array for _, array in sorted(zip(channels, arrays, strict=True), key=lambda pair: pair[0])]
         return pa.RecordBatch.from_arrays(placed, names=[f"channel{i}" for i in range(len(placed))]), channels
 

@@ -16,7 +16,7 @@ from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.spi import SchemaTableName
 from tests.connectors.hive_acid.kit import Statement
 from tests.goldens_on_spark.departures import DEPARTURES
-from tests.goldens_on_spark.support import SCHEMA, Server, columns_of, expected_answer, recorded_cases
+from tests.goldens_on_spark.support import SCHEMA, Server, cases_on, columns_of, expected_answer
 from tests.goldens_on_spark.test_goldens_on_spark import placed_like
 from tests.goldens_on_spark.values import row_texts
 
@@ -136,7 +136,6 @@ class HiveServer(Server):
 
 
 BUCKETED = re.compile(r"bucket\((\w+), (\d+)\)")
-THEMES = ("clauses", "duplicates", "insert_columns", "partitioned")
 WITHOUT_HIVE_TABLES = {"part-by-month"}
 """Cases with a table that Hive does not have: partitioned by a transform of a column that is not the hash of buckets."""
 
@@ -150,16 +149,13 @@ def in_hives_order(table: Mapping[str, Any]) -> dict[str, Any]:
     return {**table, "columns": columns[0], "rows": rows}
 
 
-CASES = [case for case in recorded_cases() if case["theme"] in THEMES and case["id"] not in WITHOUT_HIVE_TABLES]
-
-
 @pytest.fixture(scope="module")
 def server(spark: Any, tmp_path_factory: Any) -> Any:
     with HiveServer(spark, tmp_path_factory.mktemp("hive")) as server:
         yield server
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", cases_on("hive", without=WITHOUT_HIVE_TABLES))
 def test_recorded_cases_have_their_answers_on_hive_tables(server: HiveServer, case: Mapping[str, Any]) -> None:
     departure = DEPARTURES.get(case["id"])
     expected = expected_answer(case, departure["expect"] if departure else None)

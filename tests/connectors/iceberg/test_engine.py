@@ -14,7 +14,7 @@ from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
 from rowmerge_nb.demo import SETUP, STATEMENT
 from tests.goldens_on_spark.departures import DEPARTURES
-from tests.goldens_on_spark.support import SCHEMA, Server, columns_of, expected_answer, recorded_cases
+from tests.goldens_on_spark.support import SCHEMA, Server, cases_on, columns_of, expected_answer
 from tests.goldens_on_spark.test_goldens_on_spark import placed_like
 from tests.goldens_on_spark.values import row_texts
 
@@ -196,17 +196,13 @@ class IcebergServer(Server):
         return row_texts([kind for _, kind in columns], pa.Table.from_arrays(arrays, names=[name for name, _ in columns]))
 
 
-THEMES = ("clauses", "duplicates", "insert_columns", "partitioned")
-CASES = [case for case in recorded_cases() if case["theme"] in THEMES]
-
-
 @pytest.fixture(scope="module")
 def server(spark: Any, tmp_path_factory: Any) -> Any:
     with IcebergServer(spark, tmp_path_factory.mktemp("iceberg")) as server:
         yield server
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", cases_on("iceberg"))
 def test_recorded_cases_have_their_answers_on_iceberg_tables(server: IcebergServer, case: Mapping[str, Any]) -> None:
     departure = DEPARTURES.get(case["id"])
     expected = expected_answer(case, departure["expect"] if departure else None)

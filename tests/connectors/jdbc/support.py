@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,29 +25,36 @@ class Database:
     Args:
         kind: ``sqlite`` or ``postgresql``.
         schema: where tables are.
+        kept: the session for `sql` and `rows`, if one is kept for them: connecting to a server takes as long as many statements.
     """
 
     kind: str
     connector: JdbcConnector
     schema: str
+    kept: Session | None = None
 
     def session(self) -> Session:
         return self.connector.store.connect(writing=True)
 
-    def sql(self, *statements: str) -> None:
+    @contextmanager
+    def _own_session(self) -> Iterator[Session]:
+        if self.kept is not None:
+            yield self.kept
+            return
         session = self.session()
         try:
-            for statement in statements:
-                session.execute(statement)
+            yield session
         finally:
             session.close()
 
+    def sql(self, *statements: str) -> None:
+        with self._own_session() as session:
+            for statement in statements:
+                session.execute(statement)
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        session = self.session()
-        try:
+        with self._own_session() as session:
             return [tuple(row.values()) for row in session.query(query)]
-        finally:
-            session.close()
 
     def name(self, table: str) -> SchemaTableName:
         return SchemaTableName(self.schema, table)

@@ -10,6 +10,7 @@ import pytest
 from rowmerge_nb import Engine
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.plan.rules import RULES, RuleSettings
+from rowmerge_nb.trace.nodes import ScanFacts
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +57,7 @@ def test_of_the_target_only_what_is_needed_is_read(spark: Any) -> None:
     result = made(spark, LARGE, paradigm="CHANGE_ONLY_UPDATED_COLUMNS").run(
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
     )
-    (scan,) = [node for node in result.trace.plan if node.attributes.get("role") == "target"]
+    (scan,) = [node for node in result.trace.plan if isinstance(node.facts, ScanFacts) and node.facts.target]
     assert [name for name, _ in scan.layout] == ["id", "row_id"]
 
 

@@ -15,6 +15,7 @@ from rowmerge_nb.sql.analyzer.statements import analyze
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.parser.statements import parse
 from rowmerge_nb.sql.tree.statements import Span
+from rowmerge_nb.sql.typed.expressions import references
 from tests.sql.support import FakeTables
 
 COLUMNS = {
@@ -80,7 +81,7 @@ def computed(text: str, rows: pa.Table | None = None) -> tuple[pa.Array, Type]:
     """Compute an expression on a page."""
     tree, symbols = tree_of(text)
     page = (rows if rows is not None else table()).combine_chunks().to_batches()[0].rename_columns(symbols)
-    expression = PageExpression(PagePrinter().value(tree), Span(0, len(text), 1, 1), "in a test")
+    expression = PageExpression(PagePrinter().value(tree), Span(0, len(text), 1, 1), "in a test", reads=references(tree))
     column = AssignedColumn("x", tree.type.arrow, expression, required=False)
     evaluator = PageEvaluator(PageProgram(assigned=(column,)))
     try:

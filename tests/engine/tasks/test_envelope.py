@@ -11,10 +11,10 @@ import pytest
 
 from proof.trials.driver import Place
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.engine.catalog.marks import orphaned_marks, put_mark
 from rowmerge_nb.engine.catalog.orphans import orphans_of
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.job import fragments_and_records
+from rowmerge_nb.engine.spark.marks import orphaned_marks, put_mark
 from rowmerge_nb.engine.tasks.envelope import deliver
 from rowmerge_nb.engine.tasks.outcome import OUTCOME, outcome
 from rowmerge_nb.spi import ConnectorSession

@@ -24,6 +24,7 @@ from rowmerge_nb.sql.duckdb.text import once
 from rowmerge_nb.sql.functions.duckdb import FUNCTIONS
 from rowmerge_nb.sql.functions.signatures import overloads
 from rowmerge_nb.sql.tree.statements import Span
+from rowmerge_nb.sql.typed.expressions import references
 from tests.engine.tasks.page_expressions import computed, same, table, tree_of
 
 EXPRESSIONS = Path(__file__).with_name("page_expressions.txt").read_text("utf-8").splitlines()
@@ -106,7 +107,7 @@ def test_what_is_guarded_is_not_computed(text: str) -> None:
 def test_terms_of_and_are_looked_at_in_their_order_while_all_before_are_true() -> None:
     tree, symbols = tree_of("j <> 0 AND (i = 3 OR b) AND 10 / j > 2")
     page = table().combine_chunks().to_batches()[0].rename_columns(symbols)
-    where = PageExpression(PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test")
+    where = PageExpression(PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test", reads=references(tree))
     evaluator = PageEvaluator(PageProgram(where))
     assert evaluator.filter(page).column(0).to_pylist() == [1, 2147483647, 3]
     evaluator.close()
@@ -143,7 +144,12 @@ def test_the_column_that_failed_is_told_when_several_are_computed() -> None:
     page = table().slice(1, 3).combine_chunks().to_batches()[0].rename_columns(symbols)
     spans = (Span(0, 5, 1, 1), Span(9, 15, 1, 10))
     columns = tuple(
-        AssignedColumn(name, pa.int32(), PageExpression(PagePrinter().value(tree), span, f"in '{name}'"), required=False)
+        AssignedColumn(
+            name,
+            pa.int32(),
+            PageExpression(PagePrinter().value(tree), span, f"in '{name}'", reads=references(tree)),
+            required=False,
+        )
         for name, tree, span in zip("xy", (second, first), reversed(spans), strict=True)
     )
     evaluator = PageEvaluator(PageProgram(assigned=columns))
@@ -163,7 +169,9 @@ def test_a_list_of_values_is_looked_up_with_three_truths(values: list[int | None
     queries = (PageQuery("$q0", "in", pa.int32()),)
 
     def filtered(text: str) -> list[Any]:
-        evaluator = PageEvaluator(PageProgram(PageExpression(text, Span(0, 1, 1, 1), ""), (), queries), answers)
+        evaluator = PageEvaluator(
+            PageProgram(PageExpression(text, Span(0, 1, 1, 1), "", reads=frozenset({"i"})), (), queries), answers
+        )
         found: list[Any] = evaluator.filter(page).column(0).to_pylist()
         evaluator.close()
         return found
@@ -175,7 +183,7 @@ def test_a_list_of_values_is_looked_up_with_three_truths(values: list[int | None
 
 def test_a_page_without_rows_is_neither_filtered_nor_projected() -> None:
     page = pa.RecordBatch.from_pydict({"i": pa.array([], pa.int32())})
-    evaluator = PageEvaluator(PageProgram(PageExpression("no SQL", Span(0, 1, 1, 1), "")))
+    evaluator = PageEvaluator(PageProgram(PageExpression("no SQL", Span(0, 1, 1, 1), "", reads=frozenset())))
     assert evaluator.filter(page) is page
 
 
@@ -201,10 +209,11 @@ def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns_may_have_the_names_that_pages_use_themselves() -> None:
     page = pa.RecordBatch.from_pydict({"$row": [1, 0, 2], "page": [7, 8, 9], "v0": [4, 5, 6]})
     columns = [
-        AssignedColumn(name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), ""), False)
-        for name, text in (("a", '("$row" + 10)'), ("b", '("v0" + "page")'))
+        AssignedColumn(name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), "", reads=frozenset(reads)), False)
+        for name, text, reads in (("a", '("$row" + 10)', {"$row"}), ("b", '("v0" + "page")', {"v0", "page"}))
     ]
-    evaluator = PageEvaluator(PageProgram(PageExpression('("$row" >= 1)', Span(0, 1, 1, 1), ""), tuple(columns)))
+    where = PageExpression('("$row" >= 1)', Span(0, 1, 1, 1), "", reads=frozenset({"$row"}))
+    evaluator = PageEvaluator(PageProgram(where, tuple(columns)))
     kept = evaluator.filter(page)
     assert kept.column(0).to_pylist() == [1, 2]
     assert [array.to_pylist() for array in evaluator.project(kept)] == [[11, 12], [11, 15]]

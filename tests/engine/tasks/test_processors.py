@@ -10,20 +10,27 @@ import pytest
 from rowmerge_nb.engine.tasks.processors import (
     ChangeOnlyUpdatedColumnsMergeProcessor,
     DeleteAndInsertMergeProcessor,
-    MergeLayout,
+    RowChangeProcessor,
     create_processor,
 )
-from rowmerge_nb.spi import Era, RowChangeParadigm
+from rowmerge_nb.spi import Era, PageLayout, RowChangeParadigm
 
-COLUMNS = (
-    pa.field("customer", pa.string()),
-    pa.field("purchases", pa.decimal128(38, 0)),
-    pa.field("address", pa.string()),
+COLUMNS = pa.schema(
+    [
+        pa.field("customer", pa.string()),
+        pa.field("purchases", pa.decimal128(38, 0)),
+        pa.field("address", pa.string()),
+        pa.field("row_id", pa.int64()),
+    ]
 )
 
 
-def layout(era: Era = Era.DOCUMENTS, *, partitioned: bool = True) -> MergeLayout:
-    return MergeLayout(COLUMNS, ("address",) if partitioned else (), pa.int64(), has_hash=partitioned, era=era)
+def layout(era: Era = Era.DOCUMENTS) -> PageLayout:
+    return PageLayout(3, (2,), era)
+
+
+def processor_of(paradigm: RowChangeParadigm, era: Era = Era.DOCUMENTS) -> RowChangeProcessor:
+    return create_processor(paradigm, layout(era), COLUMNS)
 
 
 def row(
@@ -44,7 +51,7 @@ BRANCHES = [
 ]
 
 
-def page(of: MergeLayout, rows: list[tuple[object, object, dict[str, object] | None]] = BRANCHES) -> pa.RecordBatch:
+def page(of: PageLayout, rows: list[tuple[object, object, dict[str, object] | None]] = BRANCHES) -> pa.RecordBatch:
     entries = [
         {
             "address": place,
@@ -56,39 +63,20 @@ def page(of: MergeLayout, rows: list[tuple[object, object, dict[str, object] | N
         }
         for place, row_id, merge_row in rows
     ]
-    return pa.RecordBatch.from_pylist(entries, schema=of.input_schema)
-
-
-def test_the_input_page_has_the_channels_of_the_document_in_its_order() -> None:
-    # "The write redistribution columns if any; for partitioned or bucketed tables, a long hash value column; the rowId column ...;
-    # the merge case RowBlock; the integer case number block; the byte is_distinct block"
-    schema = layout().input_schema
-    assert schema.names == ["address", "hash", "row_id", "merge_row", "case_number", "is_distinct"]
-    assert [str(field.type) for field in schema][1:3] == ["int64", "int64"]
-    assert [str(field.type) for field in schema][4:] == ["int32", "int8"]
-
-
-def test_the_merge_row_has_the_columns_then_present_operation_and_case_number() -> None:
-    fields = list(layout().merge_row)
-    assert [field.name for field in fields] == ["customer", "purchases", "address", "present", "operation", "case_number"]
-    assert [str(field.type) for field in fields][3:] == ["bool", "int8", "int32"]
-
-
-def test_a_table_without_layout_has_neither_redistribution_columns_nor_hash() -> None:
-    assert layout(partitioned=False).input_schema.names == ["row_id", "merge_row", "case_number", "is_distinct"]
+    return pa.RecordBatch.from_pylist(entries, schema=of.input_schema(COLUMNS))
 
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 def test_the_output_page_has_the_columns_operation_row_id_and_insert_from_update(paradigm: RowChangeParadigm) -> None:
     # "All table columns, in table column order. The merge case operation block. The rowId block. A byte block containing 1 if the
     # row is an insert derived from an update operation, and 0 otherwise."
-    out = create_processor(paradigm, layout()).transform_page(page(layout()))
+    out = processor_of(paradigm).transform_page(page(layout()))
     assert out.schema.names == ["customer", "purchases", "address", "operation", "row_id", "insert_from_update"]
     assert [str(kind) for kind in out.schema.types[3:]] == ["int8", "int64", "int8"]
 
 
 def test_delete_and_insert_turns_an_update_into_a_delete_and_an_insert() -> None:
-    out = DeleteAndInsertMergeProcessor(layout()).transform_page(page(layout()))
+    out = DeleteAndInsertMergeProcessor(layout(), COLUMNS).transform_page(page(layout()))
     assert [tuple(r.values()) for r in out.to_pylist()] == [
         (None, None, "Buena", 2, 1, 0),
         (None, None, "Jamestown", 2, 4, 0),
@@ -100,7 +88,7 @@ def test_delete_and_insert_turns_an_update_into_a_delete_and_an_insert() -> None
 
 
 def test_change_only_keeps_an_update_as_one_row_with_all_columns() -> None:
-    out = ChangeOnlyUpdatedColumnsMergeProcessor(layout()).transform_page(page(layout()))
+    out = ChangeOnlyUpdatedColumnsMergeProcessor(layout(), COLUMNS).transform_page(page(layout()))
     assert [tuple(r.values()) for r in out.to_pylist()] == [
         (None, None, "Buena", 2, 1, 0),
         ("Joe Shmoe", Decimal(112), "Jamestown", 3, 4, 0),
@@ -112,14 +100,16 @@ def test_change_only_keeps_an_update_as_one_row_with_all_columns() -> None:
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 @pytest.mark.parametrize("era", Era)
 def test_rows_changed_are_positions_minus_the_sum_of_insert_from_update(paradigm: RowChangeParadigm, era: Era) -> None:
-    out = create_processor(paradigm, layout(era)).transform_page(page(layout(era)))
-    flags = out.column(out.num_columns - 1).to_pylist()
+    out = processor_of(paradigm, era).transform_page(page(layout(era)))
+    flags = out.column(layout(era).after.insert_from_update).to_pylist()
     assert out.num_rows - sum(flags) == 4
 
 
 def test_the_current_era_numbers_the_halves_of_an_update_and_adds_the_case_number() -> None:
     current = layout(Era.CURRENT)
-    out = DeleteAndInsertMergeProcessor(current).transform_page(page(current, [BRANCHES[2], BRANCHES[3], ("x", 9, None)]))
+    out = DeleteAndInsertMergeProcessor(current, COLUMNS).transform_page(
+        page(current, [BRANCHES[2], BRANCHES[3], ("x", 9, None)])
+    )
     assert out.schema.names == ["customer", "purchases", "address", "operation", "case_number", "row_id", "insert_from_update"]
     assert [(r["operation"], r["case_number"], r["row_id"], r["insert_from_update"]) for r in out.to_pylist()] == [
         (5, 0, 0, 0),
@@ -130,7 +120,7 @@ def test_the_current_era_numbers_the_halves_of_an_update_and_adds_the_case_numbe
 
 def test_change_only_of_the_current_era_passes_the_case_number_on() -> None:
     current = layout(Era.CURRENT)
-    out = ChangeOnlyUpdatedColumnsMergeProcessor(current).transform_page(
+    out = ChangeOnlyUpdatedColumnsMergeProcessor(current, COLUMNS).transform_page(
         page(current, [BRANCHES[2], ("x", 9, None), BRANCHES[3]])
     )
     assert [(r["operation"], r["case_number"]) for r in out.to_pylist()] == [(3, 2), (1, 3)]
@@ -139,14 +129,14 @@ def test_change_only_of_the_current_era_passes_the_case_number_on() -> None:
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 def test_rows_where_nothing_fired_never_leave(paradigm: RowChangeParadigm) -> None:
     nothing = [("Devon", 3, row(None, None, "Devon", True, -1, -1))] * 3
-    out = create_processor(paradigm, layout()).transform_page(page(layout(), nothing))
+    out = processor_of(paradigm).transform_page(page(layout(), nothing))
     assert out.num_rows == 0
-    assert out.schema == layout().output_schema
+    assert out.schema == layout().output_schema(COLUMNS)
 
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 def test_rows_produced_tells_which_output_belongs_to_which_input(paradigm: RowChangeParadigm) -> None:
-    processor = create_processor(paradigm, layout())
+    processor = processor_of(paradigm)
     produced = processor.rows_produced(page(layout())).tolist()
     assert produced == ([1, 2, 2, 1, 0] if paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW else [1, 1, 1, 1, 0])
     assert sum(produced) == processor.transform_page(page(layout())).num_rows
@@ -155,14 +145,14 @@ def test_rows_produced_tells_which_output_belongs_to_which_input(paradigm: RowCh
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 def test_an_unknown_operation_is_refused_with_its_number(paradigm: RowChangeParadigm) -> None:
     with pytest.raises(ValueError, match=r"\[4, 9\]"):
-        create_processor(paradigm, layout()).transform_page(
+        processor_of(paradigm).transform_page(
             page(layout(), [(None, None, row("a", 1, "b", False, 4, 0)), (None, None, row("a", 1, "b", False, 9, 0))])
         )
 
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 def test_empty_pages_and_wrong_channels_are_refused(paradigm: RowChangeParadigm) -> None:
-    processor = create_processor(paradigm, layout())
+    processor = processor_of(paradigm)
     with pytest.raises(ValueError, match="empty"):
         processor.transform_page(page(layout(), []))
     with pytest.raises(ValueError, match=r"takes 6 channels .*; got 5"):
@@ -171,11 +161,11 @@ def test_empty_pages_and_wrong_channels_are_refused(paradigm: RowChangeParadigm)
 
 def test_a_null_merge_row_is_refused_in_the_documents_era() -> None:
     with pytest.raises(ValueError, match="1 of 1"):
-        DeleteAndInsertMergeProcessor(layout()).transform_page(page(layout(), [("x", 9, None)]))
+        DeleteAndInsertMergeProcessor(layout(), COLUMNS).transform_page(page(layout(), [("x", 9, None)]))
 
 
 def test_composite_row_ids_nested_columns_and_several_redistribution_columns() -> None:
-    columns = (
+    fields = (
         pa.field("a", pa.list_(pa.int32())),
         pa.field("p", pa.string()),
         pa.field("m", pa.map_(pa.string(), pa.int64())),
@@ -183,7 +173,8 @@ def test_composite_row_ids_nested_columns_and_several_redistribution_columns() -
         pa.field("w", pa.struct([("x", pa.int8())])),
     )
     row_id = pa.struct([("bucket", pa.int32()), ("position", pa.int64())])
-    wide = MergeLayout(columns, ("p", "d"), row_id, has_hash=True)
+    columns = pa.schema([*fields, pa.field("row_id", row_id)])
+    wide = DeleteAndInsertMergeProcessor(PageLayout(len(fields), (1, 3)), columns)
     value = {
         "a": [1, None],
         "p": "new",
@@ -203,11 +194,7 @@ def test_composite_row_ids_nested_columns_and_several_redistribution_columns() -
         "case_number": 0,
         "is_distinct": 1,
     }
-    out = (
-        DeleteAndInsertMergeProcessor(wide)
-        .transform_page(pa.RecordBatch.from_pylist([entry], schema=wide.input_schema))
-        .to_pylist()
-    )
+    out = wide.transform_page(pa.RecordBatch.from_pylist([entry], schema=wide.input_schema)).to_pylist()
     assert out[0] == {
         **dict.fromkeys("amdw"),
         "p": "old",

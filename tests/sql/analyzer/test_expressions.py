@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
-from tests.sql.support import meaning, place, refusal
+from tests.sql.support import meaning, place, refusal, unmarked
 
 
 def _type(value: str, relation: str = "numbers") -> str:
@@ -15,7 +15,7 @@ def _type(value: str, relation: str = "numbers") -> str:
 def _spark(value: str, relation: str = "numbers") -> str:
     found = meaning(f"SELECT {value} AS v FROM {relation}")
     assert isinstance(found, QueryAnalysis)
-    return found.spark.removeprefix("SELECT ").split(" AS `v`")[0]
+    return unmarked(found.spark).removeprefix("SELECT ").split(" AS `v`")[0]
 
 
 @pytest.mark.parametrize(

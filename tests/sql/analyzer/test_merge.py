@@ -6,6 +6,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis, TableBinding
+from rowmerge_nb.sql.spark.printer import print_spark
 from tests.sql.support import ACCOUNTS, FakeTables, meaning, place, refusal
 
 DOCUMENT = """MERGE INTO accounts t USING monthly_accounts_update s
@@ -27,11 +28,15 @@ def _merge(sql: str, **options) -> MergeAnalysis:
     return found
 
 
+def _equalities(merge: MergeAnalysis) -> list[tuple[str, str]]:
+    return [(print_spark(target), print_spark(source)) for target, source in merge.equalities]
+
+
 def test_the_statement_of_the_documents_is_understood_as_it_stands():
     merge = _merge(DOCUMENT)
     assert [f.symbol for f in merge.target_fields] == ["customer", "purchases", "address"]
     assert [f.symbol for f in merge.source.fields] == ["customer_0", "purchases_0", "address_0"]
-    assert merge.equalities == (("`customer`", "`customer_0`"),)
+    assert _equalities(merge) == [("`customer`", "`customer_0`")]
     assert (merge.source.spark, merge.source.alias, merge.target_alias) == (None, "s", "t")
     joe = merge.clauses[1].values
     assert joe[0] is None
@@ -68,7 +73,7 @@ def test_equalities_are_those_that_every_match_must_satisfy():
         "MERGE INTO numbers t USING (SELECT i AS k, d AS f, s AS w FROM numbers) q "
         "ON t.l = q.k AND reverse(q.w) = t.s AND t.d = q.f AND (t.i = q.k OR t.b) AND t.i = 4 WHEN MATCHED THEN DELETE"
     )
-    assert merge.equalities == (("`l`", "CAST(`i_0` AS BIGINT)"), ("`s`", "reverse(`s_0`)"))
+    assert _equalities(merge) == [("`l`", "CAST(`i_0` AS BIGINT)"), ("`s`", "reverse(`s_0`)")]
 
 
 def test_a_query_as_source_is_printed_with_the_symbols_of_its_fields():
@@ -96,7 +101,7 @@ def test_a_self_merge_binds_the_table_once():
 def test_a_dataframe_of_the_notebook_is_a_source_but_no_target():
     tables = FakeTables(ACCOUNTS.tables)
     column = ColumnMetadata("Customer", parse_type("varchar"))
-    tables.frames["df"] = TableBinding("df", "", "df", (column,), "v_df", dataframe=object())
+    tables.frames["df"] = TableBinding("df", "", ("df",), (column,), "v_df", dataframe=object())
     merge = _merge("MERGE INTO accounts t USING df ON t.customer = df.customer WHEN MATCHED THEN DELETE", tables=tables)
     assert merge.source.binding is tables.frames["df"]
     error = refusal("MERGE INTO df USING accounts t ON true WHEN MATCHED THEN DELETE", tables=tables)
@@ -138,7 +143,7 @@ def test_text_that_is_too_long_for_its_column_fails_when_it_is_stored():
     merge = _merge("MERGE INTO parts t USING numbers s ON true WHEN MATCHED THEN UPDATE SET code = s.s")
     code = merge.clauses[0].values[1]
     assert code is not None
-    assert "Cannot truncate non-space characters" in code.spark
+    assert "Cannot truncate non-space characters" in print_spark(code.tree)
 
 
 def test_a_correlated_subquery_reads_the_symbols_of_both_sides():
@@ -153,7 +158,7 @@ def test_a_correlated_subquery_reads_the_symbols_of_both_sides():
 
 def test_equal_rows_are_equalities_of_their_fields():
     merge = _merge("MERGE INTO numbers t USING numbers s ON (t.i, t.s) = (s.i, s.s) WHEN MATCHED THEN DELETE")
-    assert merge.equalities == (("`i`", "`i_0`"), ("`s`", "`s_0`"))
+    assert _equalities(merge) == [("`i`", "`i_0`"), ("`s`", "`s_0`")]
 
 
 def test_in_a_subquery_the_outer_alias_wins_over_a_column_of_that_name():

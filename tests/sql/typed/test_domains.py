@@ -40,7 +40,7 @@ class Tables:
     def resolve(self, parts: Sequence[str]) -> TableBinding:
         name = ".".join(parts)
         columns = tuple(ColumnMetadata(column, parse_type(kind)) for column, kind in COLUMNS.items())
-        return TableBinding(name, "memory", f"memory.default.{name}", columns, f"v_{name}")
+        return TableBinding(name, "memory", ("memory", "default", name), columns, f"v_{name}")
 
     def view(self, parts: Sequence[str]) -> None:
         """There are none."""

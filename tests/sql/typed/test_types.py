@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.spi.types import parse_type
-from rowmerge_nb.sql.spark.casts.casts import can_cast
+from rowmerge_nb.sql.typed.casts import can_cast
 from rowmerge_nb.sql.typed.types import arithmetic_type, can_coerce, common_type
 
 

@@ -289,8 +289,8 @@ def _table(name: SchemaTableName, found: tuple[Any, ...], rows: Sequence[tuple[A
     """Make a table of what the file says of it and of its columns."""
     identity, location, managed, transactional, bucket_count, version = found
     columns = tuple(ColumnMetadata(column, parse_type(kind), bool(nullable)) for column, kind, nullable, _, _ in rows)
-    partitioned = sorted((place, column) for column, _, _, place, _ in rows if place is not None)
-    bucketed = sorted((place, column) for column, _, _, _, place in rows if place is not None)
+    partitioned = sorted((index, column) for column, _, _, index, _ in rows if index is not None)
+    bucketed = sorted((index, column) for column, _, _, _, index in rows if index is not None)
     return HiveTable(
         identity,
         name,
@@ -323,8 +323,8 @@ def _make_changes(connection: sqlite3.Connection, transaction: int | None, chang
         _change_schema(connection, schema, there=there)
     for table in changes.dropped:
         _require_table(connection, table.id)
-        for place in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
-            connection.execute(f"DELETE FROM {place} WHERE table_id = ?", (table.id,))
+        for dependent in ("columns", "partitions", "hidden_write_ids", "write_id_counters", "last_updates"):
+            connection.execute(f"DELETE FROM {dependent} WHERE table_id = ?", (table.id,))
         connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
     # Of a table that is gone, aborted transactions and those that another metastore had open need no record.
     connection.execute(
@@ -407,12 +407,12 @@ def _adopt_write_ids(connection: sqlite3.Connection, table: HiveTable, write_ids
 
 def _update_places(connection: sqlite3.Connection, table_id: str, places: set[str], read: int, sequence: int) -> None:
     """Note where rows were changed; the first committer wins."""
-    for place in sorted(places):
+    for partition in sorted(places):
         last = connection.execute(
-            "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?", (table_id, place)
+            "SELECT sequence FROM last_updates WHERE table_id = ? AND partition = ?", (table_id, partition)
         ).fetchone()
         if last is not None and last[0] > read:
-            where = f"partition '{place}'" if place else "the table"
+            where = f"partition '{partition}'" if partition else "the table"
             msg = f"Another statement has changed rows of {where} since this one began to read it"
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=_AGAIN)
-        connection.execute("INSERT OR REPLACE INTO last_updates VALUES (?, ?, ?)", (table_id, place, sequence))
+        connection.execute("INSERT OR REPLACE INTO last_updates VALUES (?, ?, ?)", (table_id, partition, sequence))

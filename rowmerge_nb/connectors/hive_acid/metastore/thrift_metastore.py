@@ -350,9 +350,9 @@ def _write_ids(found: Any) -> ValidWriteIds:
     return ValidWriteIds(int(found.writeIdHighWaterMark), still, aborted)
 
 
-def _bit(packed: bytes | None, place: int) -> bool:
+def _bit(packed: bytes | None, index: int) -> bool:
     """Tell a bit, the lowest one of every byte first."""
-    return packed is not None and place >> 3 < len(packed) and bool(packed[place >> 3] >> (place & 7) & 1)
+    return packed is not None and index >> 3 < len(packed) and bool(packed[index >> 3] >> (index & 7) & 1)
 
 
 def _write_id(client: Any, transaction: int, table: HiveTable) -> int:

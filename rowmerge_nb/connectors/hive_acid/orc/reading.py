@@ -130,8 +130,8 @@ class KeyBounds:
     def of(cls, tail: OrcTail, stripes: Sequence[Stripe]) -> KeyBounds | None:
         """Take them out of the statistics of stripes; None if those do not tell."""
         pairs = []
-        for place in (_WRITE_ID_PLACE, _NUMBER_PLACE):
-            found = [tail.range(stripe.number, tail.column(place), BIGINT) for stripe in stripes]
+        for index in (_WRITE_ID_PLACE, _NUMBER_PLACE):
+            found = [tail.range(stripe.number, tail.column(index), BIGINT) for stripe in stripes]
             lows = [one.low for one in found if one is not None and one.low is not None]
             highs = [one.high for one in found if one is not None and one.high is not None]
             if not found or not len(lows) == len(highs) == len(found):
@@ -244,7 +244,7 @@ def read_rows(
 
 def _wanted(columns: Sequence[tuple[int, ColumnMetadata]], fields: Sequence[pa.Field], flat: bool, keys: bool) -> list[str]:
     prefix = "" if flat else "row."
-    names = [prefix + fields[place].name for place, _ in columns if place < len(fields)]
+    names = [prefix + fields[index].name for index, _ in columns if index < len(fields)]
     if any("." in name.removeprefix(prefix) for name in names):
         # A dot in a name cannot be told from the step into a row.
         names = [field.name for field in fields] if flat else ["row"]
@@ -267,14 +267,14 @@ def _arrays(
         row = page.column("row")
         present = dict(zip((field.name for field in row.type), row.flatten(), strict=True))
     arrays = []
-    for place, column in columns:
-        if place >= len(fields):
+    for index, column in columns:
+        if index >= len(fields):
             arrays.append(pa.nulls(page.num_rows, column.type.arrow))
             continue
         try:
-            arrays.append(from_file(require_texts(present[fields[place].name]), column.type))
+            arrays.append(from_file(require_texts(present[fields[index].name]), column.type))
         except (pa.ArrowException, ValueError) as error:
-            msg = f"Column '{column.name}' of type {column.type} cannot be read out of '{path}', which holds {fields[place].type}"
+            msg = f"Column '{column.name}' of type {column.type} cannot be read out of '{path}', which holds {fields[index].type}"
             raise ConnectorError(
                 msg, code="HIVE_BAD_DATA", hint="Declare the column with the type that the files have."
             ) from error

@@ -96,10 +96,10 @@ class OrcTail:
     def column(self, *path: int) -> int | None:
         """Give the number of the type at a place within the file, as ``column(5, 0)`` for the first one in the sixth."""
         number = 0
-        for place in path:
-            if number >= len(self.children) or place >= len(self.children[number]):
+        for index in path:
+            if number >= len(self.children) or index >= len(self.children[number]):
                 return None
-            number = self.children[number][place]
+            number = self.children[number][index]
         return number
 
     def range(self, stripe: int, column: int | None, kind: Type) -> ValueRange | None:
@@ -121,11 +121,11 @@ class OrcTail:
 
 
 def _integer_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
-    return tuple(signed(found[place]) if place in found else None for place in (1, 2))  # type: ignore[return-value]
+    return tuple(signed(found[index]) if index in found else None for index in (1, 2))  # type: ignore[return-value]
 
 
 def _date_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
-    return tuple(_EPOCH + dt.timedelta(signed(found[place])) if place in found else None for place in (1, 2))  # type: ignore[return-value]
+    return tuple(_EPOCH + dt.timedelta(signed(found[index])) if index in found else None for index in (1, 2))  # type: ignore[return-value]
 
 
 def _text_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
@@ -135,7 +135,7 @@ def _text_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
 
 
 def _decimal_range(found: Mapping[int, Any]) -> tuple[Any, Any]:
-    return tuple(Decimal(found[place].decode()) if place in found else None for place in (1, 2))  # type: ignore[return-value]
+    return tuple(Decimal(found[index].decode()) if index in found else None for index in (1, 2))  # type: ignore[return-value]
 
 
 _READERS: Final[dict[str, tuple[int, Callable[[Mapping[int, Any]], tuple[Any, Any]]]]] = {

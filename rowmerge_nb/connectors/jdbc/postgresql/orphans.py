@@ -7,8 +7,9 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.jdbc.store import Session, literal, quote
+from rowmerge_nb.connectors.jdbc.store import Session, literal
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _orphans(session: Session) -> list[dict[str, Any]]:
 
 
 def _quoted(row: Mapping[str, Any]) -> str:
-    return f"{quote(row['schema'])}.{quote(row['name'])}"
+    return f"{quoted(row['schema'])}.{quoted(row['name'])}"
 
 
 def _described(row: Mapping[str, Any]) -> Orphan:

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.connectors.jdbc.predicates import Terms, integer
-from rowmerge_nb.connectors.jdbc.store import literal, quote
+from rowmerge_nb.connectors.jdbc.store import literal
+from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.handles import Column
@@ -27,7 +28,7 @@ def terms_of(column: Column, *, unicode: bool) -> Terms | None:
         column: the column.
         unicode: the database's texts are UTF-8.
     """
-    name, base = quote(column.name), column.type.base
+    name, base = quoted(column.name), column.type.base
     if base in {"smallint", "integer", "bigint"}:
         return integer(name)
     if base in {"varchar", "char"}:

@@ -13,8 +13,9 @@ from rowmerge_nb.connectors.jdbc.dsn import redacted, shown
 from rowmerge_nb.connectors.jdbc.postgresql import types
 from rowmerge_nb.connectors.jdbc.postgresql.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
-from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote
+from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import BIGINT, Type, row_of
 
 if TYPE_CHECKING:
@@ -210,8 +211,8 @@ class PostgresStore(Store):
         control = [("a", pa.int64(), "bigint"), ("o", pa.int16(), "smallint"), ("n", pa.int32(), "integer")]
         return [
             *control,
-            *((f"k{place}", kind, declared) for place, (kind, declared) in enumerate(keys)),
-            *((f"c{place}", kind, declared) for place, (kind, declared) in enumerate(data)),
+            *((f"k{index}", kind, declared) for index, (kind, declared) in enumerate(keys)),
+            *((f"c{index}", kind, declared) for index, (kind, declared) in enumerate(data)),
         ]
 
     def transported(self, column: Column, array: pa.Array) -> pa.Array:
@@ -227,7 +228,7 @@ class PostgresStore(Store):
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
         """Write what joins a table ``t`` to its stage ``s``: the key, and the version that was read."""
-        keys = [f"t.{quote(column.name)} = s.k{place}{column.cast}" for place, column in enumerate(handle.key_columns)]
+        keys = [f"t.{quoted(column.name)} = s.k{index}{column.cast}" for index, column in enumerate(handle.key_columns)]
         return [*keys, f"{VERSION} = s.k{len(keys)}"]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:

@@ -15,9 +15,10 @@ from rowmerge_nb.connectors.jdbc.postgresql import types
 from rowmerge_nb.connectors.jdbc.postgresql.orphans import PREFIX, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
-from rowmerge_nb.connectors.jdbc.store import Session, literal, quote, unsupported
+from rowmerge_nb.connectors.jdbc.store import Session, literal, unsupported
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
@@ -84,9 +85,13 @@ class PostgresTransaction(JdbcTransaction):
     def _connection(self) -> Session:
         if self._writer is None:
             self._writer = self._store.connect(writing=True)
-            # In the middle of a long statement a server does not notice that its client is gone, and keeps its locks; not all can look.
-            with suppress(RowMergeError):
-                self._writer.execute("SET client_connection_check_interval = '2s'", "Connecting")
+            # In the middle of a long statement a server does not notice that its client is gone, and keeps its locks. Not all versions have
+            # the setting, and not all systems take the value, which is an error of the value; a connection that is lost is another one.
+            with suppress(ExecutionError):
+                self._writer.query(
+                    "SELECT set_config(name, '2s', false) AS told FROM pg_settings WHERE name = 'client_connection_check_interval'",
+                    "Connecting",
+                )
         return self._writer
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -211,11 +216,11 @@ class PostgresTransaction(JdbcTransaction):
             if declared is None:
                 why = "which PostgreSQL has no counterpart of here"
                 raise unsupported(self._store, str(metadata.name), column.name, str(column.type), why, "Use another type.")
-            parts.append(f"{quote(column.name.lower())} {declared}{'' if column.nullable else ' NOT NULL'}")
+            parts.append(f"{quoted(column.name.lower())} {declared}{'' if column.nullable else ' NOT NULL'}")
         if key:
-            parts.append(f"PRIMARY KEY ({', '.join(quote(name.lower()) for name in key)})")
+            parts.append(f"PRIMARY KEY ({', '.join(quoted(name.lower()) for name in key)})")
         schema = next((name for name in self.schemas() if name.lower() == metadata.name.schema), metadata.name.schema)
-        table = f"{quote(schema)}.{quote(metadata.name.table)}"
+        table = f"{quoted(schema)}.{quoted(metadata.name.table)}"
         self.writer().execute(f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'")
 
     # -- stages ---------------------------------------------------------------------------------------------------
@@ -361,4 +366,4 @@ class PostgresTransaction(JdbcTransaction):
 
 
 def _table(stage: Stage) -> str:
-    return f"{quote(stage.schema)}.{quote(stage.place)}"
+    return f"{quoted(stage.schema)}.{quoted(stage.place)}"

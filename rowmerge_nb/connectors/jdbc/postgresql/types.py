@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.jdbc.store import Reading, quote
+from rowmerge_nb.connectors.jdbc.store import Reading
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,
@@ -106,7 +107,7 @@ def transport_type(kind: Type) -> tuple[pa.DataType, str]:
 
 def value_reading(column: Column) -> Reading:
     """Say how a column is read, and which of its values have no counterpart: infinite dates, numbers that are none."""
-    name, base = quote(column.name), column.type.base
+    name, base = quoted(column.name), column.type.base
     if base == "decimal":
         return Reading(f"{name}::text", pa.string(), f"{name} = 'NaN'", name)
     if base in {"uuid", "json", "varchar", "char"}:

@@ -14,8 +14,9 @@ from rowmerge_nb.connectors.jdbc.handles import Column, JdbcSplit, JdbcTableHand
 from rowmerge_nb.connectors.jdbc.sqlite import types
 from rowmerge_nb.connectors.jdbc.sqlite.predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import FileWriter, StageWriter
-from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal, quote
+from rowmerge_nb.connectors.jdbc.store import Reading, Session, Store, literal
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import Type, row_of
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class SqliteStore(Store):
 
     def shown_value(self, reading: Reading) -> str:
         """Write the expression that shows a misfit."""
-        return f"quote({reading.column}) || ' (' || typeof({reading.column}) || ')'"
+        return f"quoted({reading.column}) || ' (' || typeof({reading.column}) || ')'"
 
     def converted(self, column: Column, array: pa.Array) -> pa.Array:
         """Bring stored values into the column's Arrow type."""
@@ -191,12 +192,12 @@ class SqliteStore(Store):
 
     def row_id_conditions(self, handle: JdbcTableHandle) -> list[str]:
         """Write what joins a table ``t`` to its stage ``s``."""
-        return [f"t.{quote(column.name)} = s.k{place}" for place, column in enumerate(handle.key_columns)]
+        return [f"t.{quoted(column.name)} = s.k{index}" for index, column in enumerate(handle.key_columns)]
 
     def staged_rows(self, handle: JdbcTableHandle, stage: str, operation: int) -> str:
         """Write the condition of a DELETE from ``t``."""
-        names = ", ".join(f"t.{quote(name)}" for name in handle.key)
-        keys = ", ".join(f"s.k{place}" for place in range(len(handle.key)))
+        names = ", ".join(f"t.{quoted(name)}" for name in handle.key)
+        keys = ", ".join(f"s.k{index}" for index in range(len(handle.key)))
         return f"WHERE ({names}) IN (SELECT {keys} FROM {stage} AS s WHERE s.o = {int(operation)})"
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:

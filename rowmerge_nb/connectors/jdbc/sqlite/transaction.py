@@ -17,8 +17,9 @@ from rowmerge_nb.connectors.jdbc.sqlite import types
 from rowmerge_nb.connectors.jdbc.sqlite.spool import Spool, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.store import SCHEMA, SqliteStore
 from rowmerge_nb.connectors.jdbc.staging import file_of
-from rowmerge_nb.connectors.jdbc.store import Session, literal, quote, unsupported
+from rowmerge_nb.connectors.jdbc.store import Session, literal, unsupported
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
@@ -166,10 +167,10 @@ class SqliteTransaction(JdbcTransaction):
                 why = "which SQLite cannot hold"
                 raise unsupported(self._store, str(metadata.name), column.name, str(column.type), why, "Use another type.")
             required = not column.nullable or column.name in key
-            parts.append(f"{quote(column.name)} {declared}{' NOT NULL' if required else ''}")
+            parts.append(f"{quoted(column.name)} {declared}{' NOT NULL' if required else ''}")
         if key:
-            parts.append(f"PRIMARY KEY ({', '.join(map(quote, key))})")
-        table = f"{SCHEMA}.{quote(metadata.name.table)}"
+            parts.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+        table = f"{SCHEMA}.{quoted(metadata.name.table)}"
         self.writer().execute(f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'")
 
     # -- stages ---------------------------------------------------------------------------------------------------

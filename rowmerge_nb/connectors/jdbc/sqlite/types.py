@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.connectors.jdbc.store import Reading
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.names import backquoted
 from rowmerge_nb.spi.types import (
     BIGINT,
     BOOLEAN,
@@ -68,7 +69,7 @@ def named(column: str) -> str:
     >>> named("a`b")
     '`a``b`'
     """
-    return "`" + column.replace("`", "``") + "`"
+    return backquoted(column)
 
 
 def type_of(declared: str) -> Type | None:

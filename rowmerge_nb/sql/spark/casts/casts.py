@@ -13,8 +13,6 @@ from rowmerge_nb.sql.spark.casts import moments as casts_moments
 from rowmerge_nb.sql.spark.casts import text as casts_text
 from rowmerge_nb.sql.typed.expressions import fail, once, quote, text_literal
 from rowmerge_nb.sql.typed.types import (
-    INTERVAL_DAY,
-    INTERVAL_YEAR,
     as_decimal,
     can_coerce,
     is_float,
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.spark.casts.text import Writer
 
-__all__ = ["can_cast", "can_write_cast", "cast", "store"]
+__all__ = ["cast", "store"]
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
@@ -36,54 +34,6 @@ _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
 _SHORT_DECIMAL: Final = 18
 """Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
-
-_TARGETS: Final = {
-    "boolean": _NUMBERS | {"boolean", "varchar", "json"},
-    **dict.fromkeys(_NUMBERS, _NUMBERS | {"boolean", "varchar", "json"}),
-    "varchar": _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"},
-    "char": _MOMENTS | {"varchar", "char"},
-    "varbinary": frozenset({"uuid"}),
-    "date": _MOMENTS | {"varchar", "json"},
-    "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),
-    "timestamp": _MOMENTS | {"time", "varchar", "json"},
-    "timestamp with time zone": _MOMENTS | {"time", "varchar", "json"},
-    "uuid": frozenset({"varchar", "varbinary"}),
-    "json": _NUMBERS | {"boolean", "varchar"},
-    INTERVAL_DAY.base: frozenset({"varchar"}),
-    INTERVAL_YEAR.base: frozenset({"varchar"}),
-}
-"""To what CAST takes values of a type, nested types apart."""
-
-
-def can_cast(source: Type, target: Type) -> bool:
-    """Does Trino have a cast from one type to the other?
-
-    >>> from rowmerge_nb.spi.types import DATE, INTEGER, VARCHAR
-    >>> can_cast(DATE, INTEGER), can_cast(VARCHAR, DATE)
-    (False, True)
-    """
-    if source == UNKNOWN or can_coerce(source, target):
-        return True
-    if source.base in _NESTED and target.base in _NESTED:
-        same = source.base == target.base and len(source.parameters) == len(target.parameters)
-        return same and all(can_cast(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
-    if source.base in _NESTED:
-        return target.base == "json" and casts_json.has_json_form(source)
-    if target.base in _NESTED:
-        return source.base == "json" and casts_json.is_read_from_json(target)
-    return target.base in _TARGETS.get(source.base, frozenset())
-
-
-def can_write_cast(source: Type, target: Type) -> bool:
-    """Can a cast that Trino has be written in Spark SQL?
-
-    >>> from rowmerge_nb.spi.types import DATE, JSON, row_of
-    >>> can_write_cast(JSON, row_of([("a", DATE)]))
-    False
-    """
-    if source.base != "json" or target.base == "json":
-        return True
-    return casts_json.from_json("x", target, lambda *_: "", safe=False) is not None
 
 
 def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:

@@ -6,47 +6,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import DOUBLE, JSON, VARCHAR
 from rowmerge_nb.sql.spark.casts.text import shown_moment
 from rowmerge_nb.sql.typed.expressions import fail, once, quote, text_literal
-from rowmerge_nb.sql.typed.types import is_float, is_integer, is_numeric, spark_type
+from rowmerge_nb.sql.typed.types import is_float, is_integer, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["from_json", "has_json_form", "is_read_from_json", "to_json"]
-
-_PLAIN: Final = frozenset({"unknown", "boolean", "varchar", "json", "date", "timestamp", "timestamp with time zone"})
-_READ: Final = frozenset({"boolean", "varchar", "json"})
-
-
-def has_json_form(kind: Type) -> bool:
-    """Does CAST take values of the type to JSON?
-
-    >>> from rowmerge_nb.spi.types import parse_type
-    >>> has_json_form(parse_type("map(varchar, array(date))")), has_json_form(parse_type("array(varbinary)"))
-    (True, False)
-    """
-    if kind.base == "map":
-        key, value = kind.parameters
-        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and has_json_form(value)
-    if kind.base in {"array", "row"}:
-        return all(has_json_form(part) for part in kind.parameters)
-    return is_numeric(kind) or kind.base in _PLAIN
-
-
-def is_read_from_json(kind: Type) -> bool:
-    """Does CAST take JSON to the type?"""
-    if kind.base == "map":
-        key, value = kind.parameters
-        return (is_numeric(key) or key.base in {"varchar", "boolean"}) and is_read_from_json(value)
-    if kind.base in {"array", "row"}:
-        return all(is_read_from_json(part) for part in kind.parameters)
-    return is_numeric(kind) or kind.base in _READ
+__all__ = ["from_json", "to_json"]
 
 
 def to_json(text: str, source: Type, target: Type, safe: bool) -> str:

@@ -1,86 +1,29 @@
-"""JSON_EXTRACT and its kin: Trino's paths, and what is at the end of one in Spark SQL."""
+"""JSON_EXTRACT and its kin: what is at the end of a path, in Spark SQL."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.sql.typed.expressions import once, text_literal
 
-__all__ = ["JsonPathError", "at_path", "path_tokens"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["at_path"]
 
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]*+)(?:\\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![0-9.eE+-])"
 _QUOTED_NUMBERS: Final = rf"""regexp_replace({{0}}, '\\G((?:[^"0-9-]++|"(?:[^"\\\\]++|\\\\.)*+")*+)({_NUMBER})', '$1"$2"')"""
 
 
-class JsonPathError(ValueError):
-    """The text is no path for Trino."""
-
-
-def path_tokens(path: str) -> list[str]:
-    """Split a path into its keys and indexes.
-
-    Raises:
-        JsonPathError: Trino refuses the path.
-
-    >>> path_tokens('$.store["book list"][0]')
-    ['store', 'book list', '0']
-    """
-    if not path.startswith("$"):
-        raise JsonPathError(path)
-    tokens, place = [], 1
-    while place < len(path):
-        if path[place] == "." or (path[place] == "[" and path[place + 1 : place + 2] != '"'):
-            bracket = path[place] == "["
-            end = place + 1
-            while end < len(path) and (path[end].isalnum() or path[end] == "_" or (path[end] == ":" and not bracket)):
-                end += 1
-            tokens.append(path[place + 1 : end])
-            place = _closed(path, end) if bracket else end
-            if not tokens[-1]:
-                raise JsonPathError(path)
-        elif path[place] == "[":
-            token, end = _quoted(path, place + 2)
-            tokens.append(token)
-            place = _closed(path, end)
-        else:
-            raise JsonPathError(path)
-    return tokens
-
-
-def _closed(path: str, place: int) -> int:
-    if path[place : place + 1] != "]":
-        raise JsonPathError(path)
-    return place + 1
-
-
-def _quoted(path: str, place: int) -> tuple[str, int]:
-    token = ""
-    while place < len(path) and path[place] != '"':
-        if path[place] == "\\":
-            place += 1
-            if path[place : place + 1] not in {'"', "\\"}:
-                raise JsonPathError(path)
-        token += path[place]
-        place += 1
-    if place >= len(path):
-        raise JsonPathError(path)
-    return token, place + 1
-
-
-def at_path(function: str, text: str, tokens: list[str]) -> str | None:
+def at_path(function: str, text: str, tokens: Sequence[str]) -> str:
     """Write the Spark SQL of ``json_extract_scalar``, ``json_extract`` or ``json_size``.
 
     Args:
         function: which one.
         text: the JSON text.
         tokens: the path's parts.
-
-    Returns:
-        None if Spark cannot read the path.
     """
-    if any(set(token) & set("'?*[]\\\"") or not token for token in tokens):
-        return None
     # A number is an index of an array, and a key of an object too.
     choices = [[f"['{token}']", f"[{int(token)}]"] if token.isdecimal() else [f"['{token}']"] for token in tokens]
     paths = [f"${''.join(steps)}" for steps in itertools.product(*choices)]

@@ -42,11 +42,11 @@ _STRING: Final = r'"((?:[^"\\\\]++|\\\\.)*+)"'
 class PathSyntaxError(ValueError):
     """The text is no path for Trino; ``place`` counts the characters before the fault."""
 
-    def __init__(self, message: str, place: int) -> None:
+    def __init__(self, message: str, offset: int) -> None:
         """Say what is wrong, and where."""
         super().__init__(message)
         self.message = message
-        self.place = place
+        self.offset = offset
 
 
 class PathRefusedError(ValueError):
@@ -304,8 +304,8 @@ def _slice(part: Range, *, strict: bool) -> str:
     return f"IF({first} BETWEEN 0 AND {last} AND {last} < size(`$a`), {found}, array({shown}))"
 
 
-def _place(place: tuple[int, bool]) -> str:
-    number, from_last = place
+def _place(offset: tuple[int, bool]) -> str:
+    number, from_last = offset
     return f"(size(`$a`) - 1 + ({number}))" if from_last else f"({number})"
 
 

@@ -230,3 +230,11 @@ def test_without_the_driver_the_error_names_the_command(pg: Database, monkeypatc
     with pytest.raises(SetupError) as caught:
         pg.connector.store.connect()
     assert caught.value.hint == "Run: pip install 'rowmerge-nb[postgresql]'"
+
+
+def test_the_server_looks_for_its_client_while_a_statement_writes(postgresql):
+    transaction = PostgresConnector(postgresql).new_transaction()
+    try:
+        assert transaction.writer().value("SELECT current_setting('client_connection_check_interval') AS v") == "2s"
+    finally:
+        transaction.rollback()

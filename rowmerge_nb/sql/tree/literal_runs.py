@@ -47,12 +47,12 @@ def _rows(width: int) -> re.Pattern[str]:
     return re.compile(rf"{row}(?:{_BLANK},{_BLANK}{row})*+")
 
 
-def find_run(text: str, place: int, *, rows: bool) -> int:
+def find_run(text: str, start: int, *, rows: bool) -> int:
     """Find a long run of literals, or of rows of literals, and give the offset behind it.
 
     Args:
         text: a statement's text.
-        place: where the run would begin, blanks and comments before it left out.
+        start: where the run would begin, blanks and comments before it left out.
         rows: rows in parentheses may stand here, too.
 
     Returns:
@@ -62,22 +62,22 @@ def find_run(text: str, place: int, *, rows: bool) -> int:
     495
     """
     pattern = _ITEMS
-    if rows and text.startswith("(", place):
-        first = _ROW.match(text, place)
+    if rows and text.startswith("(", start):
+        first = _ROW.match(text, start)
         if first is None:
-            return -place
+            return -start
         pattern = _rows(len(_CELL.findall(first[0])))
-    match = pattern.match(text, place)
+    match = pattern.match(text, start)
     if match is None:
-        return -place
+        return -start
     end = match.end()
     if _ENDED.match(text, end) is None:
         # The last part belongs to something longer, such as (1, 2) = (3, 4), or an alias follows it.
-        match = pattern.match(text, place, end - 1)
+        match = pattern.match(text, start, end - 1)
         if match is None or _COMMA.match(text, match.end()) is None:
             return -end
         end = match.end()
-    return end if text.count(",", place, end) >= _SHORTEST else -end
+    return end if text.count(",", start, end) >= _SHORTEST else -end
 
 
 def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
@@ -132,17 +132,17 @@ class LiteralRun:
         """How many rows there are."""
         return len(self.texts) // self.width
 
-    def column(self, place: int) -> list[str]:
+    def column(self, index: int) -> list[str]:
         """Give the literals of a column as they were written."""
-        return self.texts[place :: self.width]
+        return self.texts[index :: self.width]
 
     def long_integers(self) -> list[int]:
         """Give the places of the integers with so many digits that a bigint may be too short for them."""
         if _LONG.search(self._text, self.span.start, self.span.end) is None:
             return []
-        return [place for place, text in enumerate(self.texts) if _LONG_INTEGER.fullmatch(text)]
+        return [index for index, text in enumerate(self.texts) if _LONG_INTEGER.fullmatch(text)]
 
-    def span_of(self, place: int) -> Span:
+    def span_of(self, index: int) -> Span:
         """Give the place of a literal; they are counted from 0, row by row."""
-        match = next(islice(_CELL.finditer(self._text, self.span.start, self.span.end), place, None))
+        match = next(islice(_CELL.finditer(self._text, self.span.start, self.span.end), index, None))
         return Span.within(self._text, match.start(1), match.end(1))

@@ -1,0 +1,107 @@
+"""The expressions of a plan as Spark is given them: text, printed where a node is lowered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.engine.spark.types import spark_type
+from rowmerge_nb.engine.tasks.exchange import hash_expression
+from rowmerge_nb.plan.nodes import Filter, Join, Project, SemiJoin, Source
+from rowmerge_nb.plan.rules import chain
+from rowmerge_nb.sql.spark.marks import marked
+from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.typed.expressions import Apply, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rowmerge_nb.plan.nodes import CaseBranch, PlanNode, SearchedCase
+    from rowmerge_nb.plan.updatable import QueryJoin
+    from rowmerge_nb.sql.typed.expressions import Typed
+
+__all__ = ["answer", "case_expression", "computed", "conformed", "equal_keys", "sql_of"]
+
+
+def computed(node: Project) -> Mapping[str, str]:
+    """Give what a Project computes: the text of every symbol that it assigns."""
+    texts = {assignment.symbol.name: _text(assignment.value) for assignment in node.assignments}
+    if node.case is not None:
+        texts[node.case.symbol.name] = case_expression(node.case)
+    return texts
+
+
+def _text(value: Typed) -> str:
+    if isinstance(value, Apply) and value.name == "hash":
+        return hash_expression([print_spark(argument) for argument in value.arguments])
+    return print_spark(value)
+
+
+def case_expression(case: SearchedCase) -> str:
+    """Print the searched CASE that makes the merge row, its fields named ``f0``, ``f1``, ... so that no names can clash.
+
+    An ELSE branch without values stands for a NULL row.
+    """
+    types = [spark_type(kind.arrow).simpleString() for kind in case.symbol.type.parameters]
+    if case.unconditional:
+        return _row(case.branches[0], types)
+    parts = [
+        f"WHEN {print_spark(branch.predicate)} THEN {_row(branch, types)}"
+        if branch.predicate is not None
+        else f"ELSE {_row(branch, types)}"
+        for branch in case.branches
+        if branch.expressions
+    ]
+    return f"CASE {' '.join(parts)} END"
+
+
+def _row(branch: CaseBranch, types: Sequence[str]) -> str:
+    texts = [_stored(value, kind) for value, kind in zip(branch.expressions, types, strict=False)]
+    last = [print_spark(branch.is_present), str(int(branch.operation)), str(branch.number)]
+    texts += [conformed(text, kind) for text, kind in zip(last, types[-len(last) :], strict=True)]
+    fields = (f"'f{place}', {text}" for place, text in enumerate(texts))
+    return f"named_struct({', '.join(fields)})"
+
+
+def _stored(value: Typed, kind: str) -> str:
+    """Print a value of the merge row; its mark stands around what gives it the column's type."""
+    text = conformed(print_spark(replace(value, origin=None)), kind)
+    return text if value.origin is None else marked(text, value.origin)
+
+
+def conformed(value: str, kind: str) -> str:
+    """Print a value in the form in which it travels."""
+    return f"CAST({value} AS {kind})"
+
+
+def equal_keys(node: Join) -> list[str]:
+    """Print the source's sides of a join's equalities as they stand in its condition, the numbers in their errors included."""
+    origin = node.predicate.origin
+    texts = (print_spark(source) for _, source in node.equalities)
+    return [text if origin is None else marked(text, origin) for text in texts]
+
+
+def answer(node: QueryJoin) -> str:
+    """Print the column that carries a subquery's answer; its name cannot clash, since the row has nothing else but the split's number."""
+    query, name = node.query, quote(node.symbol.name)
+    if query.kind == "in":
+        return f"(SELECT collect_set(named_struct('v', {quote(query.column)})) FROM ({query.spark})) AS {name}"
+    if query.kind == "exists":
+        return f"(SELECT count(*) > 0 FROM (SELECT 1 FROM ({query.spark}) LIMIT 1)) AS {name}"
+    kind = spark_type(node.symbol.type.arrow).simpleString()
+    return f"CAST(({query.spark}) AS {kind}) AS {name}"
+
+
+def sql_of(plan: PlanNode) -> Iterator[str]:
+    """Give all texts that Spark is given of a plan that it executes."""
+    for node in chain(plan):
+        if isinstance(node, Source):
+            yield node.spark
+        elif isinstance(node, Project):
+            yield from computed(node).values()
+        elif isinstance(node, Filter | Join):
+            yield print_spark(node.predicate)
+            if isinstance(node, Join):
+                yield from equal_keys(node)
+        elif isinstance(node, SemiJoin):
+            yield from (print_spark(side) for pair in node.keys for side in pair)

@@ -1,0 +1,46 @@
+"""Marks in Spark SQL by which a run-time error finds the expression that it comes from.
+
+An error that we raise ourselves carries the number of its expression in its message. For an error of Spark's own, which knows a place in the
+text that it was given, comments stand around every expression.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.typed.expressions import Origin
+
+__all__ = ["marked", "origin_at"]
+
+_FAILURE: Final = re.compile(r"raise_error\((concat\()?'\[\[([A-Z_]+)\]\] ")
+_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|/\*(?P<number>\d*)\*/", re.DOTALL)
+
+
+def marked(text: str, origin: Origin) -> str:
+    """Put the number of an expression around its text, and into those of its errors that have none yet.
+
+    >>> from rowmerge_nb.sql.tree.statements import Span
+    >>> from rowmerge_nb.sql.typed.expressions import Origin
+    >>> marked("raise_error('[[DIVISION_BY_ZERO]] Division by zero')", Origin(4, Span(0, 1, 1, 1)))
+    "/*4*/raise_error('[[DIVISION_BY_ZERO@4]] Division by zero')/**/"
+    """
+    numbered = _FAILURE.sub(rf"raise_error(\g<1>'[[\g<2>@{origin.number}]] ", text)
+    return f"/*{origin.number}*/{numbered}/**/"
+
+
+def origin_at(text: str, place: int) -> int | None:
+    """Give the number of the innermost expression around a place in a text; None if there is none.
+
+    >>> origin_at("/*1*/`a` + (SELECT /*2*/1 / 0/**/) > 3/**/ AND true", 24), origin_at("'/*1*/' + 1", 8)
+    (2, None)
+    """
+    around: list[int] = []
+    for token in _TOKEN.finditer(text, 0, place):
+        number = token["number"]
+        if number:
+            around.append(int(number))
+        elif number is not None:
+            around.pop()
+    return around[-1] if around else None
