@@ -3,61 +3,30 @@
 from __future__ import annotations
 
 import copy
-import threading
-import uuid
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected, columns_of
-from rowmerge_nb.engine.catalog.inputs import interruptible, names_of, statement_text, user_name
+from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
-from rowmerge_nb.engine.catalog.names import StatementTables
 from rowmerge_nb.engine.catalog.orphans import CatalogOrphans, orphans_of
-from rowmerge_nb.engine.catalog.transaction import StatementTransaction
-from rowmerge_nb.engine.catalog.views import Views
-from rowmerge_nb.engine.errors.position import placed_in
 from rowmerge_nb.engine.options import Options
-from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.job import cancel
-from rowmerge_nb.engine.spark.quiet import quietly
-from rowmerge_nb.engine.spark.types import is_spark_frame
-from rowmerge_nb.engine.statements.dispatch import check_flow, run_of, target_name
+from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.statements.rehearsal import compare
-from rowmerge_nb.engine.statements.statement import StatementRun, error_record, interrupted_too_late
-from rowmerge_nb.engine.verify.verification import begin_verification
-from rowmerge_nb.errors import AnalysisError, ConnectorError, ParseError, RowMergeError
-from rowmerge_nb.plan.rules import RULES, RuleSettings
-from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-from rowmerge_nb.sql.analyzer.analysis import (
-    Analysis,
-    CallAnalysis,
-    DefinitionAnalysis,
-    ExplainAnalysis,
-    ListingAnalysis,
-)
-from rowmerge_nb.sql.tree.statements import Explain, Span
-from rowmerge_nb.trace.nodes import explain_text
-from rowmerge_nb.trace.trace import Consequence, Trace
+from rowmerge_nb.engine.statements.runner import StatementRunner
+from rowmerge_nb.plan.rules import RuleSettings
+from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from concurrent.futures import Future
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.sql.tree.statements import Statement
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.trace.comparison import Comparison
 
 __all__ = ["Engine", "TableInfo"]
-
-TableName = tuple[str, str, str]
 
 
 class Engine:
@@ -71,6 +40,8 @@ class Engine:
         era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
         cores: how many tasks a session of our own runs at the same time; None for all cores.
     """
+
+    _session_kind: ClassVar[type[LazySession]] = LazySession
 
     def __init__(
         self,
@@ -87,64 +58,30 @@ class Engine:
         rule_settings: RuleSettings | None = None,
     ) -> None:
         self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
-        self.rule_settings = rule_settings or RuleSettings()
-        self._default = (catalog.lower(), schema.lower())
-        self._memory = MemoryConnector(schemas=("default", self._default[1]) if catalog.lower() == "memory" else ("default",))
-        self._views = Views()
-        self._connectors: dict[str, Connector] = {"memory": self._memory}
-        self._given = spark
-        self._cores = cores
-        self._future: Future[Any] | None = None
-        self._adopted: Any = None
-        self._lock = threading.Lock()
-        self._running: dict[str, threading.Event] = {}
-        self._registered: dict[str, int] = {}
-        self._copies: Mapping[TableName, TableName] = {}
-        self._closed = False
+        session = self._session = self._session_kind(spark, cores)
+        self._catalogs = Catalogs(catalog, schema, lambda: session.spark)
+        self._runner = StatementRunner(self._catalogs, self._session, self.options, rule_settings or RuleSettings())
 
     # -- Spark ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start Spark in the background, if it is ours and does not run yet; statements wait for it when they need it."""
-        with self._lock:
-            if self._closed:
-                msg = "The engine is closed"
-                raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
-            # What kept Spark from starting may have been mended since.
-            if self._given is None and (self._future is None or _has_failed(self._future)):
-                from rowmerge_nb.engine.spark.session import start_in_background
-
-                self._future = start_in_background(cores=self._cores)
+        self._session.start()
 
     @property
     def spark(self) -> Any:
         """The Spark session; starts it where needed."""
-        if self._given is not None:
-            return self._given
-        self.start()
-        if self._future is None:
-            msg = "The engine is closed"
-            raise RuntimeError(msg)
-        return self._future.result()
+        return self._session.spark
 
     def cancel(self) -> None:
         """Cancel the statements that run now, from another thread; each rolls back and raises StatementInterrupted."""
-        for tag, cancelled in list(self._running.items()):
-            cancelled.set()
-            if self._given is not None or (self._future is not None and self._future.done() and not _has_failed(self._future)):
-                cancel(self.spark, tag)
+        self._runner.cancel()
 
     def close(self) -> None:
         """Free what the engine holds, its tables in memory included; Spark is stopped if it is ours."""
-        self._closed = True
-        for connector in self._connectors.values():
-            connector.close()
-        if self._future is not None:
-            from rowmerge_nb.engine.spark.session import stop_session
-
-            if self._future.exception() is None:
-                stop_session(self._future.result())
-            self._future = None
+        self._session.closed = True
+        self._catalogs.close()
+        self._session.stop()
 
     def __enter__(self) -> Engine:
         return self
@@ -160,10 +97,7 @@ class Engine:
         Raises:
             ConnectorError: ALREADY_EXISTS if there is a catalog of that name.
         """
-        if name.lower() in self._connectors:
-            msg = f"There is a catalog '{name.lower()}' already"
-            raise ConnectorError(msg, code="ALREADY_EXISTS", hint=f"Choose a name other than: {', '.join(self._connectors)}.")
-        self._connectors[name.lower()] = connector
+        self._catalogs.add(name, connector)
 
     def register(
         self,
@@ -193,30 +127,16 @@ class Engine:
         Raises:
             RowMergeError: a column that is named is not there, a value has no SQL type, or Spark cannot compute the rows of its frame.
         """
-        schema, table = self._split_name(name)
-        identity = id(frame)
-        if is_spark_frame(frame):
-            frame = collected(frame)
-        data = as_arrow(name, frame)
-        known = [column.lower() for column in data.column_names]
-        required = {column.lower() for column in (*names_of(not_null), *names_of(primary_key))}
-        if missing := sorted(required - set(known)):
-            msg = f"'{missing[0]}' is to be NOT NULL, and the table has no such column"
-            raise AnalysisError(msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(data.column_names)}.")
-        properties = {
-            "paradigm": getattr(paradigm, "name", paradigm),
-            "partitioned_by": names_of(partitioned_by),
-            "bucketed_by": names_of(bucketed_by),
-            "bucket_count": bucket_count,
-            "primary_key": names_of(primary_key),
-        }
-        metadata = ConnectorTableMetadata(
-            SchemaTableName(schema, table),
-            tuple(ColumnMetadata(column, kind, column.lower() not in required) for column, kind in columns_of(name, data)),
-            properties,
+        self._catalogs.register(
+            name,
+            frame,
+            paradigm=paradigm,
+            partitioned_by=partitioned_by,
+            bucketed_by=bucketed_by,
+            bucket_count=bucket_count,
+            primary_key=primary_key,
+            not_null=not_null,
         )
-        self._memory.put(metadata, data)
-        self._registered[f"memory.{schema}.{table}"] = identity
 
     def table(self, name: str, version: int | None = None) -> pa.Table:
         """Give a table's rows: of memory tables without Spark, and former versions too; of others by a query.
@@ -225,13 +145,10 @@ class Engine:
             name: the table's name of one to three parts.
             version: number of a former version (memory tables); None for the current one.
         """
-        parts = str(name).lower().split(".")
-        if len(parts) > 3:
-            msg = f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS")
-        catalog, schema, table = (*self._default[: 3 - len(parts)], *parts)
-        if catalog == "memory" and (version is not None or self._memory.has_table(SchemaTableName(schema, table))):
-            return self._memory.read(SchemaTableName(schema, table), version)
+        catalog, schema, table = self._catalogs.full_name(name)
+        memory, found = self._catalogs.memory, SchemaTableName(schema, table)
+        if catalog == "memory" and (version is not None or memory.has_table(found)):
+            return memory.read(found, version)
         result = self.run(f"SELECT * FROM {name}")
         if result.table is None:
             msg = f"A query of {name} gave no rows"
@@ -240,19 +157,13 @@ class Engine:
 
     def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
         """Give a table's columns and properties; None if there is no such table. Names are in lower case."""
-        transaction = self._transaction(self.options)
-        try:
-            metadata = transaction.metadata(catalog)
-            handle = metadata.get_table_handle(transaction.session, SchemaTableName(schema, table))
-            return None if handle is None else metadata.get_table_metadata(transaction.session, handle)
-        finally:
-            transaction.rollback()
+        return self._catalogs.metadata((catalog, schema, table), self.options)
 
     def tables(self) -> list[TableInfo]:
         """Give all tables and views of all catalogs."""
-        transaction = self._transaction(self.options)
+        transaction = self._catalogs.transaction(self.options)
         try:
-            return list_tables(self._connectors, self._views, transaction)
+            return list_tables(self._catalogs.connectors, self._catalogs.views, transaction)
         finally:
             transaction.rollback()
 
@@ -262,7 +173,7 @@ class Engine:
         Args:
             remove: remove it.
         """
-        return orphans_of(self._connectors, remove=remove)
+        return orphans_of(self._catalogs.connectors, remove=remove)
 
     # -- statements -----------------------------------------------------------------------------------------------
 
@@ -279,14 +190,7 @@ class Engine:
         Raises:
             RowMergeError: the statement is wrong or failed; the tables are as they were. ``error.result`` has what is known.
         """
-        from rowmerge_nb.sql.parser.statements import split_statements
-
-        statements = split_statements(statement_text(sql))
-        if len(statements) != 1:
-            msg = f"run takes one statement; this text has {len(statements)}"
-            span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
-            raise ParseError(msg, hint="Use run_script for several." if statements else "Write a statement.").at(span)
-        return self._run_placed(sql, *statements[0], self.options.changed(**options))
+        return self._runner.run(sql, self.options.changed(**options))
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:
         """Run several statements, separated by semicolons, each in its own transaction.
@@ -294,18 +198,7 @@ class Engine:
         Raises:
             RowMergeError: one of them failed; those before it stay done, and the error's hint says which.
         """
-        from rowmerge_nb.sql.parser.statements import split_statements
-
-        chosen = self.options.changed(**options)
-        statements = split_statements(statement_text(sql))
-        results: list[Result] = []
-        for number, (text, offset) in enumerate(statements, 1):
-            try:
-                results.append(self._run_placed(sql, text, offset, chosen))
-            except RowMergeError as error:
-                error.hint = " ".join(filter(None, [error.hint, _what_stays(number, len(statements), error.changed)])) or None
-                raise
-        return results
+        return self._runner.run_script(sql, self.options.changed(**options))
 
     def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
         """Run a MERGE, UPDATE or DELETE in two ways on the same rows, side by side; nothing is committed.
@@ -324,9 +217,10 @@ class Engine:
     def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Engine:
         """Give an engine over the same session and tables, which has further catalogs, and takes copies in place of tables."""
         self.start()
-        self._adopt()
+        self._session.adopted()
         twin = copy.copy(self)
-        twin._connectors, twin._copies = {**self._connectors, **connectors}, copies  # noqa: SLF001 - it is one of us
+        twin._catalogs = self._catalogs.with_copies(connectors, copies)  # noqa: SLF001 - it is one of us
+        twin._runner = replace(self._runner, catalogs=twin._catalogs)  # noqa: SLF001 - as above
         return twin
 
     def explain(self, sql: str, *, kind: str = "DISTRIBUTED", **options: Any) -> Result:
@@ -338,182 +232,3 @@ class Engine:
             options: see `Options`.
         """
         return self.run(f"EXPLAIN (TYPE {kind}) {sql}", **options)
-
-    def _split_name(self, name: str) -> tuple[str, str]:
-        """Split the name of a table in memory into schema and table."""
-        parts = str(name).lower().split(".")
-        if len(parts) == 3 and parts[0] == "memory":
-            parts = parts[1:]
-        if len(parts) > 2 or not all(parts):
-            msg = f"'{name}' is not a name for a table in memory"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give 'table' or 'schema.table'.")
-        return (self._default[1], parts[0]) if len(parts) == 1 else (parts[0], parts[1])
-
-    def _transaction(self, options: Options) -> StatementTransaction:
-        properties: dict[str, Any] = {"era": str(options.era)}
-        if options.paradigm is not None:
-            properties["row_change_paradigm"] = options.paradigm.name
-        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
-        return StatementTransaction(self._connectors, session, lambda: self.spark)
-
-    def _run_placed(self, sql: str, text: str, offset: int, options: Options) -> Result:
-        """Run one statement of a whole text. An interrupt that comes when its change is there already says so."""
-        begun: list[StatementRun] = []
-        try:
-            with placed_in(sql, text, offset):
-                return self._run(text, options, begun)
-        except KeyboardInterrupt:
-            if begun and begun[-1].done is not None:
-                raise interrupted_too_late(begun[-1].done) from None
-            raise
-
-    def _run(self, text: str, options: Options, begun: list[StatementRun]) -> Result:
-        from rowmerge_nb.sql.parser.statements import parse
-
-        try:
-            options.step("parse")
-            with interruptible("parse"):
-                statement = parse(text, dialect=options.dialect)
-            if not options.dry_run and not isinstance(statement, Explain):
-                # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
-                self.start()
-            return self._run_statement(text, statement, options, begun)
-        except RowMergeError as error:
-            error.statement = error.statement or text
-            if error.result is None:
-                record = error_record(error, (Consequence("nothing was read or written"),))
-                error.result = Result(Trace(statement=text, kind=text.split(None, 1)[0].upper(), state="failed", error=record))
-            raise
-
-    def _run_statement(self, text: str, statement: Statement, options: Options, begun: list[StatementRun]) -> Result:
-        from rowmerge_nb.sql.analyzer.statements import analyze
-
-        transaction = self._transaction(options)
-        tables = StatementTables(
-            transaction,
-            self._connectors,
-            self._default,
-            options.namespace,
-            lambda: self.spark,
-            self._registered,
-            self._views,
-            self._copies,
-        )
-        tag = transaction.session.query_id
-        self._running[tag] = transaction.cancelled
-        try:
-            with quietly(), self._adopt():
-                options.step("analyze")
-                try:
-                    with interruptible("analyze"):
-                        analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
-                    check_flow(analysis, options)
-                except BaseException:
-                    with suppress(Exception):
-                        transaction.rollback()
-                    raise
-                if isinstance(analysis, ExplainAnalysis):
-                    return self._explain(analysis, transaction, tables, options)
-                verification = begin_verification(options, analysis, self._memory, self.run)
-                begun.append(self._run_of(analysis, transaction, tables, options))
-                result = begun[-1].run()
-                return result if verification is None else verification.told(result)
-        finally:
-            self._running.pop(tag, None)
-
-    def _adopt(self) -> Any:
-        if self._given is None:
-            return nullcontext()
-        if self._adopted is None:
-            from rowmerge_nb.engine.spark.session import adopt_session
-
-            self._adopted = adopt_session(self._given)
-        return self._adopted
-
-    def _run_of(
-        self, analysis: Analysis, transaction: StatementTransaction, tables: StatementTables, options: Options
-    ) -> StatementRun:
-        name = target_name(analysis)
-        common: Mapping[str, Any] = {
-            "transaction": transaction,
-            "options": options,
-            "connector": self._connectors[name[0]].name if name and name[0] in self._connectors else "",
-            "spark": lambda: self.spark,
-            "row_count": partial(self._row_count, name),
-            "notices": tuple(tables.notices),
-        }
-        if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis):
-            common = {**common, "views": self._views}
-        else:
-            common = {
-                **common,
-                "settings": RuleSettings(self.rule_settings.small_rows, self.rule_settings.key_rows, options.rules_off),
-            }
-        run: StatementRun = run_of(analysis, options)(analysis=analysis, **common)
-        return run
-
-    def _row_count(self, name: tuple[str, str, str] | None, version: ConnectorTableVersion | None) -> int | None:
-        """Ask for a table's rows in a transaction of its own, as any reader would after the commit.
-
-        Args:
-            name: the table.
-            version: the version that was committed, others may have come since; None where the connector keeps no versions.
-
-        Raises:
-            ConnectorError: TABLE_NOT_FOUND, the version is not there; and whatever else the connector raises.
-        """
-        if name is None:
-            return None
-        transaction, table = self._transaction(self.options), SchemaTableName(name[1], name[2])
-        try:
-            metadata = transaction.metadata(name[0])
-            if version is None:
-                handle = metadata.get_table_handle(transaction.session, table)
-            else:
-                handle = metadata.get_versioned_table_handle(transaction.session, table, version)
-            if handle is None:
-                missing = "" if version is None else f" in version {version.version}"
-                msg = f"Table '{table}' is not there{missing}"
-                raise ConnectorError(msg, code="TABLE_NOT_FOUND")
-            return metadata.row_count(transaction.session, handle)
-        finally:
-            with suppress(Exception):
-                transaction.rollback()
-
-    def _explain(
-        self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options
-    ) -> Result:
-        rules_off = frozenset(RULES) if analysis.statement.kind == "LOGICAL" else options.rules_off
-        planned = replace(options, dry_run=True, rules_off=rules_off)
-        trace = replace(self._run_of(analysis.inner, transaction, tables, planned).run().trace, state="explained")
-        return Result(trace, explained="true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan))
-
-
-def _what_stays(number: int, count: int, changed: bool | None) -> str:
-    """Say what of several statements is done after an error.
-
-    Args:
-        number: the statement that ended with the error, counted from 1.
-        count: how many there are.
-        changed: whether it has changed something all the same.
-
-    >>> _what_stays(3, 5, changed=False)
-    'Statements 1 to 2 stay done; statement 3 of 5 failed.'
-    >>> _what_stays(1, 2, changed=True)
-    'Statement 1 stays done; statement 2 was not run.'
-    """
-    done = number if changed else number - 1
-    kept = "Statement 1 stays done" if done == 1 else f"Statements 1 to {done} stay done" if done else ""
-    if changed:
-        rest = (
-            "" if number == count else f"statement {number + 1} was not run" if number + 1 == count else "the others were not run"
-        )
-    else:
-        rest = f"statement {number} of {count} failed" if changed is False else f"of statement {number} of {count} nobody knows"
-    if count == 1 or (not done and changed is False):
-        return ""
-    return "; ".join(filter(None, [kept, rest])) + "."
-
-
-def _has_failed(future: Future[Any]) -> bool:
-    return future.done() and future.exception() is not None

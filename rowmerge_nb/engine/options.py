@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from typing import Any
 
+from rowmerge_nb.choices import Dialect, Flow, RepeatedMatches, TraceLevel
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.plan.rules import RULES
@@ -13,12 +15,12 @@ from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 __all__ = ["Options"]
 
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "era": tuple(Era),
-    "duplicates": ("trino", "standard"),
-    "dialect": ("trino", "extended"),
-    "trace": ("auto", "full", "off"),
-    "flow": ("merge", "updatable"),
+_CHOICES: Mapping[str, type[StrEnum]] = {
+    "era": Era,
+    "duplicates": RepeatedMatches,
+    "dialect": Dialect,
+    "trace": TraceLevel,
+    "flow": Flow,
 }
 
 VERIFIERS = ("duckdb", "postgresql")
@@ -55,10 +57,10 @@ class Options:
     dry_run: bool = False
     paradigm: RowChangeParadigm | None = None
     era: Era = Era.DOCUMENTS
-    duplicates: str = "trino"
-    dialect: str = "trino"
-    flow: str = "merge"
-    trace: str = "auto"
+    duplicates: RepeatedMatches = RepeatedMatches.TRINO
+    dialect: Dialect = Dialect.TRINO
+    flow: Flow = Flow.MERGE
+    trace: TraceLevel = TraceLevel.AUTO
     verify: str | None = None
     rehearse: bool = False
     rules_off: frozenset[str] = frozenset()
@@ -105,9 +107,10 @@ def _checked(name: str, value: Any) -> Any:
     if name == "verify" and str(value) not in VERIFIERS and not str(value).startswith(("postgresql://", "postgres://")):
         _refuse(name, value, (*VERIFIERS, "postgresql://..."))
     if name in _CHOICES:
-        if str(value) not in _CHOICES[name]:
-            _refuse(name, value, _CHOICES[name])
-        return Era(str(value)) if name == "era" else str(value)
+        choices = _CHOICES[name]
+        if str(value) not in tuple(choices):
+            _refuse(name, value, tuple(choices))
+        return choices(str(value))
     return value
 
 

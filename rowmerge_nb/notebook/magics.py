@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, Int, Unicode
 
-from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted
+from rowmerge_nb.engine.spark.interrupts import told_in_cell
+from rowmerge_nb.errors import RowMergeError, SetupError
 from rowmerge_nb.names import nearest
 from rowmerge_nb.notebook import completion, transformer
 from rowmerge_nb.notebook.display import (
@@ -133,23 +134,14 @@ class MergeMagic(Magics):
                 show(shown[-1])
 
     def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison:
-        try:
+        def run() -> Result | Comparison:
             if use.has("compare"):
                 return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
             if use.has("explain"):
                 return engine.explain(text, **options)
             return engine.run(text, dry_run=use.has("dry-run"), **options)
-        except KeyboardInterrupt:
-            # While a statement runs the engine turns an interrupt into this error itself; here it came before or after.
-            ended = options["progress"].last in {"commit", "verify"}
-            msg = (
-                "The interrupt came when the statement had ended; its change is there"
-                if ended
-                else "The statement was interrupted before it had begun to change anything"
-            )
-            error = StatementInterrupted(msg, step="plan", changed=ended)
-            error.statement = text
-            raise error from None
+
+        return told_in_cell(run, lambda: options["progress"].last in {"commit", "verify"}, text)
 
     def _bundle(self, result: Any, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
         if use.has("compare"):

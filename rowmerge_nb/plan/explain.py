@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 
+from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
     CaseBranch,
@@ -137,7 +138,7 @@ def _(node: MarkDistinct) -> str:
 
 @_arguments.register
 def _(node: DuplicateCheck) -> str:
-    return "is_distinct" if node.rule == "trino" else "at most one acting source row per target row"
+    return "is_distinct" if node.rule == RepeatedMatches.TRINO else "at most one acting source row per target row"
 
 
 @_arguments.register
@@ -317,6 +318,6 @@ _FULL_MEANING = (
     "Pairs every source row with the target rows it matches; a row of either side without a partner stays, with NULLs."
 )
 _DUPLICATE_PREDICATES = {
-    "trino": "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
-    "standard": "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
+    RepeatedMatches.TRINO: "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
+    RepeatedMatches.STANDARD: "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
 }

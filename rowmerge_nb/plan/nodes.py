@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BOOLEAN
@@ -390,13 +391,13 @@ class DuplicateCheck(PlanNode):
     """The failing Filter: a row that is not distinct ends the statement.
 
     Args:
-        rule: ``trino`` or ``standard``.
+        rule: which repeated matches fail.
         idle: the case numbers of DO NOTHING clauses, which change no row.
     """
 
     meaning: ClassVar[str] = "Fails the statement if one target row was matched more than once."
     source: PlanNode
-    rule: str = "trino"
+    rule: RepeatedMatches = RepeatedMatches.TRINO
     idle: tuple[int, ...] = ()
 
     @property

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.extended import (
     SOURCE_MARK,
@@ -151,14 +152,14 @@ def plan_insert(
     return _finish(writer, table, ids, "finish_insert")
 
 
-def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: str) -> Output:
+def plan_merge(analysis: MergeAnalysis, facts: TargetFacts, *, era: Era, rule: RepeatedMatches) -> Output:
     """Plan a MERGE as the documents describe it; no rewriting yet.
 
     Args:
         analysis: the statement, resolved.
         facts: what the connector says of the target.
         era: whose page layout, and with it what a DELETE row and a row without a clause carry.
-        rule: the duplicate rule, ``trino`` or ``standard``.
+        rule: which repeated matches fail.
 
     Returns:
         Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ← MarkDistinct ←
@@ -307,7 +308,7 @@ class RowChangePlanner:
 class _MergePlanner(RowChangePlanner):
     analysis: MergeAnalysis
 
-    def __init__(self, analysis: MergeAnalysis, facts: TargetFacts, era: Era, rule: str) -> None:
+    def __init__(self, analysis: MergeAnalysis, facts: TargetFacts, era: Era, rule: RepeatedMatches) -> None:
         super().__init__(analysis, facts, era)
         self.rule = rule
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.html import render_failure, render_html
 from rowmerge_nb.report.model.failures import Failure, failure_of_error, failure_text
 from rowmerge_nb.report.model.report import build_report
@@ -62,4 +63,4 @@ def render_error_html(error: RowMergeError, trace: Trace | None = None, first_li
 
 
 def _report(trace: Trace, failure: Failure) -> Report:
-    return replace(build_report(trace), state="failed", failure=failure)
+    return replace(build_report(trace), state=StatementState.FAILED, failure=failure)

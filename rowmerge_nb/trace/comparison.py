@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.nodes import MarkDistinctFacts, ScanFacts
@@ -52,7 +53,7 @@ class Side:
     @property
     def failed(self) -> bool:
         """Whether the statement fails this way."""
-        return self.result.trace.state == "failed"
+        return self.result.trace.state == StatementState.FAILED
 
 
 @dataclass(frozen=True)

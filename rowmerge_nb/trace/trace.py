@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page import PageLayout
@@ -327,7 +328,7 @@ class Trace:
 
     statement: str
     kind: str
-    state: str
+    state: StatementState
     skipped: bool = False
     target: str = ""
     qualified: str = ""
@@ -335,8 +336,8 @@ class Trace:
     catalog: str = ""
     paradigm: str = ""
     era: str = "documents"
-    duplicates: str = "trino"
-    level: str = "auto"
+    duplicates: RepeatedMatches = RepeatedMatches.TRINO
+    level: TraceLevel = TraceLevel.AUTO
     plan: tuple[NodeRecord, ...] = ()
     rows: Mapping[str, tuple[tuple[int | None, ...], int | None]] = field(default_factory=dict)
     clauses: tuple[ClauseRecord, ...] = ()
@@ -360,7 +361,7 @@ class Trace:
     alone: int | None = None
     returned: int | None = None
     verification: VerificationRecord | None = None
-    flow: str = "merge"
+    flow: Flow = Flow.MERGE
     committed: bool = True
     name: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)

@@ -22,7 +22,7 @@ class FakeEngine:
 
     def run(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
-        from rowmerge_nb.engine.statements.statement import interrupted_too_late
+        from rowmerge_nb.engine.spark.interrupts import interrupted_too_late
         from rowmerge_nb.trace.trace import Trace
 
         self.asked.append((sql, options))

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector
-from rowmerge_nb.engine.statements import row_change as row_change_run
+from rowmerge_nb.engine.statements import statement
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import PlanNode, Project
 from rowmerge_nb.plan.rules import RULES, RuleSettings
@@ -106,7 +106,7 @@ def test_a_not_null_column_is_checked_inside_the_branch_that_assigns_it(monkeypa
         plans.append(plan)
         return describe(plan)
 
-    monkeypatch.setattr(row_change_run, "describe", kept)
+    monkeypatch.setattr(statement, "describe", kept)
     records()
     (case,) = (node.case for node in every_node(plans[0]) if isinstance(node, Project) and node.case)
     assert "NOT NULL column: id" in print_spark(case.branches[2].expressions[0])

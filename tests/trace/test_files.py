@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from rowmerge_nb import RowMergeError, load_trace, save_trace
+from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.html import render_page
 from rowmerge_nb.trace import files as module
@@ -26,6 +27,7 @@ from tests.report.traces import duplicate_trace, hostile_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from enum import StrEnum
     from pathlib import Path
 
     from rowmerge_nb.trace.nodes import NodeFacts
@@ -374,3 +376,16 @@ def test_no_text_of_a_trace_breaks_out_of_drawings_and_pages(text: str) -> None:
     expected = [element.tag for element in ET.fromstring(drawings[0]).iter()]
     assert "script" not in " ".join(expected)
     assert "<script" not in html
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("state", StatementState), ("flow", Flow), ("duplicates", RepeatedMatches), ("level", TraceLevel)]
+)
+def test_words_are_plain_texts_in_the_file_and_an_unknown_one_is_refused(name: str, words: type[StrEnum], tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    content = content_of(merge_trace(), path)
+    assert content[FORMAT]["fields"][name] in tuple(words)
+    assert type(getattr(load_trace(path), name)) is words
+    content[FORMAT]["fields"][name] = "sideways"
+    path.write_text(json.dumps(content))
+    assert f"$.{name}: 'sideways' is none of {', '.join(words)}" in refused(path)

@@ -16,12 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.engine import Engine
+from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.spark.lowering import Context, _merge_pass
 from rowmerge_nb.engine.statements import dispatch as runs
 from rowmerge_nb.engine.statements.merge import MergeRun
+from rowmerge_nb.engine.statements.row_change import Planned, plan_of
 from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.plan.nodes import MergeProcessor, TableScan
-from rowmerge_nb.plan.rules import RULES, RuleSettings, chain
+from rowmerge_nb.plan.rules import RULES, chain
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 
@@ -61,8 +63,8 @@ def after_merge(rows: dict[int, tuple[int, str]], news: dict[int, tuple[int, str
 class _InProcessMerge(MergeRun):
     """A MERGE whose tasks are two calls: one takes the rows of the first name, the other those of all other names."""
 
-    def _context(self, settings: RuleSettings) -> Context:
-        self._made = Context(_UNUSED, self.transaction, 1, 2)
+    def _context(self, planned: Planned) -> Context:
+        self._made = Context(_UNUSED, self.transaction.scans, 1, 2)
         return self._made
 
     def _lowered(self, context: Context) -> Any:
@@ -70,11 +72,11 @@ class _InProcessMerge(MergeRun):
 
     def collect(self, spark: Any, rows: Any, partitions: int) -> pa.Table:
         """Read, join, and store."""
-        nodes = chain(self._plan())
+        nodes = chain(plan_of(self))
         target, source = sorted((n for n in nodes if isinstance(n, TableScan)), key=lambda scan: scan.row_id is None)
         processor = next(node for node in nodes if isinstance(node, MergeProcessor))
-        task = _merge_pass(processor, self._made, placing=None, sinks=self.transaction.sinks())
-        there, news = (_named(self.transaction._scan_pass(scan).rows(), scan) for scan in (target, source))  # noqa: SLF001
+        task = _merge_pass(processor, self._made, placing=None, sinks=self.transaction.scans.sinks())
+        there, news = (_named(self.transaction.scans._scan_pass(scan).rows(), scan) for scan in (target, source))  # noqa: SLF001
         joined = _joined(there, news, task)
         first = pc.equal(news["name"], pc.min(news["name"])).to_numpy()
         told: list[pa.RecordBatch] = []
@@ -126,6 +128,18 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
 
 
+class _NoSession(LazySession):
+    """Does without Spark."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    @property
+    def spark(self) -> Any:
+        """What stands in for the Spark session."""
+        return _UNUSED
+
+
 class InProcessEngine(Engine):
     """An engine that runs `MERGE` and no other statement that has to do with rows; CREATE TABLE works, too.
 
@@ -135,13 +149,7 @@ class InProcessEngine(Engine):
         options: as those of `Engine`.
     """
 
-    def start(self) -> None:
-        """Do without Spark."""
-
-    @property
-    def spark(self) -> Any:
-        """What stands in for the Spark session."""
-        return _UNUSED
+    _session_kind = _NoSession
 
     def merge(self, news: pa.Table, progress: Callable[[str], None] | None = None) -> Any:
         """Run `MERGE` with a source; gives the engine's result.

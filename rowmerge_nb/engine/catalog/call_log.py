@@ -12,7 +12,9 @@ from rowmerge_nb.trace.trace import Call
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CallLog"]
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
+
+__all__ = ["CallLog", "T", "layout_text"]
 
 T = TypeVar("T")
 
@@ -42,3 +44,11 @@ class CallLog:
             raise ExecutionError(msg, step=method) from failure
         note(carries(given), None)
         return given
+
+
+def layout_text(layout: ConnectorTableLayout | None) -> str:
+    """Say in a few words what a layout is."""
+    if layout is None:
+        return "none"
+    columns = ", ".join(layout.partition_columns) or "row_id"
+    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

@@ -5,33 +5,17 @@ from __future__ import annotations
 import getpass
 import os
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import ParseError, RowMergeError
 from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["interruptible", "names_of", "statement_text", "user_name"]
+__all__ = ["names_of", "statement_text", "user_name"]
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
-
-@contextmanager
-def interruptible(step: str) -> Iterator[None]:
-    """Turn an interrupt, and what a connector raises while a statement is analyzed, into errors of ours."""
-    try:
-        yield
-    except RowMergeError:
-        raise
-    except KeyboardInterrupt as interrupt:
-        msg = "The statement was interrupted"
-        raise StatementInterrupted(msg, step=step) from interrupt
-    except Exception as error:
-        msg = f"The statement could not be looked at ({step}): {type(error).__name__}: {error}"
-        raise ExecutionError(msg, step=step) from error
 
 
 def statement_text(sql: object) -> str:

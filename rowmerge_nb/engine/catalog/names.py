@@ -185,5 +185,5 @@ class StatementTables:
 
     def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
         """Let Spark say which columns a query has."""
-        self._transaction.make_views(bindings, spark_sql)
+        self._transaction.scans.make_views(bindings, spark_sql)
         return from_spark_schema(self._spark().sql(spark_sql).schema)

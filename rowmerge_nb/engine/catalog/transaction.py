@@ -1,4 +1,4 @@
-"""One statement's dealings with connectors: transactions, metadata, scans, sinks, and the log of all calls.
+"""One statement's transactions: begun with the first look into a catalog, committed or rolled back together, with a log of all calls.
 
 What went wrong before the commit is undone here: `StatementTransaction.rollback` rolls every connector's transaction back. From the call
 on that makes the change last nothing is undone any more: `StatementTransaction.changed` tells what is known of it.
@@ -7,55 +7,33 @@ on that makes the change last nothing is undone any more: `StatementTransaction.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from rowmerge_nb.connectors.memory.connector import MemoryTableHandle
-from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.catalog.call_log import CallLog
-from rowmerge_nb.engine.catalog.dataframes import as_arrow
-from rowmerge_nb.engine.spark.bundles import pickled
-from rowmerge_nb.engine.spark.executors import executors_of, relation_of
+from rowmerge_nb.engine.catalog.scans import Scans
 from rowmerge_nb.engine.spark.interrupts import in_thread
-from rowmerge_nb.engine.spark.marks import put_mark
-from rowmerge_nb.engine.spark.types import is_spark_frame, spark_schema
-from rowmerge_nb.engine.tasks.arrow import for_spark
-from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, Keys
-from rowmerge_nb.engine.tasks.outcome import OUTCOME
-from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
-from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
-from rowmerge_nb.errors import ExecutionError, RowMergeError
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion, ConnectorTransactionHandle, SchemaTableName
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata
-from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
 from rowmerge_nb.sql.analyzer.analysis import Notice
-from rowmerge_nb.sql.typed.domains import intersect
-from rowmerge_nb.sql.typed.expressions import quote
-from rowmerge_nb.sql.typed.types import parts_of, spark_type
-from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
-    from rowmerge_nb.engine.spark.marks import Mark
-    from rowmerge_nb.plan.nodes import TableScan
+    from rowmerge_nb.engine.catalog.call_log import T
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorInsertTableHandle, ConnectorMergeTableHandle, ConnectorSession
-    from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
-__all__ = ["StatementTransaction", "layout_text"]
-
-T = TypeVar("T")
+__all__ = ["OpenCatalog", "StatementTransaction"]
 
 
 @dataclass
-class _Open:
+class OpenCatalog:
+    """A catalog that takes part in a statement: its connector, the connector's transaction, and the metadata as that sees it."""
+
     connector: Connector
     handle: ConnectorTransactionHandle
     metadata: ConnectorMetadata
@@ -73,6 +51,7 @@ class StatementTransaction:
         changed: whether the statement's change is in the store: False before the call that makes it last, None while that call has not
             come back, True from then on.
         version: the version that the commit has made, where the connector keeps versions.
+        scans: what the statement reads and writes on Spark.
     """
 
     def __init__(self, connectors: Mapping[str, Connector], session: ConnectorSession, spark: Callable[[], Any]) -> None:
@@ -86,13 +65,8 @@ class StatementTransaction:
         self.changed: bool | None = False
         self.version: ConnectorTableVersion | None = None
         self._connectors = connectors
-        self._spark = spark
-        self._open: dict[str, _Open] = {}
-        self._splits = SplitStore()
-        self._views: set[str] = set()
-        self._marks: dict[str, Mark | None] = {}
-
-    # -- transactions ---------------------------------------------------------------------------------------------
+        self.scans = Scans(self, spark)
+        self._open: dict[str, OpenCatalog] = {}
 
     def metadata(self, catalog: str) -> ConnectorMetadata:
         """Give a catalog's metadata; its transaction begins with the first call."""
@@ -100,21 +74,32 @@ class StatementTransaction:
             connector = self._connectors[catalog]
             handle = connector.begin_transaction()
             try:
-                self._open[catalog] = _Open(connector, handle, connector.get_metadata(handle))
+                self._open[catalog] = OpenCatalog(connector, handle, connector.get_metadata(handle))
             except BaseException:
                 connector.rollback(handle)
                 raise
         return self._open[catalog].metadata
 
-    def handle(self, catalog: str) -> ConnectorTransactionHandle:
-        """Give a catalog's transaction."""
+    def opened(self, catalog: str) -> OpenCatalog:
+        """Give a catalog with its transaction, which begins with the first call."""
         self.metadata(catalog)
-        return self._open[catalog].handle
+        return self._open[catalog]
+
+    def all_opened(self) -> Iterable[tuple[str, OpenCatalog]]:
+        """Give all catalogs that take part, by their names."""
+        return self._open.items()
+
+    def opened_target(self) -> OpenCatalog:
+        """Give the catalog of the table that the statement changes."""
+        if self.target is None:
+            msg = "The statement has no target"
+            raise ValueError(msg)
+        return self.opened(self.target.catalog)
 
     @property
     def commits_in_finish(self) -> bool:
         """Whether the target's finish call makes the change last."""
-        return self.target is not None and self._target().connector.commits_in_finish
+        return self.target is not None and self.opened_target().connector.commits_in_finish
 
     def lasting(self, method: str, call: Callable[[], T], carries: Callable[[T], str] = lambda _: "") -> T:
         """Make the call that makes the change last; to be made while interrupts are put off.
@@ -127,7 +112,7 @@ class StatementTransaction:
         Raises:
             RowMergeError: ``changed`` is what the connector says of it: by default that nothing was changed.
         """
-        connector = self._target().connector
+        connector = self.opened_target().connector
         threaded = connector.commits_in_finish or connector.commits_in_thread
         before, self.changed = self.changed, None
         try:
@@ -159,7 +144,7 @@ class StatementTransaction:
                 self.notices.append(Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error}"))
         self._open.clear()
         try:
-            self._clean_up()
+            self.scans.close()
         except Exception as error:  # noqa: BLE001 - told as a notice
             self.notices.append(Notice(f"Something that the statement needed for a while could not be removed: {error}"))
 
@@ -181,253 +166,6 @@ class StatementTransaction:
                     opened.connector.rollback(opened.handle)
             except Exception as error:  # noqa: BLE001 - the others must still be rolled back; it is raised below
                 failures.append(error)
-        self._clean_up()
+        self.scans.close()
         if failures:
             raise failures[0]
-
-    def _clean_up(self) -> None:
-        for mark in self._marks.values():
-            if mark is not None:
-                mark.remove()
-        self._marks.clear()
-        self._splits.close()
-        for view in self._views:
-            self._spark().catalog.dropTempView(view)
-        self._views.clear()
-
-    # -- rows -----------------------------------------------------------------------------------------------------
-
-    def make_views(self, bindings: Sequence[TableBinding], views: Collection[str]) -> None:
-        """Make the views of these names; their columns are called ``c0``, ``c1``, ..., in the order of the table's."""
-        for binding in bindings:
-            if binding.view in views and binding.view not in self._views:
-                columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
-                names = [f"c{place}" for place in range(len(columns))]
-                rows = self._rows(binding, self.own_columns(binding, columns), names)
-                _fields_named(rows.select(*names), columns).createOrReplaceTempView(binding.view)
-                self._views.add(binding.view)
-
-    def scan(self, node: TableScan) -> Any:
-        """Give a table's columns under the node's symbols, and the position of every row as ``$position`` where it has one."""
-        if is_spark_frame(node.table.dataframe):
-            return self._spark_rows(node.table, node.columns, [symbol.name for symbol in node.outputs])
-        return self._scanned(self._scan_pass(node), node)
-
-    def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
-        """Scan as `scan` does, without the rows whose keys no row of another table has.
-
-        Args:
-            node: the table to scan.
-            source: the other table; its keys are read here, on the driver.
-            keys: symbols of columns that must be equal: of the table, of the other table.
-
-        Returns:
-            The rows; None where the other table is Spark's to read.
-        """
-        if is_spark_frame(source.table.dataframe):
-            return None
-        names = [symbol.name for symbol in source.outputs]
-        places = [names.index(symbol) for _, symbol in keys]
-        wanted = replace(
-            source, outputs=tuple(source.outputs[i] for i in places), columns=tuple(source.columns[i] for i in places)
-        )
-        read = self._scan_pass(wanted).rows()
-        found = tuple(Keys.of(read.column(i)) for i in range(len(places)))
-        channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
-        domains = dict(node.constraint.domains)
-        for channel, known in zip(channels, found, strict=True):
-            name, domain = node.columns[channel].name, known.domain
-            domains[name] = intersect(domains[name], domain) if name in domains else domain
-        narrowed = replace(node, constraint=Constraint(domains))
-        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
-
-    def opened_splits(
-        self, node: TableScan, handle: Any
-    ) -> tuple[Any, ConnectorTransactionHandle, Sequence[Any], list[ColumnHandle]]:
-        """Give what reads a table split by split: the page source provider, the transaction, the splits, the columns; row id last."""
-        opened = self._open[node.table.catalog]
-        columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
-        splits = self.log.call(
-            "get_splits",
-            lambda: _splits(opened, self.session, handle, node.constraint),
-            lambda found: plural(len(found), "split"),
-        )
-        return opened.connector.get_page_source_provider(), opened.handle, splits, columns
-
-    def own_columns(self, binding: TableBinding, columns: Sequence[ColumnHandle]) -> list[ColumnHandle]:
-        """Give the connector's own handles for data columns."""
-        if binding.handle is None:
-            return list(columns)
-        own = {h.name: h for h in self.metadata(binding.catalog).get_column_handles(self.session, binding.handle)}
-        return [own.get(column.name, column) for column in columns]
-
-    def _rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
-        """Read columns of a table under symbols, for a view."""
-        if is_spark_frame(binding.dataframe):
-            return self._spark_rows(binding, columns, symbols)
-        return self._read(self._pass(binding, columns, symbols, binding.handle, Constraint()))
-
-    def _spark_rows(self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]) -> Any:
-        from pyspark.sql import functions as F  # noqa: N812
-
-        frame: Any = binding.dataframe
-        return frame.select(*(F.col(quote(c.name)).alias(s) for c, s in zip(columns, symbols, strict=True)))
-
-    def _scan_pass(self, node: TableScan) -> ScanPass:
-        handle = node.table.handle
-        if node.row_id is not None and self.merge_handle is not None:
-            handle = self.merge_handle.get_table_handle()
-        columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
-        return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
-
-    def _scanned(self, task: ScanPass, node: TableScan) -> Any:
-        return _fields_named(self._read(task), node.data_columns)
-
-    def _pass(
-        self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str], handle: Any, constraint: Constraint
-    ) -> ScanPass:
-        channels = [(s, for_spark(column.type.arrow)) for s, column in zip(symbols, columns, strict=True)]
-        schema = pa.schema([*channels, (POSITION, pa.int64())])
-        if binding.dataframe is not None or binding.rows is not None:
-            return self._frame_scan(binding, columns, schema)
-        opened = self._open[binding.catalog]
-        provider = opened.connector.get_page_source_provider()
-        splits = _splits(opened, self.session, handle, constraint)
-        return ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema)
-
-    def _read(self, task: ScanPass) -> Any:
-        """Give what a pass reads: at once where the splits carry the rows, else in tasks."""
-        spark = self._spark()
-        if task.splits and all(getattr(split, "carries_rows", False) for split in task.splits):
-            schema = spark_schema([(f.name, f.type) for f in task.schema])
-            # A split's rows stay in one task, or a few rows of one file would be written into several.
-            return spark.createDataFrame(task.rows(), schema).coalesce(len(task.splits))
-        if self._travel(task.splits) and (pages := task.pages()):
-            return self.in_tasks(relation_of(spark, [cell_of(page) for page in pages]), CellPass(), task.schema)
-        return self.in_tasks(spark.range(0, len(task.splits), 1, max(len(task.splits), 1)), task, task.schema)
-
-    def _travel(self, splits: Sequence[Any]) -> bool:
-        """Tell whether the rows of splits must go to executors that cannot read them where they are."""
-        return executors_of(self._spark()).elsewhere and not all(getattr(split, "remotely_accessible", True) for split in splits)
-
-    def split_rows(self, splits: Sequence[Any]) -> tuple[Any, bool]:
-        """Give a row for every split, its number in ``id``; and whether the split itself, pickled, is in ``cell`` beside it."""
-        spark = self._spark()
-        if not self._travel(splits):
-            return spark.range(0, len(splits), 1, max(len(splits), 1)), False
-        return relation_of(spark, [pickled(split.with_rows())[0] for split in splits]), True
-
-    # -- tasks ----------------------------------------------------------------------------------------------------
-
-    def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
-        """Give what a pass makes of rows.
-
-        Args:
-            rows: a DataFrame.
-            task: the pass; whatever it needs is sent to executors that may lack it.
-            schema: the channels that it gives, in Spark's types.
-            tells: the last channel can carry a task's record; where it cannot, what goes wrong is raised in the task.
-        """
-        spark = self._spark()
-        executors = executors_of(spark)
-        if executors.sent:
-            task = executors.task(spark, task, self._put_marks(), schema if tells else None)
-        return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
-
-    def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Give what the statement's last pass tells the driver of rows: fragments and records."""
-        return self.in_tasks(rows, task, OUTCOME, tells=True)
-
-    def _put_marks(self) -> list[Mark]:
-        """Put a mark into the directory of every store that takes part, if it has one; give those that are there."""
-        for name, opened in self._open.items():
-            if name not in self._marks:
-                directory = opened.connector.shared_directory
-                self._marks[name] = None if directory is None else put_mark(directory, self.session.query_id)
-        return [mark for mark in self._marks.values() if mark is not None]
-
-    def _frame_scan(self, binding: TableBinding, columns: Sequence[Any], schema: pa.Schema) -> ScanPass:
-        """Read a pandas or Arrow frame, or the rows of VALUES, the way a memory table is read."""
-        frame = binding.dataframe if binding.rows is None else binding.rows.table()
-        data = as_arrow(binding.display, frame)
-        name = SchemaTableName("notebook", binding.view)
-        handle = MemoryTableHandle(name, 1, ConnectorTableMetadata(name, binding.columns))
-        splits = self._splits.splits(name, 1, data)
-        return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self.session, handle, splits, columns, schema)
-
-    def rows_now(self, binding: TableBinding) -> pa.Table | None:
-        """Give a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
-        opened = self._open[binding.catalog]
-        handle = None if binding.metadata is None else opened.metadata.get_table_handle(self.session, binding.metadata.name)
-        if not opened.metadata.shows_own_changes or handle is None:
-            return None
-        columns = list(opened.metadata.get_column_handles(self.session, handle))
-        channels = [(f"c{place}", for_spark(column.type.arrow)) for place, column in enumerate(columns)]
-        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self.session, handle, Constraint())
-        schema_read = pa.schema([*channels, (POSITION, pa.int64())])
-        rows = ScanPass(provider, opened.handle, self.session, handle, splits, columns, schema_read).rows()
-        return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
-
-    # -- writing --------------------------------------------------------------------------------------------------
-
-    def sinks(self) -> SinkFactory:
-        """Give what makes the merge sinks of the statement."""
-        opened, handle = self._target(), self.merge_handle
-        return SinkFactory(opened.connector.get_page_sink_provider(), opened.handle, self.session, handle)
-
-    def page_sinks(self) -> tuple[tuple[int, ...], Callable[[], Any]]:
-        """Give the positions of the target's NOT NULL columns, and what makes the page sinks of the statement."""
-        opened = self._target()
-        columns = self.target.columns if self.target is not None else ()
-        required = tuple(i for i, column in enumerate(columns) if not column.nullable)
-        provider = opened.connector.get_page_sink_provider()
-        return required, PageSinkFactory(provider, opened.handle, self.session, self.insert_handle)
-
-    def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Type, ...]) -> BucketFunction:
-        """Give the bucket function of a layout that names a partitioning."""
-        opened = self._target()
-        if layout.partitioning is None:
-            msg = "A layout without a partitioning has no bucket function"
-            raise ValueError(msg)
-        provider = opened.connector.get_node_partitioning_provider()
-        return provider.get_bucket_function(opened.handle, self.session, layout.partitioning, types)
-
-    def _target(self) -> _Open:
-        if self.target is None:
-            msg = "The statement has no target"
-            raise ValueError(msg)
-        self.metadata(self.target.catalog)
-        return self._open[self.target.catalog]
-
-
-def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
-    """Give rows whose first columns are these with the names of fields that Spark SQL speaks of: pages have rows by position."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    nested = {place for place, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
-    if not nested:
-        return rows
-    kinds = {place: spark_type(columns[place].type) for place in nested}
-    found = [F.col(quote(name)) for name in rows.columns]
-    return rows.select(
-        *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))
-    )
-
-
-def _splits(opened: _Open, session: ConnectorSession, handle: Any, constraint: Constraint) -> Sequence[Any]:
-    """Ask for a table's splits; what a connector raises is told as its own."""
-    try:
-        return opened.connector.get_split_manager().get_splits(opened.handle, session, handle, constraint)
-    except RowMergeError:
-        raise
-    except Exception as error:
-        msg = f"get_splits failed: {type(error).__name__}: {error}"
-        raise ExecutionError(msg, step="get_splits") from error
-
-
-def layout_text(layout: ConnectorTableLayout | None) -> str:
-    """Say in a few words what a layout is."""
-    if layout is None:
-        return "none"
-    columns = ", ".join(layout.partition_columns) or "row_id"
-    return f"{columns}, {'the engine hashes' if layout.partitioning is None else type(layout.partitioning).__name__}"

@@ -1,7 +1,31 @@
-"""Interrupts of the keyboard while something is made that must not be left half done: they are put off until it is done.
+"""Interrupts of the keyboard, on their whole way: what SIGINT does to a statement, wherever it comes.
 
 A commit cannot be taken back. An interrupt in the middle of it would be told as a failure although the change may be there, and what was
-told as failed is run again.
+told as failed is run again. So a statement has a point of no return, the connector's call that makes its change last, and an interrupt
+means something else on either side of it:
+
+**Before it** an interrupt ends the statement: what was begun is rolled back, and `StatementInterrupted` says that nothing was changed.
+
+- While text is read and names are looked up, `interruptible` makes that error of the interrupt.
+- While Spark works, `run_cancellable` has the work cancelled, and waits until it has ended: a rollback beside tasks that still write would
+  leave what they write. Further interrupts do not shorten this wait.
+- Elsewhere the statement's run catches the interrupt as it catches all failures, and `interruption` gives the error.
+- The rollback itself is done by `to_its_end`: who has interrupted a statement often does so twice, and the second interrupt must not
+  end the cleaning up.
+
+**From it on to the result** interrupts are put off (`interrupts_put_off`): noted, and not raised. What was noted is told when the change is
+there and the result is whole (`interrupted_too_late`). The call itself is made by `in_thread` where the connector allows that, since a wait
+can be given up and a call that hangs cannot: a further interrupt, `PATIENCE_SECONDS` after the first, ends the wait by `WaitEndedError`, and
+the error says that the outcome is unknown.
+
+**After it**, between the result and its way to the caller, there is nothing left to stop: `told_if_too_late` says that the change is there, and
+gives the result.
+
+**In a cell** an interrupt may come before the engine is asked or after it has answered. `told_in_cell` makes the same error of it, so that the
+cell's report says what became of the statement.
+
+Signals reach the main thread alone, so that in others there is nothing to do. A connector whose driver loses interrupts has means of its own
+(`rowmerge_nb.connectors.jdbc.interrupts`), and raises KeyboardInterrupt here as Python does.
 """
 
 from __future__ import annotations
@@ -13,7 +37,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-__all__ = ["PATIENCE_SECONDS", "Interrupts", "WaitEndedError", "in_thread", "interrupts_put_off"]
+from rowmerge_nb.errors import StatementInterrupted
+
+__all__ = [
+    "PATIENCE_SECONDS",
+    "Interrupts",
+    "WaitEndedError",
+    "in_thread",
+    "interrupted_too_late",
+    "interruptible",
+    "interruption",
+    "interrupts_put_off",
+    "run_cancellable",
+    "to_its_end",
+    "told_if_too_late",
+    "told_in_cell",
+]
 
 T = TypeVar("T")
 
@@ -52,6 +91,9 @@ class Interrupts:
             raise WaitEndedError
         if not self.came:
             self.came, self._first = True, now
+
+
+# -- from the point of no return on ---------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -108,3 +150,182 @@ def in_thread(call: Callable[[], T]) -> T:
     if failures:
         raise failures[0]
     return answer[0]
+
+
+# -- before the point of no return ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def interruptible(step: str) -> Iterator[None]:
+    """Make an error of ours of an interrupt while nothing has been begun.
+
+    >>> with interruptible("parse"):
+    ...     raise KeyboardInterrupt
+    Traceback (most recent call last):
+    rowmerge_nb.errors.StatementInterrupted: USER_CANCELED: The statement was interrupted
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        msg = "The statement was interrupted"
+        raise StatementInterrupted(msg, step=step) from interrupt
+
+
+def run_cancellable(work: Callable[[], T], cancel: Callable[[], object], cancelled: threading.Event) -> T:
+    """Do work in a thread of its own, so that an interrupt reaches the waiting caller at once; an interrupt cancels it.
+
+    Args:
+        work: what is to be done.
+        cancel: asks for its end, from this thread; it is asked again and again, since work that is about to start cannot be cancelled yet.
+        cancelled: when it is set, the work is cancelled, and ends as it does then.
+
+    Raises:
+        StatementInterrupted: an interrupt came; the work has ended by then, or was not begun.
+
+    >>> run_cancellable(lambda: 7, lambda: None, threading.Event())
+    7
+    """
+    answer: list[T] = []
+    failures: list[BaseException] = []
+    # Not by joining the thread: one whose join() was interrupted counts as ended, before Python 3.13.
+    begun, ended = threading.Event(), threading.Event()
+    given_up = False
+
+    def run() -> None:
+        begun.wait()
+        if given_up:
+            return
+        try:
+            answer.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
+            failures.append(error)
+        finally:
+            ended.set()
+
+    thread = threading.Thread(target=run, name="rowmerge_nb-action", daemon=True)
+    try:
+        thread.start()
+        begun.set()
+        while not ended.wait(0.1):
+            if cancelled.is_set():
+                cancel()
+    except KeyboardInterrupt as interrupt:
+        # One that comes while the thread is started must not leave it running.
+        given_up = not begun.is_set()
+        begun.set()
+        # Who interrupts twice must not have the rollback run beside the work.
+        with interrupts_put_off():
+            while not given_up and not ended.is_set():
+                cancel()
+                ended.wait(0.1)
+        msg = "The statement was interrupted; its Spark work is cancelled"
+        raise StatementInterrupted(msg, step="run") from interrupt
+    if failures:
+        raise failures[0]
+    return answer[0]
+
+
+def to_its_end(call: Callable[[], object]) -> bool:
+    """Make a call while interrupts are put off; False if a further interrupt has ended it before its end.
+
+    >>> to_its_end(lambda: signal.raise_signal(signal.SIGINT))
+    True
+    """
+    try:
+        with interrupts_put_off():
+            call()
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+# -- what is told ---------------------------------------------------------------------------------------------------------
+
+
+def interruption(
+    failure: BaseException, step: str, *, changed: bool | None = False, look: str = ""
+) -> StatementInterrupted | None:
+    """Give the error of a statement that an interrupt has ended; None for another failure.
+
+    Args:
+        failure: what was raised.
+        step: what was being done.
+        changed: whether the statement's change is there; None if nobody knows.
+        look: what to look at where nobody knows, as the beginning of a sentence.
+
+    >>> interruption(KeyboardInterrupt(), "run").message
+    'The statement was interrupted'
+    >>> interruption(KeyboardInterrupt(), "commit", changed=True).hint
+    'Do not run it again.'
+    >>> interruption(ValueError(), "run") is None
+    True
+    """
+    if not isinstance(failure, KeyboardInterrupt):
+        return None
+    if changed is False:
+        return StatementInterrupted("The statement was interrupted", step=step)
+    if changed is None:
+        ended = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
+        msg = f"The outcome is unknown: the wait for the commit was ended{ended}, and the change may be there, now or soon"
+        hint = f"{look}; what it has written stays where it is until engine.orphans() lists it."
+        return StatementInterrupted(msg, step=step, changed=None, hint=hint)
+    msg = "The statement was interrupted while its result was being told; its change is there"
+    return StatementInterrupted(msg, step=step, changed=True, hint="Do not run it again.")
+
+
+def interrupted_too_late(result: object) -> StatementInterrupted:
+    """Give the error of an interrupt that came when the statement could not be stopped any more; its result is whole."""
+    msg = "The interrupt came when the change was being committed; the change is there"
+    error = StatementInterrupted(msg, step="commit", changed=True, hint="Do not run the statement again.")
+    error.result = result
+    return error
+
+
+def told_if_too_late(run: Callable[[], T], done: Callable[[], object]) -> T:
+    """Run a statement; an interrupt that comes when its change is there already says so.
+
+    Args:
+        run: runs it.
+        done: gives its result once its change is there, and None before.
+
+    Raises:
+        StatementInterrupted: the change is there; the error has the result.
+        KeyboardInterrupt: it is not there.
+
+    >>> told_if_too_late(lambda: 7, lambda: None)
+    7
+    """
+    try:
+        return run()
+    except KeyboardInterrupt:
+        if (result := done()) is not None:
+            raise interrupted_too_late(result) from None
+        raise
+
+
+def told_in_cell(run: Callable[[], T], ended: Callable[[], bool], text: str) -> T:
+    """Run a statement of a cell; while it runs the engine turns an interrupt into an error itself, and here it came before or after.
+
+    Args:
+        run: runs it.
+        ended: whether the statement had ended.
+        text: the statement's text.
+
+    Raises:
+        StatementInterrupted: an interrupt came.
+
+    >>> told_in_cell(lambda: 7, lambda: True, "SELECT 7")
+    7
+    """
+    try:
+        return run()
+    except KeyboardInterrupt:
+        changed = ended()
+        msg = (
+            "The interrupt came when the statement had ended; its change is there"
+            if changed
+            else "The statement was interrupted before it had begun to change anything"
+        )
+        error = StatementInterrupted(msg, step="plan", changed=changed)
+        error.statement = text
+        raise error from None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.errors.translate import problem_of, was_cancelled
-from rowmerge_nb.engine.spark.interrupts import interrupts_put_off
+from rowmerge_nb.engine.spark.interrupts import run_cancellable
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW
@@ -15,6 +15,8 @@ from rowmerge_nb.engine.tasks.recorder import TaskRecord
 from rowmerge_nb.errors import StatementInterrupted
 
 if TYPE_CHECKING:
+    import threading
+
     import pyarrow as pa
 
 __all__ = ["cancel", "collect", "fragments_and_records"]
@@ -29,54 +31,24 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
         tag: names the Spark work.
         cancelled: when it is set, the work is cancelled.
 
-    The action runs in a thread of its own, so that a keyboard interrupt reaches the waiting caller at once.
-
     Raises:
         StatementInterrupted: the caller was interrupted, or the tag was (`Engine.cancel`).
     """
-    answer: dict[str, Any] = {}
-    # Not by joining the thread: one whose join() was interrupted counts as ended, before Python 3.13.
-    begun, ended = threading.Event(), threading.Event()
-    given_up = False
 
-    def run() -> None:
-        begun.wait()
-        if given_up:
-            return
-        try:
-            _tag(spark, tag)
-            with quietly():
-                answer["table"] = rows.toArrow()
-        except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
-            answer["error"] = error
-        finally:
-            ended.set()
+    def action() -> pa.Table:
+        _tag(spark, tag)
+        with quietly():
+            return rows.toArrow()
 
-    thread = threading.Thread(target=run, name="rowmerge_nb-action", daemon=True)
     try:
-        thread.start()
-        begun.set()
-        while not ended.wait(0.1):
-            if cancelled.is_set():
-                # Again and again, since a job that is about to start cannot be cancelled yet.
-                cancel(spark, tag)
-    except KeyboardInterrupt as interrupt:
-        # One that comes while the thread is started must not leave it running.
-        given_up = not begun.is_set()
-        begun.set()
-        # Who interrupts twice must not have the rollback run beside the work.
-        with interrupts_put_off():
-            while not given_up and not ended.is_set():
-                cancel(spark, tag)
-                ended.wait(0.1)
-        msg = "The statement was interrupted; its Spark work is cancelled"
-        raise StatementInterrupted(msg, step="run") from interrupt
-    if "error" in answer:
-        if cancelled.is_set() or was_cancelled(answer["error"]):
+        return run_cancellable(action, partial(cancel, spark, tag), cancelled)
+    except StatementInterrupted:
+        raise
+    except Exception as error:
+        if cancelled.is_set() or was_cancelled(error):
             msg = "The statement was cancelled"
-            raise StatementInterrupted(msg, step="run") from answer["error"]
-        raise answer["error"]
-    return answer["table"]
+            raise StatementInterrupted(msg, step="run") from error
+        raise
 
 
 def cancel(spark: Any, tag: str) -> None:

@@ -1,4 +1,4 @@
-"""Running what makes or removes views and schemas, TRUNCATE, SHOW, and CALL: calls of connectors alone.
+"""Running what makes or removes tables, views and schemas, TRUNCATE, SHOW, and CALL: calls of connectors alone.
 
 Spark is needed for arguments of CALL only, and of them for those that are not plain constants.
 """
@@ -7,72 +7,124 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
 
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.sql.analyzer.analysis import CallAnalysis, DefinitionAnalysis, ListingAnalysis, TableBinding, TypedExpression
+from rowmerge_nb.sql.analyzer.analysis import (
+    CallAnalysis,
+    CreateTableAnalysis,
+    DefinitionAnalysis,
+    DropTableAnalysis,
+    ListingAnalysis,
+    TableBinding,
+    TypedExpression,
+)
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
-from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import pyarrow as pa
+    from rowmerge_nb.trace.trace import Trace
 
-    from rowmerge_nb.engine.catalog.views import Views
+__all__ = ["CallRun", "CreateTableRun", "DefinitionRun", "DropTableRun", "ListingRun", "make_table"]
 
-__all__ = ["DefinitionRun"]
+
+@dataclass(kw_only=True)
+class CreateTableRun(StatementRun):
+    """One CREATE TABLE without a query on its way."""
+
+    analysis: CreateTableAnalysis
+
+    def work(self) -> None:
+        """Make the table."""
+        with self.timed("run"):
+            self.skipped = self.analysis.exists
+            if not self.skipped and not self.options.dry_run:
+                make_table(self, self.analysis)
+
+
+def make_table(run: StatementRun, analysis: CreateTableAnalysis) -> TableBinding:
+    """Have the connector make a table, which becomes the statement's target; give it, without a handle.
+
+    Args:
+        run: the statement's run.
+        analysis: the statement, CREATE TABLE with a query or without one.
+    """
+    catalog, _, table = analysis.name
+    session, metadata = run.transaction.session, run.transaction.metadata(catalog)
+    binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
+    run.transaction.target = binding
+    try:
+        run.transaction.log.call(
+            "create_table", lambda: metadata.create_table(session, analysis.metadata), lambda _: str(analysis.metadata.name)
+        )
+    except RowMergeError as error:
+        if isinstance(error, AnalysisError) and error.line is None:
+            # The connector, which raised it, does not know where the property stands.
+            span = next((span for name, span in analysis.property_spans.items() if name in error.properties), None)
+            if span is not None:
+                error.at(span)
+        raise
+    return binding
+
+
+@dataclass(kw_only=True)
+class DropTableRun(StatementRun):
+    """One DROP TABLE on its way."""
+
+    analysis: DropTableAnalysis
+
+    def work(self) -> None:
+        """Drop the table."""
+        with self.timed("run"):
+            self._drop()
+
+    def _drop(self) -> None:
+        target = self.analysis.target
+        if target is None or self.options.dry_run:
+            self.skipped = target is None
+            return
+        handle = target.handle
+        if handle is None:
+            msg = f"'{target.display}' is a DataFrame of the notebook, not a table"
+            raise AnalysisError(
+                msg, code="TABLE_NOT_FOUND", line=1, column=1, hint=f"Use Python to remove it: del {target.display}"
+            )
+        self.transaction.target = target
+        session, metadata = self.transaction.session, self.transaction.metadata(target.catalog)
+        self.transaction.log.call("drop_table", lambda: metadata.drop_table(session, handle), lambda _: target.qualified)
 
 
 @dataclass(kw_only=True)
 class DefinitionRun(StatementRun):
-    """One such statement on its way.
+    """One statement that makes or removes a view or a schema, or empties a table, on its way."""
 
-    Args:
-        analysis: the statement, resolved.
-        views: where views are kept.
-    """
+    analysis: DefinitionAnalysis
 
-    analysis: DefinitionAnalysis | ListingAnalysis | CallAnalysis
-    views: Views
+    def __post_init__(self) -> None:
+        self.skipped = self.analysis.skipped
 
     def work(self) -> None:
         """Make the connector's call."""
         with self.timed("run"):
-            self._run()
+            if not self.options.dry_run and not self.skipped:
+                self._define(*self.analysis.name)
 
-    def result(self, trace: Trace) -> Result:
-        """Give the result: of SHOW with its rows, and of SHOW CREATE with the statement as a text."""
-        rows = self._listed() if trace.state == "finished" else None
-        text = str(rows.column(0)[0]) if rows is not None and self.analysis.kind.startswith("SHOW CREATE") else None
-        return Result(trace, rows, text)
-
-    def rehearsable(self) -> bool:
-        """Whether a rollback leaves nothing of the statement."""
-        return isinstance(self.analysis, ListingAnalysis)
-
-    def _run(self) -> None:
-        analysis = self.analysis
-        if isinstance(analysis, ListingAnalysis) or self.options.dry_run:
-            return
-        if isinstance(analysis, CallAnalysis):
-            self._call_procedure(analysis)
-            return
-        catalog, *rest = analysis.name
-        if analysis.skipped:
-            return
-        self.transaction.target = TableBinding(rest[-1], catalog, analysis.name, (), "")
-        method, call = self._call(analysis, catalog, rest)
+    def _define(self, catalog: str, *rest: str) -> None:
+        self.transaction.target = TableBinding(rest[-1], catalog, self.analysis.name, (), "")
+        method, call = self._call(catalog, rest)
         self.transaction.log.call(method, call, lambda _: ".".join(rest))
 
-    def _call(self, analysis: DefinitionAnalysis, catalog: str, rest: list[str]) -> tuple[str, Callable[[], Any]]:
+    def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
         """Give the method of the contract that the statement comes to, and what calls it."""
-        session, metadata = self.transaction.session, self.transaction.metadata(catalog)
+        analysis, session, metadata = self.analysis, self.transaction.session, self.transaction.metadata(catalog)
         if analysis.view is not None:
             return "create_view", partial(self.views.create, catalog, metadata, session, analysis.view)
         if analysis.kind == "DROP VIEW":
@@ -87,9 +139,44 @@ class DefinitionRun(StatementRun):
             return "create_schema", partial(metadata.create_schema, session, rest[0])
         return "drop_schema", partial(metadata.drop_schema, session, rest[0])
 
-    def _call_procedure(self, analysis: CallAnalysis) -> None:
-        procedure = analysis.procedure
-        values = {argument.name: argument.default for argument in procedure.arguments} | self._constants(analysis.given)
+
+@dataclass(kw_only=True)
+class ListingRun(StatementRun):
+    """One SHOW on its way: the analyzer has found its rows."""
+
+    rehearsable: ClassVar[bool] = True
+    analysis: ListingAnalysis
+
+    def work(self) -> None:
+        """Give the rows the form of a table."""
+        with self.timed("run"):
+            columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
+            arrays = [pa.array(column, pa.string()) for column in columns]
+            self.rows = pa.Table.from_arrays(arrays, names=list(self.analysis.columns))
+
+    def result(self, trace: Trace) -> Result:
+        """Give the result: its rows, and of SHOW CREATE the statement as a text."""
+        result = super().result(trace)
+        if result.table is not None and self.analysis.kind.startswith("SHOW CREATE"):
+            result.explained = str(result.table.column(0)[0])
+        return result
+
+
+@dataclass(kw_only=True)
+class CallRun(StatementRun):
+    """One CALL on its way."""
+
+    analysis: CallAnalysis
+
+    def work(self) -> None:
+        """Call the procedure."""
+        with self.timed("run"):
+            if not self.options.dry_run:
+                self._call_procedure()
+
+    def _call_procedure(self) -> None:
+        procedure = self.analysis.procedure
+        values = {argument.name: argument.default for argument in procedure.arguments} | self._constants(self.analysis.given)
         call = partial(procedure.call, self.transaction.session, **values)
         self.transaction.log.call(f"{procedure.schema}.{procedure.name}", call, lambda _: ", ".join(map(repr, values.values())))
 
@@ -103,35 +190,6 @@ class DefinitionRun(StatementRun):
         columns = self.collect(self.spark(), self.spark().sql(f"SELECT {', '.join(texts)}"), 1).columns
         found = [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, others.values(), strict=True)]
         return plain | dict(zip(others, found, strict=True))
-
-    def _listed(self) -> pa.Table | None:
-        if not isinstance(self.analysis, ListingAnalysis):
-            return None
-        import pyarrow as pa
-
-        columns = zip(*self.analysis.rows, strict=True) if self.analysis.rows else ((),) * len(self.analysis.columns)
-        return pa.Table.from_arrays([pa.array(column, pa.string()) for column in columns], names=list(self.analysis.columns))
-
-    def trace(self, state: str) -> Trace:
-        """Give the trace as far as it is known."""
-        analysis = self.analysis
-        name = analysis.name if isinstance(analysis, DefinitionAnalysis | CallAnalysis) else ()
-        return Trace(
-            statement=analysis.text,
-            kind=analysis.kind,
-            state=state,
-            skipped=isinstance(analysis, DefinitionAnalysis) and analysis.skipped,
-            target=name[-1] if name else "",
-            qualified=".".join(name),
-            connector=self.connector,
-            catalog=name[0] if name else "",
-            era=str(self.options.era),
-            duplicates=self.options.duplicates,
-            level=self.options.trace,
-            calls=self.calls(),
-            notices=self.notice_records(*analysis.notices, *self.transaction.notices),
-            seconds=dict(self.seconds),
-        )
 
 
 def _plain(value: Typed) -> Constant | None:

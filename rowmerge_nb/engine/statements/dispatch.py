@@ -1,15 +1,18 @@
-"""Which statement is run by what, and where it goes."""
+"""Which kind of run a statement is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.engine.statements.definitions import DefinitionRun
+from rowmerge_nb.choices import Flow
+from rowmerge_nb.engine.statements.definitions import CallRun, CreateTableRun, DefinitionRun, DropTableRun, ListingRun
+from rowmerge_nb.engine.statements.insert import CreateTableAsRun, InsertRun
 from rowmerge_nb.engine.statements.merge import MergeRun
-from rowmerge_nb.engine.statements.queries import TableRun
-from rowmerge_nb.engine.statements.updatable import UpdatableDeleteRun, UpdatableUpdateRun
-from rowmerge_nb.engine.statements.update_delete import DeleteRun, UpdateRun
+from rowmerge_nb.engine.statements.query import QueryRun
+from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.engine.statements.updatable import UpdatableRun
+from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.sql.analyzer.analysis import (
     Analysis,
@@ -22,49 +25,48 @@ from rowmerge_nb.sql.analyzer.analysis import (
     InsertAnalysis,
     ListingAnalysis,
     MergeAnalysis,
-    RowChangeAnalysis,
+    QueryAnalysis,
     UpdateAnalysis,
 )
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.options import Options
 
-__all__ = ["check_flow", "run_of", "target_name"]
+__all__ = ["check_flow", "kind_of_run"]
 
-_RUNS: Final[Mapping[type[Analysis], Any]] = {
-    MergeAnalysis: MergeRun,
-    UpdateAnalysis: UpdateRun,
-    DeleteAnalysis: DeleteRun,
+_RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
+    QueryAnalysis: QueryRun,
+    InsertAnalysis: InsertRun,
+    CreateTableAnalysis: CreateTableRun,
+    DropTableAnalysis: DropTableRun,
     DefinitionAnalysis: DefinitionRun,
-    ListingAnalysis: DefinitionRun,
-    CallAnalysis: DefinitionRun,
+    ListingAnalysis: ListingRun,
+    CallAnalysis: CallRun,
+    MergeAnalysis: MergeRun,
+    UpdateAnalysis: UpdateDeleteRun,
+    DeleteAnalysis: UpdateDeleteRun,
 }
-_UPDATABLE: Final[Mapping[type[Analysis], Any]] = {UpdateAnalysis: UpdatableUpdateRun, DeleteAnalysis: UpdatableDeleteRun}
-"""The runs of the older flow."""
+"""All kinds of runs are made alike, by the arguments of `StatementRun`."""
 
 
-def run_of(analysis: Analysis, options: Options) -> Any:
-    """Give the class that runs a statement."""
-    runs = {**_RUNS, **_UPDATABLE} if options.flow == "updatable" else _RUNS
-    return runs.get(type(analysis), TableRun)
+def kind_of_run(analysis: Analysis, options: Options) -> type[StatementRun]:
+    """Give the class that runs a statement.
 
-
-def target_name(analysis: Analysis) -> tuple[str, str, str] | None:
-    """Give catalog, schema and table that a statement changes; None if it changes none."""
-    if isinstance(analysis, CreateTableAnalysis):
-        return analysis.name
-    if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
-        catalog, schema, table = analysis.target.name
-        return catalog, schema, table
-    if isinstance(analysis, CallAnalysis):
-        return analysis.name
-    return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]
+    Args:
+        analysis: the statement, resolved.
+        options: how it is run.
+    """
+    if options.flow == Flow.UPDATABLE and isinstance(analysis, UpdateAnalysis | DeleteAnalysis):
+        return UpdatableRun
+    if isinstance(analysis, CreateTableAnalysis) and analysis.spark is not None:
+        return CreateTableAsRun
+    return _RUNS[type(analysis)]
 
 
 def check_flow(analysis: Analysis, options: Options) -> None:
     """Refuse what a flow does not have."""
     inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
-    if options.flow == "updatable" and isinstance(inner, MergeAnalysis):
+    if options.flow == Flow.UPDATABLE and isinstance(inner, MergeAnalysis):
         msg = "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that replaced it"
         raise AnalysisError(
             msg, code="NOT_SUPPORTED", hint="Leave the option flow out, or give flow='merge' where the other flow is the default."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.values import python_rows
@@ -66,7 +67,7 @@ def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[
     return source_row if source_row < SINGLE_PARTITION else None, source or {}, target or {}
 
 
-def duplicate_error(account: Account, analysis: MergeAnalysis, rule: str) -> DuplicateMatchError:
+def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMatches) -> DuplicateMatchError:
     """Make the error: Trino's sentence, and a hint that names the first target row and a way out."""
     groups = groups_of(account, analysis, failing=True)
     hint = _remedy(analysis)
@@ -75,14 +76,14 @@ def duplicate_error(account: Account, analysis: MergeAnalysis, rule: str) -> Dup
     return DuplicateMatchError(MESSAGE, groups=groups, hint=hint, proposal=proposal(analysis))
 
 
-def _named(group: DuplicateGroup, count: int, rule: str) -> str:
+def _named(group: DuplicateGroup, count: int, rule: RepeatedMatches) -> str:
     target = ", ".join(f"{name} = {_shown(value)}" for name, value in group.target.items()) or f"row_id = {group.row_id!r}"
     rows = [str(source.source_row) for source in group.sources if source.source_row is not None]
     few = 1 < len(rows) == group.total <= 5
     where = f"source rows {', '.join(rows[:-1])} and {rows[-1]}" if few else f"{group.total} source rows"
     if group.case_number is None:
         clauses = f"by clauses {', '.join(str(n) for n in sorted({s.case_number for s in group.sources}))}"
-        clauses += "" if rule == "standard" else ", and the result would depend on the order of rows"
+        clauses += "" if rule == RepeatedMatches.STANDARD else ", and the result would depend on the order of rows"
     elif group.case_number < 0:
         clauses = "though no clause fires for them"
     else:

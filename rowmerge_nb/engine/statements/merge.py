@@ -1,18 +1,35 @@
-"""Running a MERGE: what it has beside other statements that change rows, the join and the duplicates."""
+"""Running a MERGE: the join, the repeated matches, RETURNING, and the sinks that store what the clauses make."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.spark.lowering import Context, lower
-from rowmerge_nb.engine.statements.account import Account
+from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
+from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
 from rowmerge_nb.engine.statements.returning import returned_table
-from rowmerge_nb.engine.statements.row_change import RowChangeRun
+from rowmerge_nb.engine.statements.row_change import (
+    Answer,
+    Named,
+    NodeRows,
+    Planned,
+    act,
+    action_context,
+    call_facts,
+    counted,
+    plan_change,
+    plan_of,
+    row_change_trace,
+)
+from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.plan.nodes import (
     DuplicateCheck,
     Join,
@@ -23,7 +40,7 @@ from rowmerge_nb.plan.nodes import (
     Symbol,
     TableScan,
 )
-from rowmerge_nb.plan.planner import TargetFacts, plan_merge
+from rowmerge_nb.plan.planner import plan_merge
 from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.nodes import JoinType
@@ -32,49 +49,60 @@ from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
-    from rowmerge_nb.sql.tree.statements import Span
-    from rowmerge_nb.trace.trace import DuplicateGroup
+    from rowmerge_nb.trace.trace import Consequence, DuplicateGroup, Trace
 
 __all__ = ["MergeRun"]
 
 
 @dataclass(kw_only=True)
-class MergeRun(RowChangeRun):
+class MergeRun(StatementRun):
     """One MERGE on its way."""
 
-    kind: ClassVar[str] = "MERGE"
+    rehearsable: ClassVar[bool] = True
+    changes_rows: ClassVar[bool] = True
     analysis: MergeAnalysis
 
-    def _planned(self, facts: TargetFacts) -> Output:
-        return plan_merge(self.analysis, facts, era=self.options.era, rule=self.options.duplicates)
+    def work(self) -> Callable[[], None] | None:
+        """Plan, begin, run the one Spark action, and check what it told."""
+        analysis, options = self.analysis, self.options
+        planned = plan_change(
+            self,
+            analysis,
+            partial(ask_target, self, analysis),
+            lambda facts: plan_merge(analysis, facts, era=options.era, rule=options.duplicates),
+        )
+        if options.dry_run:
+            return None
+        begin_merge(self, analysis)
+        answer = act(self, lambda: self._context(planned), self._lowered)
+        self._check_duplicates(answer, planned)
+        check_fragments(answer.account, answer.fragments)
+        check_stored(analysis, answer.account, planned.facts.paradigm)
+        self.rows = returned_table(answer.account.returned, analysis.returning)
+        return partial(finish_merge, self, analysis, answer.fragments)
 
-    def _driving(self) -> PlanNode:
-        return self._join().right
+    # -- steps ----------------------------------------------------------------------------------------------------
 
-    def _returned(self, account: Account) -> pa.Table | None:
-        return returned_table(account.returned, self.analysis.returning)
-
-    def _flowing(self) -> int | None:
-        return joined_rows(self._join())
-
-    def _is_full(self) -> bool:
-        return self._join().type is JoinType.FULL
-
-    def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
+    def _context(self, planned: Planned) -> Context:
+        join = self._join()
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
-        return self._target_symbols(), _named([s for s in self._join().right.outputs if s.name in fields], fields)
+        source = _named([s for s in join.right.outputs if s.name in fields], fields)
+        return action_context(self, planned.settings, joined_rows(join), self._target_symbols(), source)
 
-    def _target_symbols(self) -> tuple[tuple[str, Symbol], ...]:
+    def _lowered(self, context: Context) -> Any:
+        return lowered(self, context)
+
+    def _target_symbols(self) -> Named:
         pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
         return tuple((column.name, Symbol(field.symbol, field.type)) for column, field in pairs)
 
-    def _check(self, account: Account, context: Context, whole: Callable[[], PlanNode]) -> None:
-        super()._check(account, context, whole)
+    def _check_duplicates(self, answer: Answer, planned: Planned) -> None:
+        account = answer.account
         if account.failing:
-            if not context.witness:
-                account.witnesses = self._diagnose(account, context, whole())
+            if not answer.context.witness:
+                account.witnesses = self._diagnose(account, answer.context, planned.whole())
             raise duplicate_error(account, self.analysis, self.options.duplicates)
 
     def _diagnose(self, account: Account, context: Context, whole: PlanNode) -> list[pa.RecordBatch]:
@@ -93,28 +121,54 @@ class MergeRun(RowChangeRun):
             for page in pages
         ]
 
-    def _groups(self, account: Account, *, failing: bool) -> tuple[DuplicateGroup, ...]:
-        return groups_of(account, self.analysis, failing=failing)
+    # -- account --------------------------------------------------------------------------------------------------
 
-    def _warning(self, groups: tuple[DuplicateGroup, ...], *, done: bool) -> tuple[NoticeRecord, ...]:
-        if not done or self.account is None or not self.account.warning:
+    def trace(self, state: StatementState) -> Trace:
+        """Give the trace as far as it is known."""
+        trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
+        account, done = self.account, state is StatementState.FINISHED
+        told = account if account is not None and (done or account.clause_rows) else None
+        groups = groups_of(account, self.analysis, failing=not done) if account is not None else ()
+        none = counted(ClauseRecord(-1, Operation.NONE, None, "", 0, None), told)
+        return replace(
+            trace,
+            clauses=(*trace.clauses, none),
+            alone=told.alone if told and self._join().type is JoinType.FULL else None,
+            returned=self.rows.num_rows if self.rows is not None and done else None,
+            source_rows=self._source_rows(),
+            duplicate_groups=groups,
+            notices=trace.notices + (self._warning(account, groups) if account is not None and done else ()),
+        )
+
+    def _warning(self, account: Account, groups: tuple[DuplicateGroup, ...]) -> tuple[NoticeRecord, ...]:
+        """Warn of rows that two clauses changed, where that was let through."""
+        if not account.warning:
             return ()
-        count = sum(pattern.rows for pattern in self.account.patterns if pattern.acting > 1)
+        count = sum(pattern.rows for pattern in account.patterns if pattern.acting > 1)
         return (NoticeRecord(two_versions(groups, count, self.analysis), kind=CHANGED_TWICE),)
 
-    def _unmatched_span(self) -> Span:
-        return self.analysis.on.span
+    def place(self, error: RowMergeError, failure: BaseException) -> None:
+        """Say which expression a run-time error comes from, or which clause was matched twice."""
+        if not isinstance(error, DuplicateMatchError):
+            super().place(error, failure)
+        elif error.line is None and error.groups:
+            numbers = {source.case_number for source in error.groups[0].sources}
+            clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]
+            error.at(clauses[-1].span if clauses else self.analysis.on.span)
+
+    def facts(self) -> list[Consequence]:
+        """Say which calls of the contract had been made."""
+        return call_facts(self, "merge", "sink")
 
     def _source_rows(self) -> int | None:
+        """Give the rows of the source where it is known."""
         binding = self.analysis.source.binding
         return binding.row_count if binding is not None else None
 
-    def _uncounted_clauses(self) -> list[ClauseRecord]:
-        return [*super()._uncounted_clauses(), ClauseRecord(-1, Operation.NONE, None, "", 0, None)]
-
-    def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
+    def _sizes(self, account: Account) -> Iterator[NodeRows]:
+        """Give, of the nodes below the processor, the rows that went in and came out."""
         join, source_rows = self._join(), self._source_rows()
-        for node in chain(self._plan()):
+        for node in chain(plan_of(self)):
             if isinstance(node, MarkDistinct | DuplicateCheck) or (isinstance(node, Project) and node not in chain(join)):
                 yield node, (account.joined,), account.joined
         left = estimated_rows(join.left)
@@ -131,10 +185,10 @@ class MergeRun(RowChangeRun):
             yield inner, () if scan else (left if not pruned else None,), left if scan or not pruned else None
 
     def _join(self) -> Join:
-        return next(node for node in chain(self._plan()) if isinstance(node, Join))
+        return next(node for node in chain(plan_of(self)) if isinstance(node, Join))
 
 
-def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> tuple[tuple[str, Symbol], ...]:
+def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> Named:
     """Give symbols under the names that people know them by; where a name is missing or not unique, under the symbol itself."""
     known = [names.get(symbol.name) or symbol.name for symbol in symbols]
     return tuple((name if known.count(name) == 1 else s.name, s) for name, s in zip(known, symbols, strict=True))

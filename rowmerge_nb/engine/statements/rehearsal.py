@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.errors import RowMergeError
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["DECIDED", "compare"]
 
 WAYS: Final[Mapping[str, tuple[str, tuple[str, str]]]] = {
-    "flows": ("flow", ("merge", "updatable")),
+    "flows": ("flow", (Flow.MERGE, Flow.UPDATABLE)),
     "paradigms": ("paradigm", ("DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS")),
-    "duplicates": ("duplicates", ("trino", "standard")),
+    "duplicates": ("duplicates", (RepeatedMatches.TRINO, RepeatedMatches.STANDARD)),
 }
 """What can be compared: the option that differs, and its two values."""
 
@@ -55,7 +56,7 @@ def _check(by: str, kind: str, options: Mapping[str, Any]) -> None:
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(WAYS)}.")
     names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse")
     clashing = [name for name in names if options.get(name)]
-    if by != "flows" and options.get("flow") == "merge":
+    if by != "flows" and options.get("flow") == Flow.MERGE:
         clashing = [name for name in clashing if name != "flow"]
     if clashing:
         msg = f"A comparison of {by} and the option {clashing[0]} do not go together"
@@ -75,9 +76,9 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
     """Run a statement in two ways; see `rowmerge_nb.engine.engine.Engine.compare`."""
     _check(by, "MERGE" if by == "duplicates" else "UPDATE", options)
     # The engine's own default may be the flow that has no MERGE, or no paradigms.
-    options = {**options, "flow": "merge"}
+    options = {**options, "flow": Flow.MERGE}
     planned = engine.run(sql, dry_run=True, **options).trace
-    _check(by, "EXPLAIN" if planned.state == "explained" else planned.kind, {})
+    _check(by, "EXPLAIN" if planned.state == StatementState.EXPLAINED else planned.kind, {})
     option, names = WAYS[by]
     notice = ""
     if by == "paradigms" and planned.connector != "memory":
@@ -89,7 +90,7 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
     compared = Comparison(by, sql, _columns(planned), left, right, notice)
     if compared.same is None and not left.failed and not right.failed and (planned.rows_before or 0) <= WHOLE_ROWS:
         # Only what the rows are is taken from these; the numbers stay those of the plans that would run.
-        whole = [_side(engine, sql, {**options, option: name, "trace": "full"}, name).result.trace for name in names]
+        whole = [_side(engine, sql, {**options, option: name, "trace": TraceLevel.FULL}, name).result.trace for name in names]
         left, right = (replace(side, whole=trace) for side, trace in zip((left, right), whole, strict=True))
         compared = Comparison(by, sql, _columns(planned), left, right, notice)
     return compared

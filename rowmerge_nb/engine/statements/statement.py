@@ -1,7 +1,8 @@
 """What all statements share on their way: running, committing or rolling back, and telling what happened.
 
 A statement has a point of no return: the connector's call that makes its change last. What is raised before it leads to a rollback. From
-there to the result interrupts are put off, and whatever is raised says that the change is there, or that nobody knows.
+there to the result interrupts are put off (`rowmerge_nb.engine.spark.interrupts` has their whole story), and whatever is raised says that the
+change is there, or that nobody knows.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.expressions import sql_of
-from rowmerge_nb.engine.spark.interrupts import WaitEndedError, interrupts_put_off
+from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruption, interrupts_put_off, to_its_end
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.long_statements import UNCOMPILED, is_long
 from rowmerge_nb.engine.spark.settings import settings_of
+from rowmerge_nb.engine.statements.blame import blame
+from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
+from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.rules import is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
@@ -29,13 +34,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.plan.nodes import Output
+    from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.sql.analyzer.analysis import Notice
+    from rowmerge_nb.sql.analyzer.analysis import Analysis, Notice
 
-__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record", "interrupted_too_late"]
+__all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 GUESSED_SIZES: Final = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
@@ -56,33 +63,53 @@ CONNECTOR_STEPS = {
 
 @dataclass(kw_only=True)
 class StatementRun:
-    """One statement on its way.
+    """One statement on its way. Its kinds are subclasses, one level below; what several of them share stands in functions.
+
+    A kind of statement says what its `work` is, and what it adds to the trace, the result and the errors; how work is finished, committed,
+    rolled back and told stands here, once.
 
     Args:
+        analysis: the statement, resolved.
         transaction: its dealings with connectors.
         options: how it is run.
         connector: the kind of store of the target; ``""`` for a query.
         spark: gives the Spark session.
         row_count: asks for the target's number of rows once the statement is committed, in the version that it has made.
+        settings: sizes that decide which form of a plan is taken.
+        views: where views are kept.
         notices: notices that are not part of the analysis.
 
     Attributes:
+        rehearsable: a rollback leaves nothing of the statement.
+        changes_rows: it says how many rows it has changed.
         plan: the plan, once there is one.
         account: what the tasks told, once they have.
+        rows: the rows that it answers: those of a query, of RETURNING, of SHOW.
+        paradigm: name of the connector's row change paradigm, once it was asked for.
+        skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
         step: what is being done.
         rehearsed: of a rehearsal the target's rows as they would be, where the connector shows them.
         unread: why the committed version cannot be looked at; ``""`` if it can.
         done: the result, once the change is there.
+        output: what the connector's finish call told of what was written.
     """
 
+    rehearsable: ClassVar[bool] = False
+    changes_rows: ClassVar[bool] = False
+    analysis: Analysis
     transaction: StatementTransaction
     options: Options
     connector: str
     spark: Callable[[], Any]
     row_count: Callable[[ConnectorTableVersion | None], int | None]
+    settings: RuleSettings
+    views: Views
     notices: tuple[Notice, ...] = ()
     plan: Output | None = None
     account: Account | None = None
+    rows: pa.Table | None = None
+    paradigm: str = ""
+    skipped: bool = False
     step: str = "run"
     rehearsed: pa.Table | None = None
     unread: str = ""
@@ -101,7 +128,7 @@ class StatementRun:
             finish = self.work()
             if self.options.dry_run:
                 self.transaction.rollback()
-                return self.result(self.trace("planned"))
+                return self.result(self.trace(StatementState.PLANNED))
             if self.options.rehearse:
                 return self._rehearsed(finish)
             early = finish is not None and self.transaction.commits_in_finish
@@ -114,7 +141,7 @@ class StatementRun:
                     finish()
                 with self.timed("commit"):
                     self.transaction.commit()
-                result = self.done = self.result(self.trace("finished"))
+                result = self.done = self.result(self.trace(StatementState.FINISHED))
         except BaseException as failure:
             error = self._late_error(failure) if self.transaction.changed is not False else self._error(failure)
             error.result = self.result(self._failed(error))
@@ -127,36 +154,58 @@ class StatementRun:
         """Do everything before the connector's finish call; give what makes that call, None where there is none to make."""
         raise NotImplementedError
 
-    def trace(self, state: str) -> Trace:
-        """Give the trace as far as it is known."""
-        raise NotImplementedError
+    def trace(self, state: StatementState) -> Trace:
+        """Give the trace as far as it is known: here what all statements tell of themselves."""
+        account, done = self.account, state is StatementState.FINISHED
+        target, qualified, catalog = name_shown(self.analysis)
+        return Trace(
+            statement=self.analysis.text,
+            kind=kind_of(self.analysis),
+            state=state,
+            skipped=self.skipped,
+            target=target,
+            qualified=qualified,
+            connector=self.connector,
+            catalog=catalog,
+            paradigm=self.paradigm,
+            era=str(self.options.era),
+            duplicates=self.options.duplicates,
+            level=self.options.trace,
+            plan=describe(self.plan) if self.plan is not None else (),
+            count=(account.counted if account else 0) if done and self.changes_rows else None,
+            rows_after=self.rows_after() if done and self.changes_rows else None,
+            unread=self.unread,
+            writers=account.writers if account else (),
+            output=self.output if done else None,
+            calls=self.calls(),
+            notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
+            seconds=dict(self.seconds),
+        )
 
     def result(self, trace: Trace) -> Result:
         """Give the result that belongs to a trace."""
-        return Result(trace, rehearsed=self.rehearsed)
-
-    def sql(self) -> Sequence[str]:
-        """Give the texts that Spark is given of the plan."""
-        return tuple(sql_of(self.plan)) if self.plan is not None else ()
+        return Result(trace, self.rows if trace.state == StatementState.FINISHED else None, rehearsed=self.rehearsed)
 
     def place(self, error: RowMergeError, failure: BaseException) -> None:
-        """Say in an error which part of the statement it is about.
+        """Say in an error which expression of the statement it is about.
 
         Args:
             error: the error that is raised.
             failure: what led to it.
         """
+        if error.line is None and self.plan is not None:
+            blame(error, failure, self.sql(), self.analysis.origins)
+
+    def sql(self) -> Sequence[str]:
+        """Give the texts that Spark is given of the plan."""
+        return tuple(sql_of(self.plan)) if self.plan is not None else ()
 
     def facts(self) -> list[Consequence]:
         """Say what had happened when the statement failed."""
         return []
 
-    def rehearsable(self) -> bool:
-        """Whether a rollback leaves nothing of the statement."""
-        return False
-
     def _check_rehearsal(self) -> None:
-        if self.options.rehearse and not self.options.dry_run and not self.rehearsable():
+        if self.options.rehearse and not self.options.dry_run and not self.rehearsable:
             msg = "This statement cannot be rehearsed: it is done as soon as it is begun"
             raise ConnectorError(msg, hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.")
 
@@ -170,10 +219,10 @@ class StatementRun:
         self.step = "rollback"
         target = self.transaction.target
         if finish is not None and target is not None:
-            self.rehearsed = self.transaction.rows_now(target)
+            self.rehearsed = self.transaction.scans.rows_now(target)
         self.transaction.rollback()
         rows = None if self.rehearsed is None else self.rehearsed.num_rows
-        return self.result(replace(self.trace("finished"), committed=False, rows_after=rows))
+        return self.result(replace(self.trace(StatementState.FINISHED), committed=False, rows_after=rows))
 
     def _error(self, failure: BaseException) -> RowMergeError:
         """Give an error of ours for what was raised before the point of no return."""
@@ -188,18 +237,9 @@ class StatementRun:
             failure.changed = changed
             return failure
         look = f"Look at {self._target_name()} before you run the statement again"
-        if isinstance(failure, KeyboardInterrupt) and changed is None:
-            ended = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
-            msg = f"The outcome is unknown: the wait for the commit was ended{ended}, and the change may be there, now or soon"
-            return StatementInterrupted(
-                msg,
-                step=self.step,
-                changed=None,
-                hint=f"{look}; what it has written stays where it is until engine.orphans() lists it.",
-            )
-        if isinstance(failure, KeyboardInterrupt):
-            msg = "The statement was interrupted while its result was being told; its change is there"
-            return StatementInterrupted(msg, step=self.step, changed=True, hint="Do not run it again.")
+        interrupted = interruption(failure, self.step, changed=changed, look=look)
+        if interrupted is not None:
+            return interrupted
         known = "The outcome is unknown" if changed is None else "The change is there, and telling of it failed"
         error = ExecutionError(f"{known}: {type(failure).__name__}: {failure}", step=self.step, changed=changed)
         error.hint = f"{look}." if changed is None else "Do not run it again."
@@ -215,7 +255,9 @@ class StatementRun:
         if error.changed is False:
             facts.append(Consequence(ended))
         # What is told of a change that is there must not depend on what has failed in telling it.
-        return replace(self.trace("failed"), committed=error.changed is True, error=error_record(error, tuple(facts)))
+        return replace(
+            self.trace(StatementState.FAILED), committed=error.changed is True, error=error_record(error, tuple(facts))
+        )
 
     def rows_after(self) -> int | None:
         """Look how many rows the target has, in the version that was committed."""
@@ -276,25 +318,24 @@ class StatementRun:
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
         """Give an error of ours for what was raised during a step."""
-        if isinstance(failure, KeyboardInterrupt):
-            return StatementInterrupted("The statement was interrupted", step=step)
+        interrupted = interruption(failure, step)
+        if interrupted is not None:
+            return interrupted
         if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
             return ExecutionError(f"{step} failed: {type(failure).__name__}: {failure}", step=step)
         return with_next_step(translate(failure, step))
 
     def roll_back(self) -> str:
-        """Roll back, and say how that went; a failure here does not hide the one that led here.
-
-        Who has interrupted a statement often does so twice: the second interrupt must not end the cleaning up.
-        """
+        """Roll back, and say how that went; a failure here does not hide the one that led here."""
         try:
-            with interrupts_put_off():
-                self.transaction.rollback()
-        except KeyboardInterrupt:
-            return "the rollback was ended by a further interrupt; engine.orphans() lists what is left"
+            ended = to_its_end(self.transaction.rollback)
         except Exception as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
             return f"the rollback failed: {type(failure).__name__}: {failure}"
-        return "the transaction was rolled back"
+        return (
+            "the transaction was rolled back"
+            if ended
+            else "the rollback was ended by a further interrupt; engine.orphans() lists what is left"
+        )
 
     def calls(self) -> tuple[Call, ...]:
         """Give all calls of the contract: the coordinator's up to the begin call, the tasks', the coordinator's that finish."""
@@ -317,11 +358,3 @@ def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) ->
     step = getattr(error, "step", "")
     place = (error.line, error.column, error.length)
     return ErrorRecord(error.code, error.message, *place, error.hint, step, consequences, error.changed)
-
-
-def interrupted_too_late(result: Result) -> StatementInterrupted:
-    """Give the error of an interrupt that came when the statement could not be stopped any more; its result is whole."""
-    msg = "The interrupt came when the change was being committed; the change is there"
-    error = StatementInterrupted(msg, step="commit", changed=True, hint="Do not run the statement again.")
-    error.result = result
-    return error

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
+from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.spark.expressions import answer
-from rowmerge_nb.engine.statements.update_delete import WhereRun
+from rowmerge_nb.engine.statements.account import Account, check_fragments
+from rowmerge_nb.engine.statements.naming import kind_of
+from rowmerge_nb.engine.statements.row_change import (
+    NodeRows,
+    Planned,
+    act,
+    action_context,
+    call_facts,
+    checked,
+    plan_change,
+    plan_of,
+    row_change_trace,
+    target_handle,
+    target_metadata,
+)
+from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.engine.statements.update_delete import shown_columns, target_scan
 from rowmerge_nb.engine.tasks.page_program import (
     AssignedColumn,
     PageEvaluator,
@@ -24,27 +43,49 @@ from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import chain, estimated_rows, read_views
 from rowmerge_nb.plan.updatable import QueryJoin, UpdateRows, plan_updatable, updated_columns
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableHandle
-from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.operations import Era, RowChangeParadigm
+from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
 from rowmerge_nb.sql.typed.expressions import Column, references
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
+    from rowmerge_nb.choices import StatementState
     from rowmerge_nb.engine.spark.lowering import Context
-    from rowmerge_nb.engine.statements.account import Account
-    from rowmerge_nb.plan.nodes import Output, PlanNode
-    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
     from rowmerge_nb.sql.typed.expressions import Typed
-    from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.trace.trace import Consequence, Trace
 
-__all__ = ["UpdatableDeleteRun", "UpdatableUpdateRun"]
+__all__ = ["UpdatableRun"]
 
 
 @dataclass(kw_only=True)
-class _UpdatableRun(WhereRun):
-    worker: ClassVar[str] = "page source"
+class UpdatableRun(StatementRun):
+    """One UPDATE or DELETE on its way by the older flow.
+
+    Attributes:
+        handle: what the connector's begin call gave: splits and page sources get it.
+    """
+
+    rehearsable: ClassVar[bool] = True
+    changes_rows: ClassVar[bool] = True
+    analysis: UpdateAnalysis | DeleteAnalysis
     handle: ConnectorTableHandle | None = None
+
+    @property
+    def verb(self) -> str:
+        """What the connector's calls are named by: ``begin_update``, ``finish_delete``."""
+        return kind_of(self.analysis).lower()
+
+    def work(self) -> Callable[[], None] | None:
+        """Plan, begin, and have the tasks' page sources change what they read, in the one Spark action."""
+        analysis = self.analysis
+        planned = plan_change(self, analysis, self._facts, lambda facts: plan_updatable(analysis, facts.row_id))
+        if self.options.dry_run:
+            return None
+        self._begin()
+        answer = act(self, lambda: self._context(planned), self._lowered)
+        # There are no sinks whose rows could be counted: what a page source has read it changes itself.
+        check_fragments(answer.account, answer.fragments)
+        return partial(self._finish, answer.fragments)
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
@@ -55,35 +96,41 @@ class _UpdatableRun(WhereRun):
             raise ConnectorError(msg, hint="Leave one of the options flow and paradigm out.")
         if not self.options.dry_run:
             require_duckdb()
-        method = f"get_{self.verb}_row_id_column_handle"
-        arguments = (self.transaction.session, self._target_handle(), *self._updated())
+        method, metadata = f"get_{self.verb}_row_id_column_handle", target_metadata(self, self.analysis)
         row_id: ColumnHandle = self._asked(
             method,
-            lambda: self._given(method, getattr(self._metadata(), method)(*arguments), ColumnHandle),
             lambda column: f"{column.name} {column.type}",
+            check=lambda given: checked(metadata, method, given, ColumnHandle),
         )
         # The paradigm is not asked for, and nothing looks at it.
         return TargetFacts(row_id, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS, None, None, self.analysis.target.row_count)
 
-    def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
-        """Give the last argument of an UPDATE's calls, in the connector's own handles; a DELETE has none."""
-        raise NotImplementedError
+    def _asked(self, method: str, carries: Callable[[Any], str], check: Callable[[Any], Any] = lambda given: given) -> Any:
+        """Make a call about the target; of a connector that has it not the way that may remain is told.
 
-    def _asked(self, method: str, call: Callable[[], Any], carries: Callable[[Any], str]) -> Any:
-        """Make a call; a connector that has it not is told with the way that may remain."""
+        Args:
+            method: its name.
+            carries: says what it gave.
+            check: checks what it gave, as part of the call.
+        """
+        metadata = target_metadata(self, self.analysis)
+        arguments = (self.transaction.session, target_handle(self.analysis), *self._updated())
         try:
-            return self.transaction.log.call(method, call, carries)
+            return self.transaction.log.call(method, lambda: check(getattr(metadata, method)(*arguments)), carries)
         except RowMergeError as error:
             if error.code == "NOT_SUPPORTED" and error.hint is None:
                 error.hint = MERGE_FLOW
             raise
 
-    def _planned(self, facts: TargetFacts) -> Output:
-        return plan_updatable(self.analysis, facts.row_id)
+    def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
+        """Give the last argument of an UPDATE's calls, in the connector's own handles; a DELETE has none."""
+        if not isinstance(self.analysis, UpdateAnalysis):
+            return ()
+        return (tuple(self.transaction.scans.own_columns(self.analysis.target, updated_columns(self.analysis))),)
 
     def _check_program(self) -> None:
         """Have DuckDB read all expressions before anything begins."""
-        program, scan = self._program(), self._driving()
+        program, scan = self._program(), target_scan(plan_of(self))
         empty = pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in scan.data_outputs]).empty_table()
         answers = [pa.nulls(1, query.type) for query in program.queries]
         evaluator = PageEvaluator(program, answers)
@@ -94,27 +141,31 @@ class _UpdatableRun(WhereRun):
         finally:
             evaluator.close()
 
-    def _begin(self, facts: TargetFacts) -> None:
+    def _begin(self) -> None:
         """Begin; from here on splits and page sources get the handle that the connector gives."""
         method = f"begin_{self.verb}"
+        self.step = method
         self._check_program()
         self.begin_step(method)
-        arguments = (self.transaction.session, self._target_handle(), *self._updated())
         told = ", ".join(column.name for columns in self._updated() for column in columns)
         with self.timed(method):
-            given = self._asked(method, lambda: getattr(self._metadata(), method)(*arguments), lambda _: told)
-        self.handle = self._given(method, given, ConnectorTableHandle)
+            given = self._asked(method, lambda _: told)
+        self.handle = checked(target_metadata(self, self.analysis), method, given, ConnectorTableHandle)
+
+    def _context(self, planned: Planned) -> Context:
+        scan = target_scan(plan_of(self))
+        return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
 
     def _lowered(self, context: Context) -> Any:
         """One row per split, beside its number the answers of subqueries; the task works on the splits that it gets."""
         self.begin_step("run")
-        plan, scan = self._plan(), self._driving()
-        if self.handle is None or not isinstance(scan, TableScan):
+        plan, scan = plan_of(self), target_scan(plan_of(self))
+        if self.handle is None:
             msg = "The statement has not begun"
             raise ValueError(msg)
-        self.transaction.make_views(self.analysis.bindings, read_views(plan))
-        provider, transaction, splits, columns = self.transaction.opened_splits(scan, self.handle)
-        rows, carried = self.transaction.split_rows(splits)
+        self.transaction.scans.make_views(self.analysis.bindings, read_views(plan))
+        provider, transaction, splits, columns = self.transaction.scans.opened_splits(scan, self.handle)
+        rows, carried = self.transaction.scans.split_rows(splits)
         task = SplitPass(
             provider=provider,
             transaction=transaction,
@@ -131,11 +182,11 @@ class _UpdatableRun(WhereRun):
             witness=context.witness,
         )
         answers = self.sql()
-        return self.transaction.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)
+        return self.transaction.scans.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)
 
     def _queries(self) -> list[QueryJoin]:
         """Give the subqueries in the order of their symbols."""
-        return [node for node in chain(self._plan()) if isinstance(node, QueryJoin)][::-1]
+        return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
 
     def sql(self) -> Sequence[str]:
         """Give the texts that Spark is given of the plan: the answers of subqueries; all else is computed on pages."""
@@ -143,7 +194,7 @@ class _UpdatableRun(WhereRun):
 
     def _program(self) -> PageProgram:
         """Print what the plan computes on pages, in the order in which the planner looked at it: so queries get the same names."""
-        nodes = chain(self._plan())
+        nodes = chain(plan_of(self))
         where = next((node for node in nodes if isinstance(node, Filter)), None)
         printer = PagePrinter([field.symbol for field in self.analysis.target_fields])
         printed = None if where is None else self._expression(where.predicate, printer, condition=True)
@@ -157,8 +208,8 @@ class _UpdatableRun(WhereRun):
 
     def _assigned(self, printer: PagePrinter) -> tuple[AssignedColumn, ...]:
         """Print the assigned values."""
-        project = next((node for node in chain(self._plan()) if isinstance(node, Project)), None)
-        update = next((node for node in chain(self._plan()) if isinstance(node, UpdateRows)), None)
+        project = next((node for node in chain(plan_of(self)) if isinstance(node, Project)), None)
+        update = next((node for node in chain(plan_of(self)) if isinstance(node, UpdateRows)), None)
         if project is None or update is None:
             return ()
         # Channel 0 is the row id; the assignments follow in their order.
@@ -172,22 +223,25 @@ class _UpdatableRun(WhereRun):
     def _page_queries(self) -> tuple[PageQuery, ...]:
         return tuple(PageQuery(node.symbol.name, node.query.kind, node.symbol.type.arrow) for node in self._queries())
 
-    def _check_stored(self, account: Account, paradigm: RowChangeParadigm) -> None:
-        """There are no sinks: what a page source has read it changes itself."""
-
     def _finish(self, fragments: list[bytes]) -> None:
         method = f"finish_{self.verb}"
-        session, metadata, handle = self.transaction.session, self._metadata(), self.handle
+        session, metadata, handle = self.transaction.session, target_metadata(self, self.analysis), self.handle
         self.finish(method, fragments, lambda: getattr(metadata, method)(session, handle, fragments))
 
     # -- account --------------------------------------------------------------------------------------------------
 
-    def trace(self, state: str) -> Trace:
+    def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known; the pages of this flow are the same in every era."""
-        return replace(super().trace(state), flow="updatable", era="documents")
+        trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
+        return replace(trace, flow=Flow.UPDATABLE, era=str(Era.DOCUMENTS))
 
-    def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
-        for node in chain(self._plan()):
+    def facts(self) -> list[Consequence]:
+        """Say which calls of the contract had been made."""
+        return call_facts(self, self.verb, "page source")
+
+    def _sizes(self, account: Account) -> Iterator[NodeRows]:
+        """Give, of the nodes of the plan, the rows that went in and came out."""
+        for node in chain(plan_of(self)):
             if isinstance(node, Project):
                 yield node, (account.joined,), account.joined
             elif isinstance(node, Filter):
@@ -196,30 +250,3 @@ class _UpdatableRun(WhereRun):
                 yield node, (account.read,), account.read
             elif isinstance(node, TableScan):
                 yield node, (), account.read
-
-    def _flowing(self) -> int | None:
-        return estimated_rows(self._driving())
-
-
-@dataclass(kw_only=True)
-class UpdatableUpdateRun(_UpdatableRun):
-    """One UPDATE on its way."""
-
-    kind: ClassVar[str] = "UPDATE"
-    verb: ClassVar[str] = "update"
-    analysis: UpdateAnalysis
-
-    def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
-        return (tuple(self.transaction.own_columns(self.analysis.target, updated_columns(self.analysis))),)
-
-
-@dataclass(kw_only=True)
-class UpdatableDeleteRun(_UpdatableRun):
-    """One DELETE on its way."""
-
-    kind: ClassVar[str] = "DELETE"
-    verb: ClassVar[str] = "delete"
-    analysis: DeleteAnalysis
-
-    def _updated(self) -> tuple[tuple[ColumnHandle, ...], ...]:
-        return ()

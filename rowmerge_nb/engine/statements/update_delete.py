@@ -1,43 +1,85 @@
-"""Running UPDATE and DELETE: the way of MERGE with another plan, and without matches to check."""
+"""Running UPDATE and DELETE by the machinery of MERGE: another plan, and no matches to check."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rowmerge_nb.engine.statements.row_change import RowChangeRun
+from rowmerge_nb.engine.statements.account import Account, check_fragments
+from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
+from rowmerge_nb.engine.statements.row_change import (
+    Named,
+    NodeRows,
+    Planned,
+    act,
+    action_context,
+    call_facts,
+    plan_change,
+    plan_of,
+    row_change_trace,
+)
+from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.plan.nodes import Filter, Project, TableScan
 from rowmerge_nb.plan.rules import chain, estimated_rows
 from rowmerge_nb.plan.update_delete import plan_delete, plan_update
+from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
-    from rowmerge_nb.engine.statements.account import Account
-    from rowmerge_nb.plan.nodes import Output, PlanNode, Symbol
+    from rowmerge_nb.choices import StatementState
+    from rowmerge_nb.engine.spark.lowering import Context
+    from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
-    from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
+    from rowmerge_nb.trace.trace import Consequence, Trace
 
-__all__ = ["DeleteRun", "UpdateRun", "WhereRun"]
+__all__ = ["UpdateDeleteRun", "shown_columns", "target_scan"]
 
 
-class WhereRun(RowChangeRun):
-    """One statement that changes the rows that a condition chooses."""
+@dataclass(kw_only=True)
+class UpdateDeleteRun(StatementRun):
+    """One UPDATE or DELETE on its way."""
 
+    rehearsable: ClassVar[bool] = True
+    changes_rows: ClassVar[bool] = True
     analysis: UpdateAnalysis | DeleteAnalysis
 
-    def _driving(self) -> TableScan:
-        return next(node for node in chain(self._plan()) if isinstance(node, TableScan))
+    def work(self) -> Callable[[], None] | None:
+        """Plan, begin, run the one Spark action, and check what it told."""
+        analysis = self.analysis
+        planned = plan_change(self, analysis, partial(ask_target, self, analysis), self._plan)
+        if self.options.dry_run:
+            return None
+        begin_merge(self, analysis)
+        answer = act(self, lambda: self._context(planned), partial(lowered, self))
+        check_fragments(answer.account, answer.fragments)
+        check_stored(analysis, answer.account, planned.facts.paradigm)
+        return partial(finish_merge, self, analysis, answer.fragments)
 
-    def _sides(self) -> tuple[tuple[tuple[str, Symbol], ...], tuple[tuple[str, Symbol], ...]]:
-        read = {symbol.name: symbol for symbol in self._driving().outputs}
-        pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
-        return tuple((column.name, read[field.symbol]) for column, field in pairs if field.symbol in read), ()
+    def _plan(self, facts: TargetFacts) -> Output:
+        if isinstance(self.analysis, UpdateAnalysis):
+            return plan_update(self.analysis, facts, era=self.options.era)
+        return plan_delete(self.analysis, facts, era=self.options.era)
 
-    def _sizes(self, account: Account) -> Iterator[tuple[PlanNode, tuple[int | None, ...], int | None]]:
-        scan = self._driving()
+    def _context(self, planned: Planned) -> Context:
+        scan = target_scan(plan_of(self))
+        return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
+
+    def trace(self, state: StatementState) -> Trace:
+        """Give the trace as far as it is known."""
+        return row_change_trace(self, self.analysis, super().trace(state), self._sizes)
+
+    def facts(self) -> list[Consequence]:
+        """Say which calls of the contract had been made."""
+        return call_facts(self, "merge", "sink")
+
+    def _sizes(self, account: Account) -> Iterator[NodeRows]:
+        """Give, of the nodes below the processor, the rows that went in and came out."""
+        scan = target_scan(plan_of(self))
         rows = estimated_rows(scan)
-        for node in chain(self._plan()):
+        for node in chain(plan_of(self)):
             if isinstance(node, Project):
                 yield node, (account.joined,), account.joined
             elif isinstance(node, Filter):
@@ -45,23 +87,13 @@ class WhereRun(RowChangeRun):
         yield scan, (), rows
 
 
-@dataclass(kw_only=True)
-class UpdateRun(WhereRun):
-    """One UPDATE on its way."""
-
-    kind: ClassVar[str] = "UPDATE"
-    analysis: UpdateAnalysis
-
-    def _planned(self, facts: TargetFacts) -> Output:
-        return plan_update(self.analysis, facts, era=self.options.era)
+def target_scan(plan: Output) -> TableScan:
+    """Give the node that reads the target; its rows say how large the statement is."""
+    return next(node for node in chain(plan) if isinstance(node, TableScan))
 
 
-@dataclass(kw_only=True)
-class DeleteRun(WhereRun):
-    """One DELETE on its way."""
-
-    kind: ClassVar[str] = "DELETE"
-    analysis: DeleteAnalysis
-
-    def _planned(self, facts: TargetFacts) -> Output:
-        return plan_delete(self.analysis, facts, era=self.options.era)
+def shown_columns(analysis: UpdateAnalysis | DeleteAnalysis, scan: TableScan) -> Named:
+    """Give the target's columns that are read, and so can be shown of every row."""
+    read = {symbol.name: symbol for symbol in scan.outputs}
+    pairs = zip(analysis.target.columns, analysis.target_fields, strict=True)
+    return tuple((column.name, read[field.symbol]) for column, field in pairs if field.symbol in read)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:
@@ -116,14 +117,14 @@ class DuplicateRule:
         idle: the case numbers of DO NOTHING clauses: a row that takes one does not act.
 
     >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
-    >>> found = DuplicateRule("trino", RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
+    >>> found = DuplicateRule(RepeatedMatches.TRINO, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
     >>> found.failing.tolist(), found.warning.tolist()
     ([5], [6])
-    >>> DuplicateRule("standard", RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases).failing.tolist()
+    >>> DuplicateRule(RepeatedMatches.STANDARD, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases).failing.tolist()
     [6]
     """
 
-    name: str
+    name: RepeatedMatches
     paradigm: RowChangeParadigm
     idle: tuple[int, ...] = ()
 
@@ -139,7 +140,7 @@ class DuplicateRule:
         ids, cases = keys.unique_id[matched], keys.case_number[matched]
         acting = ~np.isin(cases, (NO_CLAUSE, *self.idle))
         several = np.unique(ids[acting][_sizes(ids[acting])[0] > 1])
-        if self.name == "standard":
+        if self.name == RepeatedMatches.STANDARD:
             return Duplicates(several, several[:0])
         repeated = np.unique(ids[_sizes(ids, cases)[0] > 1])
         crossing = np.setdiff1d(several, repeated)

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.engine.catalog.dataframes import as_arrow
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.types import is_spark_frame
@@ -114,7 +115,7 @@ class Verification:
         try:
             return self._compared(self.read(self.analysis.target), count)
         except DuplicateRefusedError:
-            if self.options.duplicates == "standard":
+            if self.options.duplicates == RepeatedMatches.STANDARD:
                 return self._record("differs", f"{name} differs: it refuses to change a target row more than once")
             return self._record(
                 "other rule",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
 from rowmerge_nb.report.words.phrases import style_of
@@ -111,7 +112,7 @@ class Stored:
 def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     """Make the changed rows out of merge rows and the values of both sides; None where no rows were recorded."""
     sample = trace.pages
-    if sample is None or trace.state != "finished":
+    if sample is None or trace.state != StatementState.FINISHED:
         return None
     if pages is not None:
         columns = pages.channels.columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.choices import Flow
 from rowmerge_nb.report.model.pages import row_limit
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import cell
@@ -75,7 +76,7 @@ def build_journeys(trace: Trace) -> Journeys | None:
     joined = trace.kind == "MERGE"
     rows = plural(total, "joined row" if joined else "row")
     summary = rows if len(shown) >= total else f"{number(len(shown))} of {rows}"
-    place = "split" if trace.flow == "updatable" else "writers"
+    place = "split" if trace.flow == Flow.UPDATABLE else "writers"
     return Journeys(tuple(_row(journey, joined) for journey in shown), summary, joined, place)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.words.phrases import Phrase, Run
 from rowmerge_nb.report.words.values import visible
@@ -80,13 +81,13 @@ _DEFINED: Final = {
 
 def build_outcome(trace: Trace) -> Outcome:
     """Say what a statement did, or what it would do."""
-    rehearsed = "rehearsal, rolled back" if trace.state == "finished" and not trace.committed else ""
-    tag = {"planned": "dry run", "explained": "explain"}.get(trace.state, rehearsed)
+    rehearsed = "rehearsal, rolled back" if trace.state == StatementState.FINISHED and not trace.committed else ""
+    tag = {StatementState.PLANNED: "dry run", StatementState.EXPLAINED: "explain"}.get(trace.state, rehearsed)
     sentence = (
         _planned(trace)
-        if trace.state in {"planned", "explained"}
+        if trace.state in {StatementState.PLANNED, StatementState.EXPLAINED}
         else _failed(trace)
-        if trace.state == "failed"
+        if trace.state == StatementState.FAILED
         else _finished(trace)
     )
     elapsed = trace.seconds.get("total", sum(trace.seconds.values())) if trace.seconds else None
@@ -108,7 +109,7 @@ def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
 def _planned(trace: Trace) -> Phrase:
     what = (Run("Plan of "), Run(trace.kind + (" INTO" if trace.kind in {"MERGE", "INSERT"} else "")))
     name = (Run(" "), Run(visible(trace.target), "code")) if trace.target else ()
-    if trace.state == "planned":
+    if trace.state == StatementState.PLANNED:
         return (*what, *name, Run(". Planned, and not begun: nothing was written."))
     return (*what, *name, Run(". Nothing was read or written."))
 
@@ -194,18 +195,18 @@ def _meta(trace: Trace) -> Phrase:
     if trace.connector:
         catalog = f" (catalog {trace.catalog})" if trace.catalog and trace.catalog != trace.connector else ""
         runs += [Run("connector "), Run(trace.connector, "code"), Run(catalog + ", ")]
-    if trace.flow == "updatable":
+    if trace.flow == Flow.UPDATABLE:
         runs.append(Run("flow updatable: page sources change the rows that they have read, "))
     if trace.writers:
         runs.append(Run(plural(len(trace.writers), worker_word(trace)) + ", "))
-    elif trace.state == "finished" and trace.kind in ROW_CHANGES:
-        none = "no split" if trace.flow == "updatable" else "no writer: no row reached a sink"
+    elif trace.state == StatementState.FINISHED and trace.kind in ROW_CHANGES:
+        none = "no split" if trace.flow == Flow.UPDATABLE else "no writer: no row reached a sink"
         runs.append(Run(f"{none}, "))
     if trace.kind in ROW_CHANGES and trace.era != "documents":
         runs.append(Run(f"pages of era {trace.era}, "))
-    if trace.kind == "MERGE" and trace.duplicates != "trino":
+    if trace.kind == "MERGE" and trace.duplicates != RepeatedMatches.TRINO:
         runs.append(Run(f"duplicate rule {trace.duplicates}, "))
-    if trace.state in {"explained", "planned"} and runs:
+    if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} and runs:
         runs.append(Run("no row counts because nothing was executed, "))
     if not runs:
         return ()
@@ -216,12 +217,12 @@ def _meta(trace: Trace) -> Phrase:
 
 def worker_word(trace: Trace) -> str:
     """Give the word for what stores rows: a writer with its sink, or a split with its page source."""
-    return "split" if trace.flow == "updatable" else "writer"
+    return "split" if trace.flow == Flow.UPDATABLE else "writer"
 
 
 def build_balance(trace: Trace) -> Balance | None:
     """Add up what was there and what was stored; None of statements that do not tell both."""
-    if trace.state != "finished" or trace.kind not in ROW_CHANGES or trace.rows_before is None:
+    if trace.state != StatementState.FINISHED or trace.kind not in ROW_CHANGES or trace.rows_before is None:
         return None
     stored: dict[int, int] = {}
     for writer in trace.writers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import NULL, Cell, cell, is_number, struct_rows, tail, visible
@@ -195,7 +196,11 @@ def build_pages(trace: Trace) -> Pages | None:
     remarks = _remarks(trace, channels)
     sample = trace.pages
     if sample is None:
-        summary = "channels only: nothing ran" if trace.state in {"explained", "planned"} else "no rows were recorded"
+        summary = (
+            "channels only: nothing ran"
+            if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED}
+            else "no rows were recorded"
+        )
         return Pages(channels, trace.paradigm, (), None, None, summary, "", remarks, updates_only=trace.kind == "UPDATE")
     rows = _ledger(sample, channels)
     shown = _choose(rows, row_limit(len(channels.columns)))

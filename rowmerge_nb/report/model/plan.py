@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.choices import RepeatedMatches, StatementState
 from rowmerge_nb.report.model.clauses import Lane, build_lanes, case_branches, case_text, operation_counts
 from rowmerge_nb.report.model.outcome import DELETE_AND_INSERT
 from rowmerge_nb.report.words.phrases import style_of
@@ -157,7 +158,7 @@ def build_plan(trace: Trace) -> Plan | None:
     outputs = _outputs(trace)
     counted = any(lane.rows is not None for lane in build_lanes(trace)) or any(out is not None for _, out in trace.rows.values())
     legend = "rows on the edges; D delete, U update, I insert, · none" if counted and trace.clauses else ""
-    if trace.state == "planned":
+    if trace.state == StatementState.PLANNED:
         legend = "dashed: the sinks are not reached"
     return Plan(
         operators=tuple(_operator(record, trace) for record in trace.plan),
@@ -166,7 +167,7 @@ def build_plan(trace: Trace) -> Plan | None:
         outputs=outputs,
         writers=tuple(_writer(record) for record in trace.writers),
         counted=counted,
-        dashed=trace.state == "planned",
+        dashed=trace.state == StatementState.PLANNED,
         matched=trace.matched,
         unmatched=trace.unmatched,
         by_source=trace.alone,
@@ -314,11 +315,11 @@ def _notes(record: NodeRecord, trace: Trace) -> list[str]:
 def _check_notes(trace: Trace) -> list[str]:
     if trace.duplicate_groups:
         return [f"{plural(len(trace.duplicate_groups), 'target row')} matched more than once"]
-    if trace.state == "finished" and trace.duplicates == "standard":
+    if trace.state == StatementState.FINISHED and trace.duplicates == RepeatedMatches.STANDARD:
         return ["no target row is changed twice"]
-    if trace.state == "finished" and trace.matched is not None:
+    if trace.state == StatementState.FINISHED and trace.matched is not None:
         return [f"{plural(trace.matched, 'key')}, 0 duplicates"]
-    return ["fails on a repeated key"] if trace.state in {"explained", "planned"} else []
+    return ["fails on a repeated key"] if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} else []
 
 
 def _count_notes(trace: Trace) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.changes import Diff, Stored, build_diff, build_stored
 from rowmerge_nb.report.model.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.model.failures import Failure, build_failure
@@ -74,7 +75,7 @@ class Report:
 
     statement: str
     kind: str
-    state: str
+    state: StatementState
     outcome: Outcome
     notices: tuple[Notice, ...]
     failure: Failure | None
@@ -167,10 +168,10 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         if unknown := sorted(wanted - set(PARTS)):
             msg = f"A report has no part {', '.join(map(repr, unknown))}; its parts are {', '.join(PARTS)}"
             raise ValueError(msg)
-    elif report.state == "failed":
+    elif report.state == StatementState.FAILED:
         # The plan and the channels of a statement that failed are no answer to the question why.
         wanted -= {"clauses", "plan", "pages"}
-    elif report.state == "finished" and report.kind not in ROW_CHANGES:
+    elif report.state == StatementState.FINISHED and report.kind not in ROW_CHANGES:
         # One sentence is what one wants of a CREATE or INSERT beside the statement that it prepares.
         wanted = {"outcome"}
     return tuple(name for name in PARTS if name in wanted and (name == "outcome" or getattr(report, name) is not None))

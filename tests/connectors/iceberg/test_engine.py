@@ -45,7 +45,7 @@ def rows_of(engine: Engine, table: str = "t") -> list[tuple[Any, ...]]:
 
 
 def table_of(engine: Engine, name: str) -> Any:
-    connector: Any = engine._connectors["lake"]
+    connector: Any = engine._catalogs.connectors["lake"]
     return connector.catalog.load_table(("default", name))
 
 
@@ -131,7 +131,7 @@ def test_another_commit_while_the_statement_runs_fails_it_and_leaves_the_table_t
         lake.run("UPDATE t SET v = 'mine'")
     assert "Run it again" in str(caught.value)
     assert rows_of(lake) == [(1, "other"), (2, "b")]
-    connector: Any = lake._connectors["lake"]
+    connector: Any = lake._catalogs.connectors["lake"]
     assert connector.orphans() == []
 
 

@@ -48,11 +48,11 @@ for engine in (Engine(cores=1), Engine(spark=own.newSession())):
 
 REFUSING = """
 import os
-from rowmerge_nb.engine.catalog.transaction import StatementTransaction
-true = StatementTransaction._read
+from rowmerge_nb.engine.catalog.scans import Scans
+true = Scans._read
 def read(self, task):
     return self._spark().sql("SELECT nothing FROM nowhere") if "REFUSE" in os.environ else true(self, task)
-StatementTransaction._read = read
+Scans._read = read
 """
 
 

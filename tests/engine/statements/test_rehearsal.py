@@ -39,7 +39,7 @@ def test_paradigms_leave_the_same_rows_by_different_pages(engine: Engine) -> Non
     assert numbers["operations"] == ("I 1, U 2", "I 1, U 2")
     assert sorted(compared.left.rows.column("id").to_pylist()) == [1, 2, 3, 4]
     assert engine.table("t").equals(TARGET), "nothing was committed"
-    assert not engine._memory._transactions
+    assert not engine._catalogs.memory._transactions
     assert list(compared.to_pandas().columns) == ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"]
     assert compared.calls_to_pandas().loc["begin_merge"].tolist() == [1, 1]
     assert "commit" not in compared.calls_to_pandas().index
@@ -171,7 +171,7 @@ def test_a_rehearsal_does_everything_but_commit(engine: Engine) -> None:
 
 
 def test_a_side_whose_connector_fails_is_shown_as_the_error_it_is(engine: Engine, spark: Any) -> None:
-    faulty = FaultyConnector(engine._memory, Fault("delete_rows"))
+    faulty = FaultyConnector(engine._catalogs.memory, Fault("delete_rows"))
     engine.add_catalog("faulty", faulty)
     compared = engine.compare("DELETE FROM faulty.default.t", by="flows")
     assert compared.right.failed

@@ -64,7 +64,7 @@ def hive(spark: Any, tmp_path: Path) -> Iterator[Engine]:
 def rows(engine: Engine, name: str = "hive.default.h") -> list[tuple[Any, ...]]:
     """Read a table without Spark: id, name, val."""
     catalog, schema, table = name.split(".")
-    found = read_rows(engine._connectors[catalog], SchemaTableName(schema, table), ("id", "name", "val"))
+    found = read_rows(engine._catalogs.connectors[catalog], SchemaTableName(schema, table), ("id", "name", "val"))
     return sorted((row for row, count in found for _ in range(count)), key=repr)
 
 
@@ -231,10 +231,10 @@ def test_a_failing_split_leaves_the_table_as_it_was(
         name = "db.main.k"
         engine.run(f"CREATE TABLE {name} (id integer, name varchar, val bigint) WITH (primary_key = ARRAY['id'])")
         page = pa.RecordBatch.from_pydict({"id": pa.array([1, 2], pa.int32()), "name": ["a", "b"], "val": [10, 20]})
-        insert_page(engine._connectors["db"], SchemaTableName("main", "k"), page)
+        insert_page(engine._catalogs.connectors["db"], SchemaTableName("main", "k"), page)
     before = rows(engine, name)
     providers = {"memory": MemoryPageSourceProvider, "hive": HivePageSourceProvider, "sqlite": JdbcPageSourceProvider}
-    connector = engine._connectors[{"sqlite": "db"}.get(store, store)]
+    connector = engine._catalogs.connectors[{"sqlite": "db"}.get(store, store)]
     own = connector.get_page_source_provider()
     assert isinstance(own, providers[store])
     monkeypatch.setattr(connector, "get_page_source_provider", lambda: FaultyProvider(own, method, split))

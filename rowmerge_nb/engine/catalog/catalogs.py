@@ -1,0 +1,222 @@
+"""An engine's catalogs: the connectors by name, the tables in memory and what they were made of, views, and copies."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected, columns_of
+from rowmerge_nb.engine.catalog.inputs import names_of, user_name
+from rowmerge_nb.engine.catalog.names import StatementTables
+from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+from rowmerge_nb.engine.catalog.views import Views
+from rowmerge_nb.engine.spark.types import is_spark_frame
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
+from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
+
+__all__ = ["Catalogs", "TableName"]
+
+TableName = tuple[str, str, str]
+"""Catalog, schema and table, in lower case."""
+
+
+class Catalogs:
+    """The catalogs of one engine; ``memory`` is always there.
+
+    Args:
+        catalog: the default catalog.
+        schema: the default schema.
+        spark: gives the Spark session; not called before rows are needed.
+
+    Attributes:
+        connectors: the connectors by their catalogs' names.
+        memory: the connector of the catalog ``memory``.
+        views: the views of all catalogs.
+        default: the default catalog and schema.
+    """
+
+    def __init__(self, catalog: str, schema: str, spark: Callable[[], Any]) -> None:
+        self.default = (catalog.lower(), schema.lower())
+        self.memory = MemoryConnector(schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",))
+        self.views = Views()
+        self.connectors: dict[str, Connector] = {"memory": self.memory}
+        self._spark = spark
+        self._registered: dict[str, int] = {}
+        self._copies: Mapping[TableName, TableName] = {}
+
+    def add(self, name: str, connector: Connector) -> None:
+        """Add a catalog.
+
+        Raises:
+            ConnectorError: ALREADY_EXISTS if there is a catalog of that name.
+        """
+        if name.lower() in self.connectors:
+            msg = f"There is a catalog '{name.lower()}' already"
+            raise ConnectorError(msg, code="ALREADY_EXISTS", hint=f"Choose a name other than: {', '.join(self.connectors)}.")
+        self.connectors[name.lower()] = connector
+
+    def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Catalogs:
+        """Give the same catalogs and further ones, with tables in whose place others are read and changed.
+
+        Args:
+            connectors: the further catalogs.
+            copies: full names of tables, and of those that are taken instead.
+        """
+        twin = copy.copy(self)
+        twin.connectors, twin._copies = {**self.connectors, **connectors}, copies  # noqa: SLF001 - it is one of us
+        return twin
+
+    def close(self) -> None:
+        """Free what the connectors hold."""
+        for connector in self.connectors.values():
+            connector.close()
+
+    def register(
+        self,
+        name: str,
+        frame: Any,
+        *,
+        paradigm: Any,
+        partitioned_by: Sequence[str],
+        bucketed_by: Sequence[str],
+        bucket_count: int | None,
+        primary_key: Sequence[str],
+        not_null: Sequence[str],
+    ) -> None:
+        """Make a table in memory out of a DataFrame, or replace one; see `rowmerge_nb.engine.engine.Engine.register`."""
+        schema, table = self._memory_name(name)
+        identity = id(frame)
+        if is_spark_frame(frame):
+            frame = collected(frame)
+        data = as_arrow(name, frame)
+        known = [column.lower() for column in data.column_names]
+        required = {column.lower() for column in (*names_of(not_null), *names_of(primary_key))}
+        if missing := sorted(required - set(known)):
+            msg = f"'{missing[0]}' is to be NOT NULL, and the table has no such column"
+            raise AnalysisError(msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(data.column_names)}.")
+        properties = {
+            "paradigm": getattr(paradigm, "name", paradigm),
+            "partitioned_by": names_of(partitioned_by),
+            "bucketed_by": names_of(bucketed_by),
+            "bucket_count": bucket_count,
+            "primary_key": names_of(primary_key),
+        }
+        metadata = ConnectorTableMetadata(
+            SchemaTableName(schema, table),
+            tuple(ColumnMetadata(column, kind, column.lower() not in required) for column, kind in columns_of(name, data)),
+            properties,
+        )
+        self.memory.put(metadata, data)
+        self._registered[f"memory.{schema}.{table}"] = identity
+
+    def _memory_name(self, name: str) -> tuple[str, str]:
+        """Split the name of a table in memory into schema and table."""
+        parts = str(name).lower().split(".")
+        if len(parts) == 3 and parts[0] == "memory":
+            parts = parts[1:]
+        if len(parts) > 2 or not all(parts):
+            msg = f"'{name}' is not a name for a table in memory"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give 'table' or 'schema.table'.")
+        return (self.default[1], parts[0]) if len(parts) == 1 else (parts[0], parts[1])
+
+    def full_name(self, name: str) -> TableName:
+        """Complete a name of one to three parts by the default catalog and schema.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for more parts.
+        """
+        parts = str(name).lower().split(".")
+        if len(parts) > 3:
+            msg = f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS")
+        catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)
+        return catalog, schema, table
+
+    def transaction(self, options: Options) -> StatementTransaction:
+        """Begin a statement's dealings with connectors.
+
+        Args:
+            options: how the statement is run.
+        """
+        properties: dict[str, Any] = {"era": str(options.era)}
+        if options.paradigm is not None:
+            properties["row_change_paradigm"] = options.paradigm.name
+        session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
+        return StatementTransaction(self.connectors, session, self._spark)
+
+    def tables(self, transaction: StatementTransaction, namespace: Mapping[str, Any]) -> StatementTables:
+        """Give what looks tables up for one statement.
+
+        Args:
+            transaction: the statement's transaction.
+            namespace: DataFrames that the statement may name.
+        """
+        return StatementTables(
+            transaction,
+            self.connectors,
+            self.default,
+            namespace,
+            self._spark,
+            self._registered,
+            self.views,
+            self._copies,
+        )
+
+    def store(self, name: TableName | None) -> str:
+        """Give the kind of store that a table is in; ``""`` for no table, and for a DataFrame of the notebook."""
+        return self.connectors[name[0]].name if name and name[0] in self.connectors else ""
+
+    def metadata(self, name: TableName, options: Options) -> ConnectorTableMetadata | None:
+        """Give a table's columns and properties; None if there is no such table.
+
+        Args:
+            name: the table.
+            options: those of the transaction in which it is looked up.
+        """
+        transaction = self.transaction(options)
+        try:
+            metadata = transaction.metadata(name[0])
+            handle = metadata.get_table_handle(transaction.session, SchemaTableName(name[1], name[2]))
+            return None if handle is None else metadata.get_table_metadata(transaction.session, handle)
+        finally:
+            transaction.rollback()
+
+    def row_count(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None) -> int | None:
+        """Ask for a table's rows in a transaction of its own, as any reader would after the commit.
+
+        Args:
+            name: the table.
+            options: those of the transaction.
+            version: the version that was committed, others may have come since; None where the connector keeps no versions.
+
+        Raises:
+            ConnectorError: TABLE_NOT_FOUND, the version is not there; and whatever else the connector raises.
+        """
+        if name is None:
+            return None
+        transaction, table = self.transaction(options), SchemaTableName(name[1], name[2])
+        try:
+            metadata = transaction.metadata(name[0])
+            if version is None:
+                handle = metadata.get_table_handle(transaction.session, table)
+            else:
+                handle = metadata.get_versioned_table_handle(transaction.session, table, version)
+            if handle is None:
+                missing = "" if version is None else f" in version {version.version}"
+                msg = f"Table '{table}' is not there{missing}"
+                raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+            return metadata.row_count(transaction.session, handle)
+        finally:
+            with suppress(Exception):
+                transaction.rollback()

@@ -1,0 +1,96 @@
+"""An engine's Spark session: the user's own, or one that is started in the background and is there when somebody asks for it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.spark.job import cancel
+from rowmerge_nb.errors import RowMergeError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+
+__all__ = ["LazySession"]
+
+
+class LazySession:
+    """The session of one engine.
+
+    Args:
+        given: the user's session, which is never stopped; None for one of our own.
+        cores: how many tasks a session of our own runs at the same time; None for all cores.
+
+    Attributes:
+        closed: the engine is closed, and no session is started any more.
+    """
+
+    def __init__(self, given: Any = None, cores: int | None = None) -> None:
+        self.closed = False
+        self._given = given
+        self._cores = cores
+        self._future: Future[Any] | None = None
+        self._adopted: Any = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Start Spark in the background, if it is ours and does not run yet.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS, the engine is closed.
+        """
+        with self._lock:
+            if self.closed:
+                msg = "The engine is closed"
+                raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
+            # What kept Spark from starting may have been mended since.
+            if self._given is None and (self._future is None or _has_failed(self._future)):
+                from rowmerge_nb.engine.spark.session import start_in_background
+
+                self._future = start_in_background(cores=self._cores)
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session; starts it where needed, and waits for it."""
+        if self._given is not None:
+            return self._given
+        self.start()
+        if self._future is None:
+            msg = "The engine is closed"
+            raise RuntimeError(msg)
+        return self._future.result()
+
+    def adopted(self) -> AbstractContextManager[Any]:
+        """Have a session of the user's the settings that statements need as long as this lasts; one of our own has them always."""
+        if self._given is None:
+            return nullcontext()
+        if self._adopted is None:
+            from rowmerge_nb.engine.spark.session import adopt_session
+
+            self._adopted = adopt_session(self._given)
+        adopted: AbstractContextManager[Any] = self._adopted
+        return adopted
+
+    def cancel(self, tag: str) -> None:
+        """Cancel the Spark work of a statement, from any thread; where no session is there yet, there is none.
+
+        Args:
+            tag: names the work.
+        """
+        if self._given is not None or (self._future is not None and self._future.done() and not _has_failed(self._future)):
+            cancel(self.spark, tag)
+
+    def stop(self) -> None:
+        """Stop Spark, if it is ours and the last engine's."""
+        if self._future is not None:
+            from rowmerge_nb.engine.spark.session import stop_session
+
+            if self._future.exception() is None:
+                stop_session(self._future.result())
+            self._future = None
+
+
+def _has_failed(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is not None

@@ -1,0 +1,106 @@
+"""Running INSERT and CREATE TABLE AS: rows go into a table through page sinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rowmerge_nb.engine.catalog.call_log import layout_text
+from rowmerge_nb.engine.spark.job import fragments_and_records
+from rowmerge_nb.engine.statements.account import check_fragments, sum_up
+from rowmerge_nb.engine.statements.definitions import make_table
+from rowmerge_nb.engine.statements.query import plan_rows
+from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.errors import ConnectorError, RowMergeError
+from rowmerge_nb.plan.planner import plan_insert
+from rowmerge_nb.plan.rules import apply_rules
+from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysis, TableBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.choices import StatementState
+    from rowmerge_nb.sql.typed.expressions import Reads
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["CreateTableAsRun", "InsertRun"]
+
+
+@dataclass(kw_only=True)
+class InsertRun(StatementRun):
+    """One INSERT on its way."""
+
+    rehearsable: ClassVar[bool] = True
+    changes_rows: ClassVar[bool] = True
+    analysis: InsertAnalysis
+
+    def work(self) -> Callable[[], None] | None:
+        """Insert up to the finish call."""
+        with self.timed("run"):
+            return _inserted(self, self.analysis.target, (self.analysis.spark, self.analysis.reads))
+
+    def trace(self, state: StatementState) -> Trace:
+        """Give the trace as far as it is known."""
+        return replace(super().trace(state), rows_before=self.analysis.target.row_count)
+
+    def place(self, error: RowMergeError, failure: BaseException) -> None:
+        """Say in an error which expression of the statement it is about, or which of its constants."""
+        super().place(error, failure)
+        if error.line is None and self.analysis.stored is not None:
+            span = self.analysis.stored.span_of(error.code, error.message)
+            if span is not None:
+                error.at(span)
+
+
+@dataclass(kw_only=True)
+class CreateTableAsRun(StatementRun):
+    """One CREATE TABLE AS on its way."""
+
+    rehearsable: ClassVar[bool] = True
+    changes_rows: ClassVar[bool] = True
+    analysis: CreateTableAnalysis
+
+    def work(self) -> Callable[[], None] | None:
+        """Make the table, and insert into it up to the finish call."""
+        analysis = self.analysis
+        with self.timed("run"):
+            if analysis.exists or self.options.dry_run:
+                self.skipped = analysis.exists
+                return None
+            binding = make_table(self, analysis)
+            session, metadata = self.transaction.session, self.transaction.metadata(binding.catalog)
+            handle = metadata.get_table_handle(session, analysis.metadata.name)
+            known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
+            return _inserted(self, replace(binding, handle=handle, metadata=known), (analysis.spark or "", analysis.reads))
+
+
+def _inserted(run: StatementRun, target: TableBinding, query: tuple[str, Reads]) -> Callable[[], None] | None:
+    """Insert up to the finish call, and give what makes that.
+
+    Args:
+        run: the statement's run.
+        target: the table.
+        query: Spark text of the rows, whose columns are the table's, and what it reads.
+    """
+    run.transaction.target = target
+    session, log = run.transaction.session, run.transaction.log
+    metadata, handle = run.transaction.metadata(target.catalog), target.handle
+    if handle is None:
+        msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
+        raise ConnectorError(msg, line=1, column=1)
+    layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
+    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout)
+    run.plan = apply_rules(plan, run.settings)
+    if run.options.dry_run:
+        return None
+    columns = run.transaction.scans.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
+    insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
+    run.transaction.insert_handle = insert
+    fragments, records = fragments_and_records(plan_rows(run, run.plan))
+    run.account = sum_up(records)
+    if run.account.errors:
+        raise run.account.errors[0]
+    check_fragments(run.account, fragments)
+    return partial(run.finish, "finish_insert", fragments, partial(metadata.finish_insert, session, insert, fragments))

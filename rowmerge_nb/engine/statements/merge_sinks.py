@@ -1,0 +1,135 @@
+"""The calls of the contract by which MERGE, UPDATE and DELETE reach a store through merge sinks, and the count of what these got."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.engine.catalog.call_log import layout_text
+from rowmerge_nb.engine.spark.lowering import lower
+from rowmerge_nb.engine.statements.row_change import checked, plan_of, target_handle, target_metadata
+from rowmerge_nb.errors import ConnectorError, ExecutionError
+from rowmerge_nb.plan.planner import TargetFacts
+from rowmerge_nb.plan.rules import read_views
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
+from rowmerge_nb.spi.layout import ConnectorTableLayout
+from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
+from rowmerge_nb.trace.words import operation_letters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rowmerge_nb.engine.spark.lowering import Context
+    from rowmerge_nb.engine.statements.account import Account
+    from rowmerge_nb.engine.statements.statement import StatementRun
+    from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
+
+__all__ = ["ask_target", "begin_merge", "check_stored", "finish_merge", "lowered"]
+
+CHANGING: Final = frozenset({Operation.INSERT, Operation.DELETE, Operation.UPDATE})
+HALVES: Final = {Operation.UPDATE_INSERT: Operation.INSERT, Operation.UPDATE_DELETE: Operation.DELETE}
+"""What the halves of an update are to a store."""
+
+
+def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
+    """Ask the connector what the planner must know, in the document's order."""
+    session, log, metadata = run.transaction.session, run.transaction.log, target_metadata(run, analysis)
+    handle = target_handle(analysis)
+
+    def ask(method: str, wanted: Any, carries: Callable[[Any], str]) -> Any:
+        return log.call(method, lambda: checked(metadata, method, getattr(metadata, method)(session, handle), wanted), carries)
+
+    row_id = ask("get_merge_row_id_column_handle", ColumnHandle, lambda column: f"{column.name} {column.type}")
+    paradigm = ask("get_row_change_paradigm", RowChangeParadigm, lambda p: p.name)
+    run.paradigm = paradigm.name
+    if run.options.paradigm is not None and paradigm is not run.options.paradigm:
+        msg = f"Connector '{run.connector}' works by {paradigm.name}; it does not support {run.options.paradigm.name}"
+        raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
+    insert = ask("get_insert_layout", ConnectorTableLayout | None, layout_text)
+    update = ask("get_update_layout", ConnectorTableLayout | None, layout_text)
+    return TargetFacts(row_id, paradigm, insert, update, analysis.target.row_count)
+
+
+def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
+    """Begin the merge: from here on the target is scanned by the handle that the connector gives."""
+    run.step = "begin_merge"
+    run.begin_step("begin_merge")
+    session, metadata, handle = run.transaction.session, target_metadata(run, analysis), target_handle(analysis)
+    more: dict[str, Any] = {"updated_columns": _updated_columns(run, analysis)} if run.options.era is Era.CURRENT else {}
+    with run.timed("begin_merge"):
+        given: Any = run.transaction.log.call("begin_merge", lambda: metadata.begin_merge(session, handle, **more))
+    run.transaction.merge_handle = checked(metadata, "begin_merge", given, ConnectorMergeTableHandle)
+
+
+def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[int, tuple[ColumnHandle, ...]]:
+    """Give per clause the columns that it updates, in table order and in the connector's own handles."""
+    target = analysis.target
+    columns = run.transaction.scans.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
+    return {
+        clause.number: tuple(column for column, value in zip(columns, clause.values, strict=True) if value is not None)
+        for clause in analysis.clauses
+        if clause.operation is Operation.UPDATE
+    }
+
+
+def lowered(run: StatementRun, context: Context) -> Any:
+    """Give the plan as a DataFrame."""
+    run.begin_step("run")
+    plan = plan_of(run)
+    run.transaction.scans.make_views(run.analysis.bindings, read_views(plan))
+    return lower(plan, context)
+
+
+def check_stored(analysis: RowChangeAnalysis, account: Account, paradigm: RowChangeParadigm) -> None:
+    """See that the sinks have got what the clauses ask for, before it is made to last.
+
+    Raises:
+        ExecutionError: rows were lost or doubled on their way from the processor to the sinks.
+    """
+    wanted = stored_rows({c.number: c.operation for c in analysis.clauses}, account.clause_rows, paradigm)
+    stored: Counter[Operation] = Counter()
+    for writer in account.writers:
+        for operation, rows in writer.rows.items():
+            stored[HALVES.get(Operation(operation), Operation(operation))] += rows
+    if +stored != wanted:
+        msg = f"The clauses ask for {operations_text(wanted)}, and the sinks have got {operations_text(stored)}; nothing was committed"
+        raise ExecutionError(msg, step="run", hint="Run the statement again; if it happens again, please report it.")
+
+
+def finish_merge(run: StatementRun, analysis: RowChangeAnalysis, fragments: list[bytes]) -> None:
+    """Hand the connector the sinks' fragments."""
+    session, metadata, handle = run.transaction.session, target_metadata(run, analysis), run.transaction.merge_handle
+    if handle is not None:
+        run.finish("finish_merge", fragments, partial(metadata.finish_merge, session, handle, fragments))
+
+
+def stored_rows(clauses: Mapping[int, Operation], rows: Mapping[int, int], paradigm: RowChangeParadigm) -> Counter[Operation]:
+    """Give how many rows of each operation the sinks must get.
+
+    Args:
+        clauses: the operation of every clause by its number.
+        rows: how many joined rows each has taken.
+        paradigm: whether an update is a row, or a deleted and an inserted one.
+
+    >>> taken = stored_rows({0: Operation.UPDATE, 1: Operation.INSERT}, {0: 3, 1: 2}, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW)
+    >>> operations_text(taken)
+    'D 3, I 5'
+    """
+    total: Counter[Operation] = Counter()
+    for number, operation in clauses.items():
+        parts = [operation]
+        if operation is Operation.UPDATE and paradigm is RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW:
+            parts = [Operation.DELETE, Operation.INSERT]
+        for part in parts if operation in CHANGING else ():
+            total[part] += rows.get(number, 0)
+    return +total
+
+
+def operations_text(rows: Mapping[Operation, int]) -> str:
+    """Write rows per operation.
+
+    >>> operations_text({})
+    'no row'
+    """
+    return operation_letters({int(operation): count for operation, count in rows.items() if count}) or "no row"

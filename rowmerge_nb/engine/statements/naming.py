@@ -1,0 +1,67 @@
+"""What a statement is called, and the names of what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from rowmerge_nb.sql.analyzer.analysis import (
+    Analysis,
+    CallAnalysis,
+    CreateTableAnalysis,
+    DefinitionAnalysis,
+    DeleteAnalysis,
+    DropTableAnalysis,
+    InsertAnalysis,
+    ListingAnalysis,
+    MergeAnalysis,
+    QueryAnalysis,
+    RowChangeAnalysis,
+    UpdateAnalysis,
+)
+
+__all__ = ["kind_of", "name_shown", "target_name"]
+
+_KINDS: Final[Mapping[type[Analysis], str]] = {
+    QueryAnalysis: "SELECT",
+    InsertAnalysis: "INSERT",
+    DropTableAnalysis: "DROP TABLE",
+    MergeAnalysis: "MERGE",
+    UpdateAnalysis: "UPDATE",
+    DeleteAnalysis: "DELETE",
+}
+
+
+def kind_of(analysis: Analysis) -> str:
+    """Give the statement's first words, as reports name it.
+
+    >>> kind_of(DropTableAnalysis("DROP TABLE t", (), (), None))
+    'DROP TABLE'
+    """
+    if isinstance(analysis, CreateTableAnalysis):
+        return "CREATE TABLE" if analysis.spark is None else "CREATE TABLE AS"
+    if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis):
+        return analysis.kind
+    return _KINDS[type(analysis)]
+
+
+def name_shown(analysis: Analysis) -> tuple[str, str, str]:
+    """Give the target's name as written, its full name and its catalog; empty texts where there is no target.
+
+    >>> name_shown(DefinitionAnalysis("DROP VIEW v", (), (), "DROP VIEW", ("memory", "default", "v")))
+    ('v', 'memory.default.v', 'memory')
+    """
+    if isinstance(analysis, CreateTableAnalysis | DefinitionAnalysis | CallAnalysis):
+        return analysis.name[-1], ".".join(analysis.name), analysis.name[0]
+    target = analysis.target if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) else None
+    return (target.display, target.qualified, target.catalog) if target is not None else ("", "", "")
+
+
+def target_name(analysis: Analysis) -> tuple[str, str, str] | None:
+    """Give catalog, schema and table that a statement changes; None if it changes none."""
+    if isinstance(analysis, CreateTableAnalysis | CallAnalysis):
+        return analysis.name
+    if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
+        catalog, schema, table = analysis.target.name
+        return catalog, schema, table
+    return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]

@@ -1,0 +1,59 @@
+"""Running a query: its rows come to the driver, and nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.spark.lowering import Context, lower
+from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
+from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
+from rowmerge_nb.plan.planner import plan_query
+from rowmerge_nb.plan.rules import is_small, read_views
+from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
+
+if TYPE_CHECKING:
+    from rowmerge_nb.plan.nodes import Output
+
+__all__ = ["QueryRun", "plan_rows"]
+
+
+@dataclass(kw_only=True)
+class QueryRun(StatementRun):
+    """One query on its way."""
+
+    rehearsable: ClassVar[bool] = True
+    analysis: QueryAnalysis
+
+    def work(self) -> None:
+        """Run the query."""
+        fields = self.analysis.fields
+        with self.timed("run"):
+            self.plan = plan_query(self.analysis)
+            if self.options.dry_run:
+                return
+            table = plan_rows(self, self.plan)
+            columns = [
+                shown_zones(conform(column.combine_chunks(), f.type.arrow), f.type)
+                for column, f in zip(table.columns, fields, strict=True)
+            ]
+            self.rows = pa.Table.from_arrays(columns, names=[f.name or f"_col{i}" for i, f in enumerate(fields)])
+
+
+def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
+    """Run a plan without a join of ours, that of a query or of an INSERT, and give what comes out of it.
+
+    Args:
+        run: the statement's run.
+        plan: its plan.
+    """
+    run.begin_step("start Spark")
+    spark = run.spark()
+    run.begin_step("run")
+    usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
+    scans = run.transaction.scans
+    scans.make_views(run.analysis.bindings, read_views(plan))
+    context = Context(spark=spark, tables=scans, partitions=usual, writers=usual)
+    return run.collect(spark, lower(plan, context), usual if is_small(plan) else usual * UNKNOWN_SIZE)

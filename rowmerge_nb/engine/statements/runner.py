@@ -1,0 +1,215 @@
+"""From a text to results: each statement is read, resolved, and run by its kind of run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.choices import StatementState
+from rowmerge_nb.engine.catalog.inputs import statement_text
+from rowmerge_nb.engine.errors.position import placed_in
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.interrupts import interruptible, told_if_too_late
+from rowmerge_nb.engine.spark.quiet import quietly
+from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
+from rowmerge_nb.engine.statements.naming import target_name
+from rowmerge_nb.engine.statements.statement import StatementRun, error_record
+from rowmerge_nb.engine.verify.verification import begin_verification
+from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError
+from rowmerge_nb.plan.rules import RULES, RuleSettings
+from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis
+from rowmerge_nb.sql.tree.statements import Explain, Span
+from rowmerge_nb.trace.nodes import explain_text
+from rowmerge_nb.trace.trace import Consequence, Trace
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.catalog.catalogs import Catalogs
+    from rowmerge_nb.engine.catalog.names import StatementTables
+    from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.spark.lazy_session import LazySession
+    from rowmerge_nb.sql.tree.statements import Statement
+
+__all__ = ["StatementRunner"]
+
+
+@dataclass(frozen=True)
+class StatementRunner:
+    """Runs the statements of one engine.
+
+    Args:
+        catalogs: the engine's catalogs.
+        session: its Spark session.
+        defaults: its options, for what it asks of its own accord.
+        sizes: sizes that decide which form of a plan is taken.
+        running: the statements that run now, by the tags of their Spark work; what is set there cancels.
+    """
+
+    catalogs: Catalogs
+    session: LazySession
+    defaults: Options
+    sizes: RuleSettings
+    running: dict[str, threading.Event] = field(default_factory=dict)
+
+    def run(self, sql: str, options: Options) -> Result:
+        """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`."""
+        from rowmerge_nb.sql.parser.statements import split_statements
+
+        statements = split_statements(statement_text(sql))
+        if len(statements) != 1:
+            msg = f"run takes one statement; this text has {len(statements)}"
+            span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
+            raise ParseError(msg, hint="Use run_script for several." if statements else "Write a statement.").at(span)
+        return self._run_placed(sql, *statements[0], options)
+
+    def run_script(self, sql: str, options: Options) -> list[Result]:
+        """Run several statements; see `rowmerge_nb.engine.engine.Engine.run_script`."""
+        from rowmerge_nb.sql.parser.statements import split_statements
+
+        statements = split_statements(statement_text(sql))
+        results: list[Result] = []
+        for number, (text, offset) in enumerate(statements, 1):
+            try:
+                results.append(self._run_placed(sql, text, offset, options))
+            except RowMergeError as error:
+                error.hint = " ".join(filter(None, [error.hint, _what_stays(number, len(statements), error.changed)])) or None
+                raise
+        return results
+
+    def cancel(self) -> None:
+        """Cancel the statements that run now, from another thread."""
+        for tag, cancelled in list(self.running.items()):
+            cancelled.set()
+            self.session.cancel(tag)
+
+    def _run_placed(self, sql: str, text: str, offset: int, options: Options) -> Result:
+        """Run one statement of a whole text."""
+        begun: list[StatementRun] = []
+
+        def run() -> Result:
+            with placed_in(sql, text, offset):
+                return self._run(text, options, begun)
+
+        return told_if_too_late(run, lambda: begun[-1].done if begun else None)
+
+    def _run(self, text: str, options: Options, begun: list[StatementRun]) -> Result:
+        from rowmerge_nb.sql.parser.statements import parse
+
+        try:
+            options.step("parse")
+            with _looking("parse"):
+                statement = parse(text, dialect=options.dialect)
+            if not options.dry_run and not isinstance(statement, Explain):
+                # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
+                self.session.start()
+            return self._run_statement(statement, options, begun)
+        except RowMergeError as error:
+            error.statement = error.statement or text
+            if error.result is None:
+                record = error_record(error, (Consequence("nothing was read or written"),))
+                kind = text.split(None, 1)[0].upper()
+                error.result = Result(Trace(statement=text, kind=kind, state=StatementState.FAILED, error=record))
+            raise
+
+    def _run_statement(self, statement: Statement, options: Options, begun: list[StatementRun]) -> Result:
+        transaction = self.catalogs.transaction(options)
+        tables = self.catalogs.tables(transaction, options.namespace)
+        tag = transaction.session.query_id
+        self.running[tag] = transaction.cancelled
+        try:
+            with quietly(), self.session.adopted():
+                options.step("analyze")
+                analysis = _analyzed(statement, transaction, tables, options)
+                if isinstance(analysis, ExplainAnalysis):
+                    return self._explain(analysis, transaction, tables, options)
+                verification = begin_verification(
+                    options, analysis, self.catalogs.memory, partial(self.run, options=self.defaults)
+                )
+                begun.append(self._run_of(analysis, transaction, tables, options))
+                result = begun[-1].run()
+                return result if verification is None else verification.told(result)
+        finally:
+            self.running.pop(tag, None)
+
+    def _explain(
+        self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options
+    ) -> Result:
+        rules_off = frozenset(RULES) if analysis.statement.kind == "LOGICAL" else options.rules_off
+        planned = replace(options, dry_run=True, rules_off=rules_off)
+        trace = self._run_of(analysis.inner, transaction, tables, planned).run().trace
+        explained = "true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan)
+        return Result(replace(trace, state=StatementState.EXPLAINED), explained=explained)
+
+    def _run_of(
+        self, analysis: Analysis, transaction: StatementTransaction, tables: StatementTables, options: Options
+    ) -> StatementRun:
+        name = target_name(analysis)
+        return kind_of_run(analysis, options)(
+            analysis=analysis,
+            transaction=transaction,
+            options=options,
+            connector=self.catalogs.store(name),
+            spark=lambda: self.session.spark,
+            row_count=partial(self.catalogs.row_count, name, self.defaults),
+            settings=RuleSettings(self.sizes.small_rows, self.sizes.key_rows, options.rules_off),
+            views=self.catalogs.views,
+            notices=tuple(tables.notices),
+        )
+
+
+def _analyzed(statement: Statement, transaction: StatementTransaction, tables: StatementTables, options: Options) -> Analysis:
+    """Resolve a statement; what a transaction has begun for one that is wrong is rolled back."""
+    from rowmerge_nb.sql.analyzer.statements import analyze
+
+    try:
+        with _looking("analyze"):
+            analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
+        check_flow(analysis, options)
+    except BaseException:
+        with suppress(Exception):
+            transaction.rollback()
+        raise
+    return analysis
+
+
+@contextmanager
+def _looking(step: str) -> Iterator[None]:
+    """Make errors of ours of an interrupt, and of what a connector raises while a statement is looked at."""
+    try:
+        with interruptible(step):
+            yield
+    except RowMergeError:
+        raise
+    except Exception as error:
+        msg = f"The statement could not be looked at ({step}): {type(error).__name__}: {error}"
+        raise ExecutionError(msg, step=step) from error
+
+
+def _what_stays(number: int, count: int, changed: bool | None) -> str:
+    """Say what of several statements is done after an error.
+
+    Args:
+        number: the statement that ended with the error, counted from 1.
+        count: how many there are.
+        changed: whether it has changed something all the same.
+
+    >>> _what_stays(3, 5, changed=False)
+    'Statements 1 to 2 stay done; statement 3 of 5 failed.'
+    >>> _what_stays(1, 2, changed=True)
+    'Statement 1 stays done; statement 2 was not run.'
+    """
+    done = number if changed else number - 1
+    kept = "Statement 1 stays done" if done == 1 else f"Statements 1 to {done} stay done" if done else ""
+    if changed:
+        rest = (
+            "" if number == count else f"statement {number + 1} was not run" if number + 1 == count else "the others were not run"
+        )
+    else:
+        rest = f"statement {number} of {count} failed" if changed is False else f"of statement {number} of {count} nobody knows"
+    if count == 1 or (not done and changed is False):
+        return ""
+    return "; ".join(filter(None, [kept, rest])) + "."
