@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rowmerge_nb.connectors.jdbc.store import Session
+
+
+# How long an example takes says something of the machine, and nothing of the code.
+settings.register_profile("rowmerge_nb", deadline=None)
+settings.load_profile("rowmerge_nb")
 
 
 @pytest.fixture(scope="session")
