@@ -148,6 +148,10 @@ class StatementTransaction:
         except Exception as error:  # noqa: BLE001 - told as a notice
             self.notices.append(Notice(f"Something that the statement needed for a while could not be removed: {error}"))
 
+    def _finished(self) -> bool:
+        """Whether a finish call was made, whatever came of it."""
+        return any(call.method.startswith("finish_") for call in self.log.calls)
+
     def rollback(self) -> None:
         """Roll every connector's transaction back; all of them are tried, whatever one of them raises.
 
@@ -156,7 +160,7 @@ class StatementTransaction:
         if self.changed is not False and self.target is not None:
             self._open.pop(self.target.catalog, None)
         target = self.target.catalog if self.target is not None else ""
-        failures: list[Exception] = []
+        failures: list[Exception | SystemExit] = []
         while self._open:
             name, opened = self._open.popitem()
             try:
@@ -164,8 +168,11 @@ class StatementTransaction:
                     self.log.call("rollback", partial(opened.connector.rollback, opened.handle))
                 else:
                     opened.connector.rollback(opened.handle)
-            except Exception as error:  # noqa: BLE001 - the others must still be rolled back; it is raised below
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the others must still be rolled back; it is raised below
                 failures.append(error)
+                if name == target and self._finished():
+                    # What the finish call has done is there, or not: nobody has taken it back.
+                    self.changed = None
         self.scans.close()
         if failures:
             raise failures[0]

@@ -18,8 +18,8 @@ there and the result is whole (`interrupted_too_late`). The call itself is made 
 can be given up and a call that hangs cannot: a further interrupt, `PATIENCE_SECONDS` after the first, ends the wait by `WaitEndedError`, and
 the error says that the outcome is unknown.
 
-**After it**, between the result and its way to the caller, there is nothing left to stop: `told_if_too_late` says that the change is there, and
-gives the result.
+**After it**, between the result and its way to the caller, there is nothing left to stop: `told_wherever_it_came` says that the change is there,
+and gives the result. It also tells of an interrupt that comes before a statement's run, while its transaction is made.
 
 **In a cell** an interrupt may come before the engine is asked or after it has answered. `told_in_cell` makes the same error of it, so that the
 cell's report says what became of the statement.
@@ -50,8 +50,8 @@ __all__ = [
     "interrupts_put_off",
     "run_cancellable",
     "to_its_end",
-    "told_if_too_late",
     "told_in_cell",
+    "told_wherever_it_came",
 ]
 
 T = TypeVar("T")
@@ -281,26 +281,29 @@ def interrupted_too_late(result: object) -> StatementInterrupted:
     return error
 
 
-def told_if_too_late(run: Callable[[], T], done: Callable[[], object]) -> T:
-    """Run a statement; an interrupt that comes when its change is there already says so.
+def told_wherever_it_came(run: Callable[[], T], done: Callable[[], object], changed: Callable[[], bool | None]) -> T:
+    """Run a statement; an interrupt that comes where nothing else tells of it, before its run or after it, says what became of the change.
 
     Args:
         run: runs it.
         done: gives its result once its change is there, and None before.
+        changed: whether its change is there, as far as it is known.
 
     Raises:
-        StatementInterrupted: the change is there; the error has the result.
-        KeyboardInterrupt: it is not there.
+        StatementInterrupted: an interrupt came; if the change is there, the error has the result.
 
-    >>> told_if_too_late(lambda: 7, lambda: None)
+    >>> told_wherever_it_came(lambda: 7, lambda: None, lambda: False)
     7
     """
     try:
         return run()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         if (result := done()) is not None:
             raise interrupted_too_late(result) from None
-        raise
+        look = "Look at the table before you run the statement again"
+        error = interruption(interrupt, "run", changed=changed(), look=look)
+        assert error is not None
+        raise error from interrupt
 
 
 def told_in_cell(run: Callable[[], T], ended: Callable[[], bool], text: str) -> T:

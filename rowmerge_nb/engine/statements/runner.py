@@ -13,13 +13,13 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.engine.errors.position import placed_in
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.interrupts import interruptible, told_if_too_late
+from rowmerge_nb.engine.spark.interrupts import interruptible, told_wherever_it_came
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import target_name
 from rowmerge_nb.engine.statements.statement import StatementRun, error_record
 from rowmerge_nb.engine.verify.verification import begin_verification
-from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError
+from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError, StatementInterrupted
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis
 from rowmerge_nb.sql.tree.statements import Explain, Span
@@ -94,7 +94,13 @@ class StatementRunner:
             with placed_in(sql, text, offset):
                 return self._run(text, options, begun)
 
-        return told_if_too_late(run, lambda: begun[-1].done if begun else None)
+        try:
+            return told_wherever_it_came(
+                run, lambda: begun[-1].done if begun else None, lambda: begun[-1].transaction.changed if begun else False
+            )
+        except StatementInterrupted as error:
+            _complete(error, text)
+            raise
 
     def _run(self, text: str, options: Options, begun: list[StatementRun]) -> Result:
         from rowmerge_nb.sql.parser.statements import parse
@@ -108,11 +114,7 @@ class StatementRunner:
                 self.session.start()
             return self._run_statement(statement, options, begun)
         except RowMergeError as error:
-            error.statement = error.statement or text
-            if error.result is None:
-                record = error_record(error, (Consequence("nothing was read or written"),))
-                kind = text.split(None, 1)[0].upper()
-                error.result = Result(Trace(statement=text, kind=kind, state=StatementState.FAILED, error=record))
+            _complete(error, text)
             raise
 
     def _run_statement(self, statement: Statement, options: Options, begun: list[StatementRun]) -> Result:
@@ -174,6 +176,16 @@ def _analyzed(statement: Statement, transaction: StatementTransaction, tables: S
             transaction.rollback()
         raise
     return analysis
+
+
+def _complete(error: RowMergeError, text: str) -> None:
+    """Give an error the statement that it is about, and what is known of it: nothing, where the statement's run has not begun."""
+    error.statement = error.statement or text
+    if error.result is None:
+        told = (Consequence("nothing was read or written"),) if error.changed is False else ()
+        record = error_record(error, told)
+        kind = text.split(None, 1)[0].upper()
+        error.result = Result(Trace(statement=text, kind=kind, state=StatementState.FAILED, error=record))
 
 
 @contextmanager

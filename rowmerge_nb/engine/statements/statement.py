@@ -233,10 +233,11 @@ class StatementRun:
     def _late_error(self, failure: BaseException) -> RowMergeError:
         """Give an error of ours for what was raised behind the point of no return."""
         changed = self.transaction.changed
+        look = f"Look at {self._target_name()} before you run the statement again"
         if isinstance(failure, RowMergeError):
             failure.changed = changed
+            failure.hint = failure.hint or (f"{look}." if changed is None else "Do not run it again.")
             return failure
-        look = f"Look at {self._target_name()} before you run the statement again"
         interrupted = interruption(failure, self.step, changed=changed, look=look)
         if interrupted is not None:
             return interrupted
@@ -254,6 +255,10 @@ class StatementRun:
         ended = self.roll_back()
         if error.changed is False:
             facts.append(Consequence(ended))
+            if self.transaction.changed is None:
+                error.changed = None
+                look = f"Look at {self._target_name()} before you run the statement again: what the finish call did was not taken back."
+                error.hint = " ".join(filter(None, [error.hint, look]))
         # What is told of a change that is there must not depend on what has failed in telling it.
         return replace(
             self.trace(StatementState.FAILED), committed=error.changed is True, error=error_record(error, tuple(facts))
@@ -329,7 +334,7 @@ class StatementRun:
         """Roll back, and say how that went; a failure here does not hide the one that led here."""
         try:
             ended = to_its_end(self.transaction.rollback)
-        except Exception as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
+        except (Exception, SystemExit) as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
             return f"the rollback failed: {type(failure).__name__}: {failure}"
         return (
             "the transaction was rolled back"

@@ -17,8 +17,8 @@ from rowmerge_nb.engine.spark.interrupts import (
     interruption,
     run_cancellable,
     to_its_end,
-    told_if_too_late,
     told_in_cell,
+    told_wherever_it_came,
 )
 from rowmerge_nb.errors import StatementInterrupted
 
@@ -48,13 +48,15 @@ def test_what_the_story_tells_has_a_name_in_it(name: str) -> None:
 def test_an_interrupt_between_a_result_and_its_way_out_gives_the_result() -> None:
     result = object()
     with pytest.raises(StatementInterrupted) as caught:
-        told_if_too_late(interrupt, lambda: result)
+        told_wherever_it_came(interrupt, lambda: result, lambda: True)
     assert (caught.value.changed, caught.value.result) == (True, result)
 
 
-def test_an_interrupt_of_a_statement_that_has_changed_nothing_stays_what_it_is() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        told_if_too_late(interrupt, lambda: None)
+@pytest.mark.parametrize("changed", [False, None])
+def test_an_interrupt_where_nothing_else_tells_of_it_says_what_is_known_of_the_change(changed: bool | None) -> None:
+    with pytest.raises(StatementInterrupted) as caught:
+        told_wherever_it_came(interrupt, lambda: None, lambda: changed)
+    assert caught.value.changed is changed
 
 
 @pytest.mark.parametrize("ended", [True, False])

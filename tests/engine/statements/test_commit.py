@@ -423,3 +423,48 @@ def test_a_connection_of_one_thread_alone_can_be_committed(spark: Any) -> None:
     shop = Shop(spark, connector, "default")
     assert shop.merge().count == 3
     connector.journal.close()
+
+
+@pytest.mark.parametrize("failure", [OSError("the disk is gone"), SystemExit(3)])
+@pytest.mark.parametrize("rehearse", [False, True])
+def test_where_what_the_finish_call_did_could_not_be_taken_back_nobody_claims_that_the_table_is_unchanged(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, failure: BaseException, *, rehearse: bool
+) -> None:
+    connector = MemoryConnector()
+    shop = Shop(spark, connector, "default")
+
+    def fail(_: Any) -> None:
+        raise failure
+
+    monkeypatch.setattr(connector, "rollback", fail)
+    monkeypatch.setattr(connector, "commit", refused)
+    with pytest.raises(RowMergeError) as caught:
+        shop.merge(rehearse=rehearse)
+    error = caught.value
+    assert error.changed is None
+    assert "Look at 'store.default.t'" in str(error.hint)
+    text = str(error.result)
+    assert "is unchanged" not in text
+    assert "the transaction was rolled back" not in text
+
+
+def refused(_: Any) -> None:
+    msg = "the commit was refused"
+    raise ConnectorError(msg, code="TRANSACTION_CONFLICT")
+
+
+def test_an_interrupt_before_a_statement_has_a_transaction_is_an_error_of_ours(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(spark, MemoryConnector(), "default")
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rowmerge_nb.engine.catalog.catalogs.Catalogs.transaction", interrupted)
+    script = f"TRUNCATE TABLE store.default.t; {MERGE.format(schema='default')}"
+    with pytest.raises(StatementInterrupted) as caught:
+        shop.engine.run_script(script, namespace=SOURCE)
+    assert caught.value.changed is False
+    assert caught.value.result is not None
+    assert caught.value.statement is not None
