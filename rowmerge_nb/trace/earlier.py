@@ -49,7 +49,8 @@ def _with_layouts(value: Any) -> Any:
         layout = PageLayout.of_output(len(after), _redistribution(before, after, era) if transformed else (), era)
         pages |= {"layout": encoded(layout), "transformed": transformed}
     stored = trace.get("stored")
-    for at, item in enumerate(stored.get("items") or () if isinstance(stored, dict) else ()):
+    items = stored.get("items") if isinstance(stored, dict) else None
+    for at, item in enumerate(items if isinstance(items, list) else ()):
         sample = _fields(item, "StoredSample")
         if "page" in sample:
             channels = decoded_page(sample["page"], f"$.stored[{at}].page").num_columns

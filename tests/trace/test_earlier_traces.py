@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from rowmerge_nb.trace.earlier import of_present_format
 from rowmerge_nb.trace.files import FORMAT
 from rowmerge_nb.trace.trace import CHANGED_TWICE
 from tests.report.cases import CASES
+from tests.trace.test_files import mutated
 
 HERE = Path(__file__).parent
 
@@ -139,3 +143,18 @@ def test_a_page_of_the_first_format_that_is_none_is_refused_at_its_place(tmp_pat
     (tmp_path / "x.json").write_text(json.dumps(content))
     with pytest.raises(RowMergeError, match=r"\$\.pages\.after: it holds no page of Arrow data"):
         load_trace(tmp_path / "x.json")
+
+
+def test_whatever_is_changed_in_a_file_of_the_first_format_it_is_refused_by_our_error_or_can_be_drawn(tmp_path: Path) -> None:
+    path, draw = tmp_path / "x.json", random.Random(5)
+    content = json.loads((HERE / "saved_in_format_1.json").read_text())
+    for round_ in range(200):
+        damaged = copy.deepcopy(content)
+        part = damaged["rowmerge_nb trace 1"]["fields"]
+        within = part if round_ % 2 else {name: part[name] for name in ("pages", "stored")}
+        with suppress(KeyError, IndexError, TypeError):
+            mutated(within, draw)
+        part |= within
+        path.write_text(json.dumps(damaged))
+        with suppress(RowMergeError):
+            mime_bundle(load_trace(path))
