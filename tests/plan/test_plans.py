@@ -219,3 +219,22 @@ def test_an_insert_of_values_is_small_whatever_is_known_of_its_target(tmp_path: 
 )
 def test_the_last_step_is_told_with_the_call_that_it_makes(sql: str, flow: str, call: str) -> None:
     assert f"all fragments to {call}:" in one(records(sql, flow=flow), "TableFinish").meaning
+
+
+def test_a_name_within_a_text_is_no_column_that_is_read() -> None:
+    plan = records("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, '`unused`')")
+    (scan,) = (record for record in plan.values() if record.attributes.get("role") == "source")
+    assert [name for name, _ in scan.layout] == ["id_0"]
+
+
+@pytest.mark.parametrize(
+    ("source", "distribution"),
+    [
+        ("(SELECT id, cardinality(sequence(1, 3)) AS v FROM s) s", "SINGLE"),
+        ("(SELECT id, v FROM s WHERE id IN (SELECT id FROM s)) s", "SINGLE"),
+        ("(SELECT id, x AS v FROM s CROSS JOIN UNNEST(sequence(1, v)) u(x)) s", "PARTITIONED"),
+    ],
+)
+def test_of_a_query_the_rows_are_bounded_by_what_it_reads_and_not_by_words_in_it(source: str, distribution: str) -> None:
+    sql = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
+    assert one(records(sql), "Join").attributes["distribution"] == distribution

@@ -97,7 +97,8 @@ class Apply(Typed):
     """An operator or a function over arguments; ``detail`` is what is not an argument, such as a field's index.
 
     One named ``"chain"`` is a long run of operators, as a list: its first argument is the first value, each further one makes the next value
-    out of the variable `SO_FAR`.
+    out of the variable `SO_FAR`. What no statement writes, and plans need: ``"fail"`` is an error, its detail Trino's code and the message;
+    ``"hash"`` is the number by which rows are sent to writers; ``"renamed"`` is a value whose rows had their fields by position.
     """
 
     name: str
