@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector
 
-__all__ = ["Digest", "Place", "digest", "initial_rows", "merged_rows", "news"]
+__all__ = ["Digest", "StoreLocation", "digest", "initial_rows", "merged_rows", "news"]
 
 MERGE = (
     "MERGE INTO t USING news s ON t.id = s.id WHEN MATCHED AND s.v % 10 = 0 THEN DELETE "
@@ -29,7 +29,7 @@ MERGE = (
 
 
 @dataclass(frozen=True)
-class Place:
+class StoreLocation:
     """A store, as every process of the trials opens it.
 
     Args:
@@ -163,7 +163,7 @@ def read(connector: Connector, schema: str) -> pa.Table:
 class Driver:
     """Obeys orders."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StoreLocation) -> None:
         self._place = place
         self._engine: Any = None
 
@@ -230,7 +230,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     answers: TextIO = sys.stdout
     sys.stdout = sys.stderr
-    driver = Driver(Place(*sys.argv[1:3]))
+    driver = Driver(StoreLocation(*sys.argv[1:3]))
     while line := _line():
         order = json.loads(line)
         answers.write(json.dumps(getattr(driver, order.pop("order"))(**order)) + "\n")

@@ -30,7 +30,7 @@ from typing import IO, Any, Final
 import pyarrow as pa
 
 from proof.engines.postgresql import private_server
-from proof.trials.driver import Place, digest, initial_rows, merged_rows, news
+from proof.trials.driver import StoreLocation, digest, initial_rows, merged_rows, news
 from rowmerge_nb.errors import SetupError
 
 __all__ = ["Report", "Trials", "main", "places"]
@@ -81,7 +81,7 @@ class Report:
 class Child:
     """A process that takes orders, the leader of a group of its own."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StoreLocation) -> None:
         command = [sys.executable, "-m", "proof.trials.driver", place.store, place.where]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         self._process = subprocess.Popen(
@@ -175,7 +175,7 @@ class Trials:
     """
 
     def __init__(
-        self, place: Place, rows: int, changes: int, seed: int = 1, told: Callable[[str], None] = lambda _: None
+        self, place: StoreLocation, rows: int, changes: int, seed: int = 1, told: Callable[[str], None] = lambda _: None
     ) -> None:
         self._place = place
         self._changes = changes
@@ -376,7 +376,7 @@ class Trials:
 
 
 @contextmanager
-def _child(place: Place) -> Iterator[Child]:
+def _child(place: StoreLocation) -> Iterator[Child]:
     child = Child(place)
     try:
         yield child
@@ -394,7 +394,7 @@ def _succeeded(answer: dict[str, Any]) -> None:
         raise RuntimeError(answer["error"])
 
 
-def _traces(place: Place) -> list[str]:
+def _traces(place: StoreLocation) -> list[str]:
     """Look for what attempts write into, without the connector."""
     if place.store == "postgresql":
         from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
@@ -410,7 +410,7 @@ def _traces(place: Place) -> list[str]:
 
 
 @contextmanager
-def places(store: str) -> Iterator[Place]:
+def places(store: str) -> Iterator[StoreLocation]:
     """Make an empty store of a kind; it is removed afterwards.
 
     Raises:
@@ -418,9 +418,9 @@ def places(store: str) -> Iterator[Place]:
     """
     with ExitStack() as stack:
         if store == "postgresql":
-            yield Place(store, stack.enter_context(private_server()))
+            yield StoreLocation(store, stack.enter_context(private_server()))
         else:
-            yield Place(store, stack.enter_context(tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-{store}-")))
+            yield StoreLocation(store, stack.enter_context(tempfile.TemporaryDirectory(prefix=f"rowmerge_nb-{store}-")))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -456,7 +456,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if any(report.problems for report in reports) else 0
 
 
-def _of_store(place: Place, options: argparse.Namespace) -> list[Report]:
+def _of_store(place: StoreLocation, options: argparse.Namespace) -> list[Report]:
     trials = Trials(place, options.rows, options.changes, options.seed, lambda line: print(line, flush=True))
     try:
         trials.prepare()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern, Trace
 
-__all__ = ["ENGINES", "Engine", "MatchedClauses", "Verdict", "verdicts_of"]
+__all__ = ["ENGINES", "EngineRule", "MatchedClauses", "Verdict", "verdicts_of"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class MatchedClauses:
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineRule:
     """An engine and its rule.
 
     Args:
@@ -163,9 +163,9 @@ def snowflake(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1 and row.updates > 0
 
 
-def _engine(name: str, fails: Callable[[MatchPattern, MatchedClauses], bool]) -> Engine:
+def _engine(name: str, fails: Callable[[MatchPattern, MatchedClauses], bool]) -> EngineRule:
     said, _, source = (fails.__doc__ or "").partition("Source: ")
-    return Engine(name, " ".join(said.split()), " ".join(source.split()).rstrip("."), fails)
+    return EngineRule(name, " ".join(said.split()), " ".join(source.split()).rstrip("."), fails)
 
 
 ENGINES: Final = (
@@ -194,7 +194,7 @@ def verdicts_of(trace: Trace) -> tuple[Verdict, ...] | None:
     return tuple(_verdict(engine, trace.multiple_matches, clauses) for engine in ENGINES)
 
 
-def _verdict(engine: Engine, patterns: Sequence[MatchPattern], clauses: MatchedClauses) -> Verdict:
+def _verdict(engine: EngineRule, patterns: Sequence[MatchPattern], clauses: MatchedClauses) -> Verdict:
     failing = [pattern for pattern in patterns if engine.fails(pattern, clauses)]
     rows = sum(pattern.rows for pattern in failing)
     several = sum(pattern.rows for pattern in patterns)

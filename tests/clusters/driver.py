@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 import rowmerge_nb as rm
-from proof.trials.driver import MERGE, Place, digest, initial_rows, merged_rows, news, read
+from proof.trials.driver import MERGE, StoreLocation, digest, initial_rows, merged_rows, news, read
 from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
 from tests.clusters.servers import SMALL_JAVA
@@ -208,8 +208,8 @@ class Driver:
         same = found == digest(merged_rows(initial_rows(rows), source))
         return {"same": same, "count": result.count, "rows": found.rows, "orphans": left}
 
-    def _store(self, store: str, where: str) -> tuple[rm.Engine, Place]:
-        place = Place(store, where)
+    def _store(self, store: str, where: str) -> tuple[rm.Engine, StoreLocation]:
+        place = StoreLocation(store, where)
         engine = rm.Engine(spark=self.spark, catalog="store", schema=place.schema, trace="off")
         engine.add_catalog("store", place.connector())
         return engine, place

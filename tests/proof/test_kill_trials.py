@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from proof.trials.driver import Place, digest, initial_rows, merged_rows, news
+from proof.trials.driver import StoreLocation, digest, initial_rows, merged_rows, news
 from proof.trials.kills import Trials, places, table_lines
 
 
@@ -29,7 +29,7 @@ def test_a_table_survives_a_killed_worker_and_a_killed_driver(store: str) -> Non
 
 
 def test_trials_strike_at_any_moment_until_well_behind_the_end_of_a_statement_that_nobody_disturbs() -> None:
-    trials = Trials(Place("sqlite", "nowhere"), 10, 5)
+    trials = Trials(StoreLocation("sqlite", "nowhere"), 10, 5)
     try:
         trials._seconds = 2.0
         moments = [trials._moment() for _ in range(1000)]
@@ -72,6 +72,6 @@ def test_what_a_merge_leaves_is_computed_as_by_hand() -> None:
 
 @pytest.mark.parametrize("store", ["sqlite", "postgresql", "hive"])
 def test_a_place_knows_its_schema_and_what_a_table_needs(store: str) -> None:
-    place = Place(store, "here")
+    place = StoreLocation(store, "here")
     assert place.schema in {"main", "public", "default"}
     assert ("primary_key" in place.properties) == (store != "hive")

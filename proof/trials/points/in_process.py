@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.engine.spark.lazy_session import LazySession
-from rowmerge_nb.engine.spark.lowering import Context, _merge_pass
+from rowmerge_nb.engine.spark.lowering import LoweringContext, _merge_pass
 from rowmerge_nb.engine.statements import dispatch as runs
 from rowmerge_nb.engine.statements.merge import MergeRun
 from rowmerge_nb.engine.statements.row_change import Planned, plan_of
@@ -63,11 +63,11 @@ def after_merge(rows: dict[int, tuple[int, str]], news: dict[int, tuple[int, str
 class _InProcessMerge(MergeRun):
     """A MERGE whose tasks are two calls: one takes the rows of the first name, the other those of all other names."""
 
-    def _context(self, planned: Planned) -> Context:
-        self._made = Context(_UNUSED, self.transaction.scans, 1, 2)
+    def _context(self, planned: Planned) -> LoweringContext:
+        self._made = LoweringContext(_UNUSED, self.transaction.scans, 1, 2)
         return self._made
 
-    def _lowered(self, context: Context) -> Any:
+    def _lowered(self, context: LoweringContext) -> Any:
         return None
 
     def collect(self, spark: Any, rows: Any, partitions: int) -> pa.Table:

@@ -15,7 +15,7 @@ from rowmerge_nb.engine.spark.executors import executors_of, relation_of
 from rowmerge_nb.engine.spark.marks import put_mark
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_schema
 from rowmerge_nb.engine.tasks.arrow import for_spark
-from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, Keys
+from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, SourceKeys
 from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
@@ -106,7 +106,7 @@ class Scans:
             source, outputs=tuple(source.outputs[i] for i in places), columns=tuple(source.columns[i] for i in places)
         )
         read = self._scan_pass(wanted).rows()
-        found = tuple(Keys.of(read.column(i)) for i in range(len(places)))
+        found = tuple(SourceKeys.of(read.column(i)) for i in range(len(places)))
         channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
         domains = dict(node.constraint.domains)
         for channel, known in zip(channels, found, strict=True):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.spark.expressions import computed, conformed
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_type
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
-from rowmerge_nb.engine.tasks.exchange import BUCKET, Place, PlacePass, Placing, hash_expression, partition_expression
+from rowmerge_nb.engine.tasks.exchange import BUCKET, Destination, PlacePass, Placing, hash_expression, partition_expression
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.scan import POSITION
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
-__all__ = ["Context", "Tables", "lower"]
+__all__ = ["LoweringContext", "Tables", "lower"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -84,7 +84,7 @@ class Tables(Protocol):
 
 
 @dataclass(frozen=True)
-class Context:
+class LoweringContext:
     """What lowering needs beside the plan.
 
     Args:
@@ -121,7 +121,7 @@ class Context:
 
 
 @singledispatch
-def lower(node: PlanNode, context: Context) -> Any:
+def lower(node: PlanNode, context: LoweringContext) -> Any:
     """Turn a plan into a DataFrame.
 
     Of a plan with a writer the DataFrame has the columns of ``OUTCOME``: fragments and records.
@@ -130,31 +130,31 @@ def lower(node: PlanNode, context: Context) -> Any:
 
 
 @lower.register
-def _(node: TableScan, context: Context) -> Any:
+def _(node: TableScan, context: LoweringContext) -> Any:
     return context.tables.scan(node)
 
 
 @lower.register
-def _(node: Source, context: Context) -> Any:
+def _(node: Source, context: LoweringContext) -> Any:
     return context.spark.sql(node.spark)
 
 
 @lower.register
-def _(node: AssignUniqueId, context: Context) -> Any:
+def _(node: AssignUniqueId, context: LoweringContext) -> Any:
     """Take the scan's position as unique id: it is the same each time a task is run again, and needs no order among tasks."""
     kept = [quote(symbol.name) for symbol in node.outputs if symbol != node.symbol]
     return lower(node.source, context).selectExpr(*kept, f"{quote(POSITION)} AS {quote(node.symbol.name)}")
 
 
 @lower.register
-def _(node: Filter, context: Context) -> Any:
+def _(node: Filter, context: LoweringContext) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     return lower(node.source, context).where(F.expr(print_spark(node.predicate)))
 
 
 @lower.register
-def _(node: DeleteProject, context: Context) -> Any:
+def _(node: DeleteProject, context: LoweringContext) -> Any:
     """Give the channels of the writer's page under the names ``c0``, ``c1``, ..., and the witness."""
     kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
@@ -173,7 +173,7 @@ def _(node: DeleteProject, context: Context) -> Any:
 
 
 @lower.register
-def _(node: SemiJoin, context: Context) -> Any:
+def _(node: SemiJoin, context: LoweringContext) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     if node.key_columns and isinstance(node.source, TableScan) and isinstance(node.filtering_source, TableScan):
@@ -191,7 +191,7 @@ def _(node: SemiJoin, context: Context) -> Any:
 
 
 @lower.register
-def _(node: Join, context: Context) -> Any:
+def _(node: Join, context: LoweringContext) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     left, right = lower(node.left, context), lower(node.right, context)
@@ -209,7 +209,7 @@ def _(node: Join, context: Context) -> Any:
 
 
 @lower.register
-def _(node: Project, context: Context) -> Any:
+def _(node: Project, context: LoweringContext) -> Any:
     source, texts = node.source, dict(computed(node))
     if isinstance(source, AssignUniqueId):
         # One step of Spark's for both.
@@ -227,7 +227,7 @@ def _(node: Project, context: Context) -> Any:
     return lower(source, context).selectExpr(*columns)
 
 
-def _hidden(node: PlanNode, context: Context) -> tuple[str, ...]:
+def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
     """Give the columns that travel beside a node's outputs: a row's number in its table, and further up the witness."""
     if isinstance(node, TableScan):
         return () if is_spark_frame(node.table.dataframe) else (POSITION,)
@@ -240,7 +240,7 @@ def _hidden(node: PlanNode, context: Context) -> tuple[str, ...]:
     return _hidden(node.sources[0], context)
 
 
-def _witness_expression(context: Context, join_type: JoinType = JoinType.RIGHT, number: str = SOURCE_ROW) -> str:
+def _witness_expression(context: LoweringContext, join_type: JoinType = JoinType.RIGHT, number: str = SOURCE_ROW) -> str:
     def struct(symbols: tuple[tuple[str, Symbol], ...]) -> str:
         # Fields go by position: a struct with two fields of one name cannot leave Spark.
         fields = (f"'f{i}', {quote(symbol.name)}" for i, (_, symbol) in enumerate(symbols))
@@ -256,7 +256,7 @@ def _witness_expression(context: Context, join_type: JoinType = JoinType.RIGHT, 
 
 
 @lower.register
-def _(node: MarkDistinct, context: Context) -> Any:
+def _(node: MarkDistinct, context: LoweringContext) -> Any:
     """Bring all matches of a target row into one partition; the marking itself is part of the Python pass above.
 
     Unmatched rows have no unique id. They must not all meet in one partition, so they go by the partition that they come from,
@@ -271,13 +271,13 @@ def _(node: MarkDistinct, context: Context) -> Any:
 
 
 @lower.register
-def _(node: DuplicateCheck, context: Context) -> Any:
+def _(node: DuplicateCheck, context: LoweringContext) -> Any:
     """Nothing for Spark to do: the check runs in the Python pass above, on the same pages."""
     return lower(node.source, context)
 
 
 @lower.register
-def _(node: MergeWriter, context: Context) -> Any:
+def _(node: MergeWriter, context: LoweringContext) -> Any:
     sinks = context.tables.sinks()
     exchange = node.source if isinstance(node.source, Exchange) else None
     processor = exchange.source if exchange is not None else node.source
@@ -296,7 +296,7 @@ def _(node: MergeWriter, context: Context) -> Any:
 
 
 @lower.register
-def _(node: TableWriter, context: Context) -> Any:
+def _(node: TableWriter, context: LoweringContext) -> Any:
     required, make_sink = context.tables.page_sinks()
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
     exchange = node.source if isinstance(node.source, Exchange) else None
@@ -311,7 +311,7 @@ def _(node: TableWriter, context: Context) -> Any:
     return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink))
 
 
-def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: Context) -> Any:
+def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: LoweringContext) -> Any:
     """Send the rows of an INSERT to the writers of their partitions or buckets."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -323,7 +323,7 @@ def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context:
     arguments = tuple(names.index(name) for name in layout.partition_columns)
     function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
     schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
-    task = PlacePass(schema, Place(function, arguments))
+    task = PlacePass(schema, Destination(function, arguments))
     placed = context.tables.in_tasks(rows, task, task.exchanged)
     return placed.repartitionById(context.writers, F.expr(partition_expression(quote(BUCKET), context.writers)))
 
@@ -333,7 +333,7 @@ def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in (*node.columns, node.row_id)])
 
 
-def _input(node: MergeProcessor | DeleteProject, context: Context) -> Any:
+def _input(node: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
     """Put the channels into the order of the processor's page, and behind them the witness."""
     if isinstance(node, DeleteProject):
         return lower(node, context)
@@ -353,7 +353,7 @@ def _input_names(node: MergeProcessor) -> list[str]:
     return [*place, *hashed, ROW_ID, MERGE_ROW, CASE_NUMBER, *checked]
 
 
-def _pending(node: PlanNode, context: Context) -> tuple[Any, Mapping[str, str]]:
+def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str, str]]:
     """Lower a node, but leave what its top projection computes to the step above: each step costs Spark an analysis."""
     if isinstance(node, DuplicateCheck) or (isinstance(node, MarkDistinct) and not node.exchange):
         return _pending(node.source, context)
@@ -368,7 +368,7 @@ def _extras(check: DuplicateCheck) -> tuple[str, ...]:
 
 
 def _merge_pass(
-    node: MergeProcessor | DeleteProject, context: Context, *, placing: Placing | None, sinks: SinkFactory | None
+    node: MergeProcessor | DeleteProject, context: LoweringContext, *, placing: Placing | None, sinks: SinkFactory | None
 ) -> MergePass:
     common: Mapping[str, Any] = {
         "layout": node.layout,
@@ -405,14 +405,14 @@ def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
     return tuple(branch.number for branch in node.case.branches if branch.operation is operation)
 
 
-def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Placing:
+def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Placing:
     names = [column.name for column in processor.columns]
 
-    def place(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Place:
+    def place(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Destination:
         if layout is None:
-            return Place(even=True)
+            return Destination(even=True)
         function = context.tables.bucket_function(layout, types) if layout.partitioning is not None else None
-        return Place(function, arguments)
+        return Destination(function, arguments)
 
     columns = tuple(names.index(name) for name in node.insert_layout.partition_columns) if node.insert_layout else ()
     inserts = place(node.insert_layout, columns, tuple(processor.columns[i].type for i in columns))
@@ -426,7 +426,7 @@ def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context:
     return Placing(inserts, updates)
 
 
-def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProject, context: Context) -> Any:
+def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
     """Send every row to its writer: by the bucket that the task gave it, or by the same hash as the channel ``hash``."""
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.choices import StatementState
-from rowmerge_nb.engine.spark.lowering import Context, lower
+from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
@@ -85,13 +85,13 @@ class MergeRun(StatementRun):
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
-    def _context(self, planned: Planned) -> Context:
+    def _context(self, planned: Planned) -> LoweringContext:
         join = self._join()
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
         source = _named([s for s in join.right.outputs if s.name in fields], fields)
         return action_context(self, planned.settings, joined_rows(join), self._target_symbols(), source)
 
-    def _lowered(self, context: Context) -> Any:
+    def _lowered(self, context: LoweringContext) -> Any:
         return lowered(self, context)
 
     def _target_symbols(self) -> Named:
@@ -105,7 +105,7 @@ class MergeRun(StatementRun):
                 account.witnesses = self._diagnose(account, answer.context, planned.whole())
             raise duplicate_error(account, self.analysis, self.options.duplicates)
 
-    def _diagnose(self, account: Account, context: Context, whole: PlanNode) -> list[pa.RecordBatch]:
+    def _diagnose(self, account: Account, context: LoweringContext, whole: PlanNode) -> list[pa.RecordBatch]:
         """Fetch both sides' values of the duplicates: rows of large statements do not carry them."""
         self.begin_step("fetch the rows matched more than once")
         from pyspark.sql import functions as F  # noqa: N812

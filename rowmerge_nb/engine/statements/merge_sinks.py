@@ -20,7 +20,7 @@ from rowmerge_nb.trace.words import operation_letters
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rowmerge_nb.engine.spark.lowering import Context
+    from rowmerge_nb.engine.spark.lowering import LoweringContext
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
@@ -73,7 +73,7 @@ def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[
     }
 
 
-def lowered(run: StatementRun, context: Context) -> Any:
+def lowered(run: StatementRun, context: LoweringContext) -> Any:
     """Give the plan as a DataFrame."""
     run.begin_step("run")
     plan = plan_of(run)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.spark.lowering import Context, lower
+from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.plan.planner import plan_query
@@ -55,5 +55,5 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
     scans = run.transaction.scans
     scans.make_views(run.analysis.bindings, read_views(plan))
-    context = Context(spark=spark, tables=scans, partitions=usual, writers=usual)
+    context = LoweringContext(spark=spark, tables=scans, partitions=usual, writers=usual)
     return run.collect(spark, lower(plan, context), usual if is_small(plan) else usual * UNKNOWN_SIZE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from rowmerge_nb.choices import StatementState, TraceLevel
 from rowmerge_nb.engine.spark.job import fragments_and_records
-from rowmerge_nb.engine.spark.lowering import Context
+from rowmerge_nb.engine.spark.lowering import LoweringContext
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.errors import ConnectorError
@@ -150,7 +150,9 @@ def checked(metadata: ConnectorMetadata, method: str, value: Any, wanted: Any) -
 # -- the one action -------------------------------------------------------------------------------------------------------
 
 
-def action_context(run: StatementRun, settings: RuleSettings, flowing: int | None, target: Named, source: Named = ()) -> Context:
+def action_context(
+    run: StatementRun, settings: RuleSettings, flowing: int | None, target: Named, source: Named = ()
+) -> LoweringContext:
     """Give what the plan is lowered with; Spark is there from here on.
 
     Args:
@@ -165,7 +167,7 @@ def action_context(run: StatementRun, settings: RuleSettings, flowing: int | Non
     usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
     small = flowing is not None and flowing <= settings.small_rows
     level = run.options.trace
-    return Context(
+    return LoweringContext(
         spark=spark,
         tables=run.transaction.scans,
         partitions=_partitions(usual, flowing),
@@ -187,12 +189,12 @@ class Answer:
         fragments: what the connector's finish call is to get.
     """
 
-    context: Context
+    context: LoweringContext
     account: Account
     fragments: list[bytes]
 
 
-def act(run: StatementRun, context: Callable[[], Context], lowered: Callable[[Context], Any]) -> Answer:
+def act(run: StatementRun, context: Callable[[], LoweringContext], lowered: Callable[[LoweringContext], Any]) -> Answer:
     """Run the one action of a statement.
 
     Args:

@@ -50,7 +50,7 @@ from rowmerge_nb.sql.typed.expressions import Column, references
 
 if TYPE_CHECKING:
     from rowmerge_nb.choices import StatementState
-    from rowmerge_nb.engine.spark.lowering import Context
+    from rowmerge_nb.engine.spark.lowering import LoweringContext
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.trace.trace import Consequence, Trace
 
@@ -152,11 +152,11 @@ class UpdatableRun(StatementRun):
             given = self._asked(method, lambda _: told)
         self.handle = checked(target_metadata(self, self.analysis), method, given, ConnectorTableHandle)
 
-    def _context(self, planned: Planned) -> Context:
+    def _context(self, planned: Planned) -> LoweringContext:
         scan = target_scan(plan_of(self))
         return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
 
-    def _lowered(self, context: Context) -> Any:
+    def _lowered(self, context: LoweringContext) -> Any:
         """One row per split, beside its number the answers of subqueries; the task works on the splits that it gets."""
         self.begin_step("run")
         plan, scan = plan_of(self), target_scan(plan_of(self))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.choices import StatementState
-    from rowmerge_nb.engine.spark.lowering import Context
+    from rowmerge_nb.engine.spark.lowering import LoweringContext
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.trace.trace import Consequence, Trace
@@ -63,7 +63,7 @@ class UpdateDeleteRun(StatementRun):
             return plan_update(self.analysis, facts, era=self.options.era)
         return plan_delete(self.analysis, facts, era=self.options.era)
 
-    def _context(self, planned: Planned) -> Context:
+    def _context(self, planned: Planned) -> LoweringContext:
         scan = target_scan(plan_of(self))
         return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
 

@@ -31,14 +31,14 @@ NO_CLAUSE = -1
 
 
 @dataclass(frozen=True)
-class Keys:
+class MatchKeys:
     """Plain numbers for (unique_id, case_number): -1 stands for NULL, which no unique id and no clause has."""
 
     unique_id: npt.NDArray[np.int64]
     case_number: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, unique_id: pa.Array, case_number: pa.Array) -> Keys:
+    def of(cls, unique_id: pa.Array, case_number: pa.Array) -> MatchKeys:
         """Take the two channels, which may hold NULL."""
         return cls(
             pc.fill_null(unique_id, NO_TARGET).to_numpy(zero_copy_only=False),
@@ -81,7 +81,7 @@ def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era) -> pa.Ar
     >>> mark_distinct(ids, cases, Era.DOCUMENTS).to_pylist(), mark_distinct(ids, cases, Era.CURRENT).to_pylist()
     ([0, 0, 1, 1], [1, 0, 1, 0])
     """
-    keys = Keys.of(unique_id, case_number)
+    keys = MatchKeys.of(unique_id, case_number)
     if era is Era.DOCUMENTS and not _repeats(keys.unique_id):
         return pa.array(np.ones(len(unique_id), np.int8))
     sizes, first = _sizes(keys.unique_id, keys.case_number)
@@ -135,7 +135,7 @@ class DuplicateRule:
             unique_id: int64, NULL where no target row was matched.
             case_number: int32, -1 or NULL where no clause fired.
         """
-        keys = Keys.of(unique_id, case_number)
+        keys = MatchKeys.of(unique_id, case_number)
         matched = keys.unique_id != NO_TARGET
         ids, cases = keys.unique_id[matched], keys.case_number[matched]
         acting = ~np.isin(cases, (NO_CLAUSE, *self.idle))
@@ -161,7 +161,7 @@ def match_patterns(unique_id: pa.Array, case_number: pa.Array, updates: Collecti
     >>> match_patterns(pa.array([5, 5, 6, 6, 7]), pa.array([0, 0, 0, -1, 0], pa.int32()), [0], [])
     {(2, 1, 1, 0, False): 1, (2, 2, 2, 0, True): 1}
     """
-    keys = Keys.of(unique_id, case_number)
+    keys = MatchKeys.of(unique_id, case_number)
     if not _repeats(keys.unique_id):
         return {}
     sizes, _ = _sizes(keys.unique_id)

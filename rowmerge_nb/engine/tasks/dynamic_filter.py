@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["KeyFilter", "Keys"]
+__all__ = ["KeyFilter", "SourceKeys"]
 
 LISTED_KEYS = 1_000
 """Up to here a connector is told the keys themselves, above that their bounds."""
@@ -29,13 +29,13 @@ LOOKUP_PAGES = 16
 
 
 @dataclass(frozen=True)
-class Keys:
+class SourceKeys:
     """The values of one join key.
 
     Args:
         values: without NULLs, which are equal to nothing; whole numbers as int64.
 
-    >>> keys = Keys.of(pa.array([7, 5, None, 7], pa.int32()))
+    >>> keys = SourceKeys.of(pa.array([7, 5, None, 7], pa.int32()))
     >>> keys.found(pa.chunked_array([pa.array([5, 6, None, 7], pa.int64())])).tolist()
     [True, False, False, True]
     >>> keys.domain
@@ -45,7 +45,7 @@ class Keys:
     values: pa.Array
 
     @classmethod
-    def of(cls, values: pa.Array | pa.ChunkedArray) -> Keys:
+    def of(cls, values: pa.Array | pa.ChunkedArray) -> SourceKeys:
         """Take a column of the source."""
         whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         return cls(_comparable(whole.drop_null()))
@@ -92,7 +92,7 @@ class KeyFilter:
     """
 
     channels: tuple[int, ...]
-    keys: tuple[Keys, ...]
+    keys: tuple[SourceKeys, ...]
 
     def pages(self, pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
         """Give the rows that matter of pages, and their places counted over all pages."""

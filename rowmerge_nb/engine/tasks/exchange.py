@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page, PageLayout
 
 
-__all__ = ["BUCKET", "EVEN_ROWS", "Place", "PlacePass", "Placing", "hash_expression", "partition_expression"]
+__all__ = ["BUCKET", "EVEN_ROWS", "Destination", "PlacePass", "Placing", "hash_expression", "partition_expression"]
 
 
 def hash_expression(columns: Sequence[str]) -> str:
@@ -54,7 +54,7 @@ def partition_expression(bucket: str, partition_count: int) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class Destination:
     """How one kind of rows finds its writer.
 
     Args:
@@ -86,8 +86,8 @@ class Place:
 class Placing:
     """How the rows of an exchange find their writer: inserts (1, 4) by one place, deletes and updates (2, 3, 5) by the other."""
 
-    inserts: Place
-    updates: Place
+    inserts: Destination
+    updates: Destination
 
     def buckets(self, page: Page, layout: PageLayout, start: int) -> pa.Array:
         """Give the bucket of every row of a transformed page (int32); NULL where the engine's hash decides."""
@@ -108,7 +108,7 @@ class PlacePass:
     """
 
     schema: pa.Schema
-    place: Place
+    place: Destination
 
     @property
     def exchanged(self) -> pa.Schema:

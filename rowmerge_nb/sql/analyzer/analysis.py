@@ -47,13 +47,13 @@ __all__ = [
     "InsertAnalysis",
     "ListingAnalysis",
     "MergeAnalysis",
+    "MergeSource",
     "Notice",
     "QueryAnalysis",
     "Returned",
     "Returning",
     "RowChangeAnalysis",
     "Rows",
-    "Source",
     "TableBinding",
     "Tables",
     "TypedExpression",
@@ -221,7 +221,7 @@ class TypedExpression:
 
 
 @dataclass(frozen=True)
-class Source:
+class MergeSource:
     """The source of a MERGE: a table, or any query, which Spark plans.
 
     Args:
@@ -363,7 +363,7 @@ class MergeAnalysis(RowChangeAnalysis):
         returning: what RETURNING gives; None without it.
     """
 
-    source: Source
+    source: MergeSource
     on: TypedExpression
     equalities: tuple[tuple[Typed, Typed], ...]
     key_columns: tuple[tuple[str, str], ...] = ()

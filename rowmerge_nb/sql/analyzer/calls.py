@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.relations import QueryResult
     from rowmerge_nb.sql.analyzer.scope import Scope
 
-__all__ = ["CallAnalyzer", "Place"]
+__all__ = ["CallAnalyzer", "ExpressionSite"]
 
 _LAMBDA: Final = Type("function")
 
 
 @dataclass(frozen=True)
-class Place:
+class ExpressionSite:
     """Where an expression stands, and what may stand there.
 
     Args:
@@ -66,7 +66,7 @@ class CallAnalyzer:
         self,
         context: Context,
         scope: Scope,
-        place: Place,
+        place: ExpressionSite,
         *,
         prefer_target: bool = False,
         named: NamedQueries | None = None,

@@ -9,7 +9,7 @@ from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
@@ -60,7 +60,7 @@ class _MergeAnalyzer:
         relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
         source = self._source(relation)
         both = (*self.fields, *relation.fields)
-        on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), Place("MERGE ON clause"), named=self.named)
+        on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named)
         on = on_analyzer.boolean(statement.on, _ON)
         clauses = tuple(
             self._by_source(clause, both) if clause.by_source else self._clause(clause, both, relation.fields)
@@ -95,7 +95,7 @@ class _MergeAnalyzer:
             self.context.error("NOT_SUPPORTED", said, self.statement.target.span, "Register it as a table first.")
         return target
 
-    def _source(self, relation: RelationResult) -> a.Source:
+    def _source(self, relation: RelationResult) -> a.MergeSource:
         node = self.statement.source
         alias = self._alias(node)
         spark = None
@@ -103,7 +103,7 @@ class _MergeAnalyzer:
             spark = f"SELECT {', '.join(e.quote(f.symbol) for f in relation.fields)} FROM {relation.text}"
         fields = tuple(as_field(f) for f in relation.fields)
         text = node.span.shown(self.context.text)
-        return a.Source(fields, text, alias, spark, relation.binding, relation.deterministic, relation.reads)
+        return a.MergeSource(fields, text, alias, spark, relation.binding, relation.deterministic, relation.reads)
 
     def _alias(self, node: s.Relation) -> str | None:
         if isinstance(node, s.Aliased):
@@ -134,7 +134,7 @@ class _MergeAnalyzer:
         word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(clause.operation, "")
         condition, scope = None, Scope(fields)
         if clause.condition is not None:
-            analyzer = ExpressionAnalyzer(self.context, scope, Place("WHEN condition of MERGE"), named=self.named)
+            analyzer = ExpressionAnalyzer(self.context, scope, ExpressionSite("WHEN condition of MERGE"), named=self.named)
             found = analyzer.boolean(clause.condition, _CONDITION)
             words = f"in the condition of clause {clause.number}"
             condition = typed(self.context, found, clause.condition.span, words)
@@ -143,7 +143,7 @@ class _MergeAnalyzer:
         else:
             # In the documents' own statement SET purchases = purchases + 100.0 means the target's purchases.
             prefer = clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS
-            place = Place(f"MERGE {word}".strip())
+            place = ExpressionSite(f"MERGE {word}".strip())
             analyzers = (
                 ExpressionAnalyzer(self.context, scope, place, prefer_target=prefer, named=self.named) for _ in clause.values
             )

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.returning import typed
 from rowmerge_nb.sql.analyzer.scope import Scope
@@ -49,7 +49,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
         subquery = next(_subqueries(value), None)
         if subquery is not None:
             context.error("EXPRESSION_NOT_CONSTANT", "Constant expression cannot contain a subquery", subquery.span)
-        analyzer = ExpressionAnalyzer(context, Scope(()), Place("CALL"))
+        analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("CALL"))
         found = analyzer.analyze(value)
         if not can_coerce(found.type, types[argument]):
             context.error("TYPE_MISMATCH", f"Cannot cast type {found.type} to {types[argument]}", value.place)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import UNKNOWN
-from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.relations import QueryResult, RelationAnalyzer, RelationResult
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["QueryAnalyzer"]
 
-_SELECT = Place("SELECT clause", aggregates=True, windows=True)
-_HAVING = Place("HAVING clause", aggregates=True)
+_SELECT = ExpressionSite("SELECT clause", aggregates=True, windows=True)
+_HAVING = ExpressionSite("HAVING clause", aggregates=True)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class QueryAnalyzer(RelationAnalyzer):
     # -- VALUES ---------------------------------------------------------------------------------------------------
 
     def _values(self, node: s.Values) -> QueryResult:
-        analyzer = self.expressions((), Place("VALUES"))
+        analyzer = self.expressions((), ExpressionSite("VALUES"))
         parts = values_rows(self.context, analyzer, node)
         fields = tuple(
             ScopeField(self.context.symbols.new("field"), None, kind) for kind in common_row(self.context, node, parts)
@@ -163,7 +163,7 @@ class QueryAnalyzer(RelationAnalyzer):
         where = self._condition(
             node.where,
             fields,
-            Place("WHERE clause", judged_whole=True),
+            ExpressionSite("WHERE clause", judged_whole=True),
             "WHERE clause must evaluate to a boolean: actual type {}",
             analyzer,
         )
@@ -219,7 +219,12 @@ class QueryAnalyzer(RelationAnalyzer):
         return symbol if text == symbol else f"{text} AS {symbol}"
 
     def _condition(
-        self, node: s.Expression | None, fields: tuple[ScopeField, ...], place: Place, message: str, collect: ExpressionAnalyzer
+        self,
+        node: s.Expression | None,
+        fields: tuple[ScopeField, ...],
+        place: ExpressionSite,
+        message: str,
+        collect: ExpressionAnalyzer,
     ) -> e.Typed | None:
         if node is None:
             return None
@@ -283,7 +288,7 @@ class QueryAnalyzer(RelationAnalyzer):
         if node.group_by is None:
             return None
         place = analyzer.place
-        analyzer.place = Place("GROUP BY clause")
+        analyzer.place = ExpressionSite("GROUP BY clause")
         keys = tuple(self._group_value(item, analyzer, outputs) for item in node.group_by)
         analyzer.place = place
         return keys
@@ -351,11 +356,11 @@ class QueryAnalyzer(RelationAnalyzer):
             if error.code != "COLUMN_NOT_FOUND":
                 raise
             # An expression over aliases of the SELECT list.
-            return self.expressions(tuple(output.field for output in outputs), Place("ORDER BY clause")).analyze(item)
+            return self.expressions(tuple(output.field for output in outputs), ExpressionSite("ORDER BY clause")).analyze(item)
 
     def _sort_key(self, item: s.SortItem, fields: tuple[ScopeField, ...]) -> e.Sort:
         outputs = [_Output(e.Column(f.type, f.symbol), f, item) for f in fields]
-        analyzer = self.expressions(fields, Place("ORDER BY clause"))
+        analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
 
 

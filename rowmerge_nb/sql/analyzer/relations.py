@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
-from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -168,7 +168,7 @@ class RelationAnalyzer:
         """Give an analyzer of the same statement for another place."""
         return type(self)(self.context, parent, named)
 
-    def expressions(self, fields: tuple[ScopeField, ...], place: Place) -> ExpressionAnalyzer:
+    def expressions(self, fields: tuple[ScopeField, ...], place: ExpressionSite) -> ExpressionAnalyzer:
         """Give an analyzer for expressions over these fields."""
         return ExpressionAnalyzer(self.context, Scope(fields, self.parent), place, named=self.named)
 
@@ -194,7 +194,7 @@ class RelationAnalyzer:
         if isinstance(node, s.Unnest):
             return self._unnest(node, left)
         if isinstance(node, s.TableFunction):
-            field, text = table_function(self.context, node, self.expressions((), Place("table function argument")))
+            field, text = table_function(self.context, node, self.expressions((), ExpressionSite("table function argument")))
             return RelationResult((field,), f"{text} AS {self._alias()}", reads=e.Reads(generates=True))
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
@@ -298,7 +298,7 @@ class RelationAnalyzer:
     # -- UNNEST ---------------------------------------------------------------------------------------------------
 
     def _unnest(self, node: s.Unnest, left: tuple[ScopeField, ...] | None) -> RelationResult:
-        analyzer = self.expressions(left or (), Place("UNNEST"))
+        analyzer = self.expressions(left or (), ExpressionSite("UNNEST"))
         items = [analyzer.analyze(item) for item in node.items]
         for item, written in zip(items, node.items, strict=True):
             if item.type.base not in {"array", "map"}:
@@ -353,7 +353,7 @@ class RelationAnalyzer:
         condition, reaching, reads = "", (*left.reaching, *right.reaching), left.reads + right.reads
         deterministic = left.deterministic and right.deterministic
         if node.on is not None:
-            analyzer = self.expressions(fields, Place("JOIN clause"))
+            analyzer = self.expressions(fields, ExpressionSite("JOIN clause"))
             found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
             condition = f" ON {self.printed(found, node.on)}"
             reads += e.reads(found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.relations import RelationResult
@@ -71,7 +71,7 @@ def analyze_returning(
         if word not in taken
     ]
     fields = (*source, *current, *versions)
-    place = Place(
+    place = ExpressionSite(
         "RETURNING",
         functions={_ACTION: e.Column(action.type, action.symbol), _CLAUSE: e.Column(clause.type, clause.symbol)},
     )
@@ -99,7 +99,7 @@ def _columns(
     context: Context,
     items: tuple[s.SelectItem | s.AllColumns, ...],
     fields: tuple[ScopeField, ...],
-    place: Place,
+    place: ExpressionSite,
     named: NamedQueries,
 ) -> Iterable[a.Returned]:
     queries = QueryAnalyzer(context, named=named)

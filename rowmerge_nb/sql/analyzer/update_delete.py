@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.calls import Place
+from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.merge import as_field, unfit
 from rowmerge_nb.sql.analyzer.returning import typed
@@ -40,7 +40,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     indexes = _assigned(context, statement, target)
     where = _where(context, statement.where, fields)
     scope = Scope(fields)
-    values = [ExpressionAnalyzer(context, scope, Place("UPDATE SET")).analyze(value) for value in statement.values]
+    values = [ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET")).analyze(value) for value in statement.values]
     kinds = [fields[index].type for index in indexes]
     if not all(common_type(kind, value.type) is not None for kind, value in zip(kinds, values, strict=True)):
         table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
@@ -125,7 +125,7 @@ def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, 
         return None
     return typed(
         context,
-        ExpressionAnalyzer(context, Scope(fields), Place("WHERE clause", judged_whole=True)).condition(node, _WHERE),
+        ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)).condition(node, _WHERE),
         node.span,
         "in the WHERE condition",
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.exchange import Place, Placing
+from rowmerge_nb.engine.tasks.exchange import Destination, Placing
 from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.operations import Era, Operation
@@ -300,10 +300,10 @@ class PageStatement:
             for row, bucket in enumerate(buckets)
         ]
 
-    def _place(self, layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Place:
+    def _place(self, layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Destination:
         if layout is None:
-            return Place(even=True)
-        return Place(None if layout.partitioning is None else self.bucket_function(layout, types), arguments)
+            return Destination(even=True)
+        return Destination(None if layout.partitioning is None else self.bucket_function(layout, types), arguments)
 
     def bucket_function(self, layout: ConnectorTableLayout, types: tuple[Any, ...]) -> Any:
         """Give a layout's bucket function, as a task gets it."""

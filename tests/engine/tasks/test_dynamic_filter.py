@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.tasks.dynamic_filter import BITMAP_RANGE, KeyFilter, Keys
+from rowmerge_nb.engine.tasks.dynamic_filter import BITMAP_RANGE, KeyFilter, SourceKeys
 from rowmerge_nb.spi.page_source import ColumnDomain
 
 
@@ -37,16 +37,16 @@ def page(*columns: pa.Array) -> pa.RecordBatch:
     ],
 )
 def test_a_value_is_found_if_it_is_a_key_and_null_never_is(keys: pa.Array, values: pa.Array, found: list[bool]) -> None:
-    assert Keys.of(keys).found(pa.chunked_array([values])).tolist() == found
+    assert SourceKeys.of(keys).found(pa.chunked_array([values])).tolist() == found
     halves = pa.chunked_array([values.slice(0, 1), values.slice(1, 0), values.slice(1)])
-    assert Keys.of(keys).found(halves).tolist() == found
+    assert SourceKeys.of(keys).found(halves).tolist() == found
 
 
 @pytest.mark.parametrize("spread", [1, BITMAP_RANGE], ids=["numbers close together", "numbers far apart"])
 def test_pages_keep_the_places_that_their_rows_have_in_the_split(spread: int) -> None:
     random = np.random.default_rng(1)
     numbers = random.integers(0, 1000, 5000) * spread
-    keys = Keys.of(pa.array(random.choice(1000, 60, replace=False) * spread))
+    keys = SourceKeys.of(pa.array(random.choice(1000, 60, replace=False) * spread))
     pages = [page(pa.array(part), pa.array(part)) for part in np.array_split(numbers, 40)]
     kept = list(KeyFilter((0,), (keys,)).pages(pages))
     places = np.concatenate([where for _, where in kept])
@@ -55,7 +55,7 @@ def test_pages_keep_the_places_that_their_rows_have_in_the_split(spread: int) ->
 
 
 def test_a_row_stays_if_each_of_its_keys_occurs() -> None:
-    keys = (Keys.of(pa.array([1, 2])), Keys.of(pa.array(["a"])))
+    keys = (SourceKeys.of(pa.array([1, 2])), SourceKeys.of(pa.array(["a"])))
     rows = page(pa.array([1, 2, 3, 1]), pa.array(["a", "b", "a", None]))
     ((kept, places),) = KeyFilter((0, 1), keys).pages([rows])
     assert kept.to_pylist() == [{"c0": 1, "c1": "a"}]
@@ -63,7 +63,10 @@ def test_a_row_stays_if_each_of_its_keys_occurs() -> None:
 
 
 def test_pages_without_a_row_that_matters_are_not_given() -> None:
-    assert list(KeyFilter((0,), (Keys.of(pa.array([7])),)).pages([page(pa.array([1, 2])), page(pa.array([], pa.int64()))])) == []
+    assert (
+        list(KeyFilter((0,), (SourceKeys.of(pa.array([7])),)).pages([page(pa.array([1, 2])), page(pa.array([], pa.int64()))]))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,4 +80,4 @@ def test_pages_without_a_row_that_matters_are_not_given() -> None:
     ],
 )
 def test_a_connector_is_told_few_keys_one_by_one_and_many_by_their_bounds(keys: pa.Array, domain: Any) -> None:
-    assert Keys.of(keys).domain == domain
+    assert SourceKeys.of(keys).domain == domain

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from proof.trials.driver import Place
+from proof.trials.driver import StoreLocation
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.catalog.orphans import orphans_of
 from rowmerge_nb.engine.errors.translate import translate
@@ -149,7 +149,7 @@ def test_a_store_that_cannot_be_written_is_used_without_a_mark(tmp_path):
 
 @pytest.mark.parametrize("store", ["hive", "iceberg", "sqlite"])
 def test_a_mark_is_seen_by_no_listing_of_a_store_and_goes_as_an_orphan_when_its_process_is_gone(tmp_path, store):
-    connector = Place(store, str(tmp_path)).connector()
+    connector = StoreLocation(store, str(tmp_path)).connector()
     transaction = connector.begin_transaction()
     metadata, session = connector.get_metadata(transaction), ConnectorSession("q1")
     tables, schemas = list(metadata.list_tables(session)), list(metadata.list_schemas(session))
