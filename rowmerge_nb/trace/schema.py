@@ -75,7 +75,7 @@ def decoded(content: Any) -> Trace:
     Raises:
         TraceSchemaError: something in it is not as it should be.
 
-    >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state=StatementState.FINISHED))).kind
+    >>> decoded(encoded(Trace(statement="DROP TABLE t", kind="DROP TABLE", state="finished"))).kind
     'DROP TABLE'
     >>> decoded({"is": "Trace", "fields": {"statement": 3}})
     Traceback (most recent call last):
