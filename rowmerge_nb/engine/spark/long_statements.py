@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["UNCOMPILED", "is_long"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["is_long", "long_settings"]
 
 _LONG: Final = 20_000
 _LONG_OF_MANY_ROWS: Final = 200_000
 
-UNCOMPILED: Final = {
+_UNCOMPILED: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.subexpressionElimination.enabled": "false",
@@ -18,10 +21,34 @@ UNCOMPILED: Final = {
 """Spark evaluates expressions as they are and makes no Java of them. To compile some hundred terms takes seconds, which only pay with many rows;
 and methods above 64 kB, which Java does not take, are compiled in vain. Expressions that are not compiled are slower still when each is
 looked up in a cache first; and what Spark infers from conditions it infers by comparing all with all."""
+_EXCLUDED: Final = "spark.sql.optimizer.excludedRules"
+_SIMPLIFYING: Final = (
+    "BooleanSimplification",
+    "CombineConcats",
+    "ConstantPropagation",
+    "FoldablePropagation",
+    "LikeSimplification",
+    "NullDownPropagation",
+    "NullPropagation",
+    "OptimizeCsvJsonExprs",
+    "OptimizeUpdateFields",
+    "PushFoldableIntoBranches",
+    "ReorderAssociativeOperator",
+    "ReplaceNullWithFalseInPredicate",
+    "SimplifyBinaryComparison",
+    "SimplifyCaseConversionExpressions",
+    "SimplifyCasts",
+    "SimplifyConditionals",
+    "SimplifyDateTimeConversions",
+    "SimplifyExtractValueOps",
+    "UnwrapCastInBinaryComparison",
+)
+"""Rules of Spark that only make expressions simpler. Each goes through all of them several times, and finds next to nothing in ours; some
+compare all terms with all: a condition of 3,000 terms joined by AND takes ten times as long with them."""
 
 
 def is_long(length: int, *, small: bool) -> bool:
-    """Tell whether a statement's expressions are so long that it runs with `UNCOMPILED`.
+    """Tell whether a statement's expressions are so long that it runs with `long_settings`.
 
     Args:
         length: of all Spark SQL of its plan.
@@ -31,3 +58,9 @@ def is_long(length: int, *, small: bool) -> bool:
     (True, False)
     """
     return length > (_LONG if small else _LONG_OF_MANY_ROWS)
+
+
+def long_settings(spark: Any) -> Mapping[str, str]:
+    """Give the settings for a long statement, those of the session's own that they add to included."""
+    rules = [f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SIMPLIFYING]
+    return {**_UNCOMPILED, _EXCLUDED: ",".join(filter(None, [spark.conf.get(_EXCLUDED, None), *rules]))}

@@ -19,7 +19,7 @@ from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.expressions import sql_of
 from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruption, interrupts_put_off, to_its_end
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.engine.spark.long_statements import UNCOMPILED, is_long
+from rowmerge_nb.engine.spark.long_statements import is_long, long_settings
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
@@ -294,7 +294,7 @@ class StatementRun:
         seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
         if self.plan is not None and is_long(sum(map(len, self.sql())), small=small):
-            settings |= UNCOMPILED
+            settings |= long_settings(spark)
         with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(spark, rows, self.transaction.session.query_id, self.transaction.cancelled)
 

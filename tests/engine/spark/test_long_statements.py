@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.engine.errors.translate import translate
-from rowmerge_nb.engine.spark.long_statements import UNCOMPILED
+from rowmerge_nb.engine.spark.long_statements import long_settings
 from rowmerge_nb.sql.parser import expressions as grammar
 from rowmerge_nb.sql.spark import chains as spark_chains
 
@@ -99,7 +99,7 @@ def test_a_merge_with_long_conditions_is_executed(spark: Any) -> None:
     made.register("t", pa.table({"id": list(range(100)), "v": [0] * 100}))
     made.register("s", pa.table({"id": list(range(50, 150)), "v": [1] * 100}))
     terms = " OR ".join(f"s.v * {k} + t.v = {k + 7}" for k in range(1000))
-    names = list(UNCOMPILED)
+    names = list(long_settings(spark))
     before = [spark.conf.get(name, None) for name in names]
     made.run(
         f"MERGE INTO t USING s ON t.id = s.id AND ({terms} OR s.id < 60) WHEN MATCHED AND ({terms} OR s.v = 1) THEN UPDATE SET v = 5"
