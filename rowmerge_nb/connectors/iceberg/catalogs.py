@@ -195,6 +195,7 @@ class Tables:
     def __init__(self, catalog: Catalog, warehouse: Path | None) -> None:
         self.catalog = catalog
         self._warehouse = warehouse
+        self._named: set[str] = set()
         _close_cursors(catalog)
 
     @contextmanager
@@ -305,6 +306,7 @@ class Tables:
         location = definition.location
         if location is None and self._warehouse is not None:
             location = location_of(self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}")
+            self._named.add(location)
         schema = self._namespaces().get(name.schema, name.schema)
         with self._asking(f"table '{name}'"):
             return self.catalog.create_table_transaction(
@@ -333,12 +335,22 @@ class Tables:
                 conflict(change.handle.name, "it was dropped")
             transaction = table.transaction()
         try:
-            return commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
+            snapshot = commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
         except OSError as error:
             # What a service's connection raises has no number: whether it has committed is not known then.
             if not error.errno:
                 raise
             raise refused(error, f"The metadata of Iceberg table '{change.handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
+        # From now on files of the table are in its folder, which must outlive whatever fails.
+        self._named.discard(change.handle.location)
+        return snapshot
+
+    def discard(self, handle: IcebergTableHandle) -> None:
+        """Remove the folder of a table that was not made, if `create` named it: in no other way it is sure that all in it is the table's."""
+        path = local_path(handle.location)
+        if path is not None and handle.location in self._named:
+            self._named.discard(handle.location)
+            remove_folder(Path(path))
 
     def truncate(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
         """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
