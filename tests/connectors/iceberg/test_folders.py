@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import socket
 import subprocess
 import sys
@@ -56,7 +55,7 @@ def test_a_creation_on_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path, mo
 
         monkeypatch.setattr(store.catalog, "_write_metadata", write)
         transaction = begin_creation(store)
-        with pytest.raises(ConnectorError, match="GENERIC_INSUFFICIENT_RESOURCES: .* cannot be written") as caught:
+        with pytest.raises(ConnectorError, match=r"GENERIC_INSUFFICIENT_RESOURCES: .* cannot be written") as caught:
             store.commit(transaction)
         assert caught.value.changed is False
         store.rollback(transaction)
@@ -85,5 +84,5 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
         assert store.orphans() == [], "it is running here"
         assert other.remove_orphans() == [orphan]
         assert folders(tmp_path) == [NAME.table]
-        assert os.path.exists(tmp_path / "catalog.sqlite")
+        assert (tmp_path / "catalog.sqlite").exists()
         store.rollback(transaction)
