@@ -102,7 +102,8 @@ class _Printer:
         # Spark allows no subquery inside of a function that takes a lambda.
         if calls(written) <= sum(map(calls, texts)) or "(SELECT " in written:
             return written
-        names, arguments = {}, list(node.arguments)
+        names: dict[int, str] = {}
+        arguments = list(node.arguments)
         for place, (argument, text) in enumerate(zip(node.arguments, texts, strict=True)):
             if isinstance(argument, e.Column | e.Constant | e.Function) or (isinstance(argument, e.Variable) and not calls(text)):
                 continue

@@ -95,8 +95,7 @@ def test_where_no_record_can_travel_it_is_an_error_that_tells_the_same():
             "A Python worker lacks a library: PyArrow",
         ),
         (
-            'PythonException: Traceback (most recent call last):\n  File "worker.py", line 1\n'
-            "ModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000",
+            "PythonException: Traceback (most recent call last):\nModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000",
             "A Python worker lacks a library: pyarrow",
         ),
     ],
