@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
+import weakref
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog"]
 
+_CURSORS: Final = "rowmerge_nb.cursors"
 _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
 
@@ -123,6 +125,30 @@ def is_settled(catalog: Catalog) -> bool:
     return True
 
 
+def _close_cursors(catalog: Catalog) -> None:
+    """Have a database's connections close their cursors when they are given back or given up.
+
+    SQLAlchemy leaves the cursor of an interrupted query open, and whoever keeps the interrupt keeps that: it would hold SQLite's lock.
+    """
+    from pyiceberg.catalog.sql import SqlCatalog
+    from sqlalchemy import event
+
+    if not isinstance(catalog, SqlCatalog) or catalog.engine.dialect.name != "sqlite":
+        return
+
+    def remember(connection: Any, cursor: Any, *_: Any) -> None:
+        connection.connection.info.setdefault(_CURSORS, weakref.WeakSet()).add(cursor)
+
+    def close(_: Any, record: Any, *__: Any) -> None:
+        for cursor in record.info.pop(_CURSORS, ()):
+            with suppress(sqlite3.Error):
+                cursor.close()
+
+    event.listen(catalog.engine, "before_cursor_execute", remember)
+    event.listen(catalog.engine, "checkin", close)
+    event.listen(catalog.engine, "invalidate", close)
+
+
 def _missing() -> SetupError:
     return SetupError("pyiceberg, which reads and writes Iceberg's metadata, is not installed", hint=_INSTALL)
 
@@ -169,6 +195,18 @@ class Tables:
     def __init__(self, catalog: Catalog, warehouse: Path | None) -> None:
         self.catalog = catalog
         self._warehouse = warehouse
+        self._named: set[str] = set()
+        _close_cursors(catalog)
+
+    @contextmanager
+    def _asking(self, what: str) -> Iterator[None]:
+        """Ask the catalog, and tell what it raises; what a failure or an interrupt leaves uncommitted is undone."""
+        try:
+            with _told(what):
+                yield
+        except BaseException:
+            is_settled(self.catalog)
+            raise
 
     # -- names ----------------------------------------------------------------------------------------------------
 
@@ -187,7 +225,7 @@ class Tables:
     def _load(self, identifier: tuple[str, str], name: SchemaTableName) -> Table | None:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-        with _told(f"table '{name}'"):
+        with self._asking(f"table '{name}'"):
             try:
                 return self.catalog.load_table(identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -217,7 +255,7 @@ class Tables:
 
     def _spelling(self, name: SchemaTableName) -> tuple[str, str] | None:
         """Find a table's own spelling; names here are in lower case."""
-        with _told(f"schema '{name.schema}'"):
+        with self._asking(f"schema '{name.schema}'"):
             schema = self._namespaces().get(name.schema)
             if schema is None:
                 return None
@@ -232,12 +270,12 @@ class Tables:
 
     def schemas(self) -> list[str]:
         """Give the names of all schemas, sorted; namespaces within namespaces are none."""
-        with _told("catalog"):
+        with self._asking("catalog"):
             return sorted(self._namespaces())
 
     def names(self) -> list[SchemaTableName]:
         """Give the names of all tables, sorted."""
-        with _told("catalog"):
+        with self._asking("catalog"):
             found = [
                 SchemaTableName(schema, str(entry[-1]).lower())
                 for schema, written in self._namespaces().items()
@@ -249,14 +287,14 @@ class Tables:
 
     def create_schema(self, schema: str) -> None:
         """Make a schema."""
-        with _told(f"schema '{schema}'"):
+        with self._asking(f"schema '{schema}'"):
             self.catalog.create_namespace_if_not_exists(schema)
 
     def drop_schema(self, schema: str) -> None:
         """Drop an empty schema."""
         from pyiceberg.exceptions import NamespaceNotEmptyError
 
-        with _told(f"schema '{schema}'"):
+        with self._asking(f"schema '{schema}'"):
             try:
                 self.catalog.drop_namespace(self._namespaces().get(schema, schema))
             except NamespaceNotEmptyError as error:
@@ -268,8 +306,9 @@ class Tables:
         location = definition.location
         if location is None and self._warehouse is not None:
             location = location_of(self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}")
+            self._named.add(location)
         schema = self._namespaces().get(name.schema, name.schema)
-        with _told(f"table '{name}'"):
+        with self._asking(f"table '{name}'"):
             return self.catalog.create_table_transaction(
                 (schema, name.table),
                 definition.schema,
@@ -296,12 +335,22 @@ class Tables:
                 conflict(change.handle.name, "it was dropped")
             transaction = table.transaction()
         try:
-            return commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
+            snapshot = commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
         except OSError as error:
             # What a service's connection raises has no number: whether it has committed is not known then.
             if not error.errno:
                 raise
             raise refused(error, f"The metadata of Iceberg table '{change.handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
+        # From now on files of the table are in its folder, which must outlive whatever fails.
+        self._named.discard(change.handle.location)
+        return snapshot
+
+    def discard(self, handle: IcebergTableHandle) -> None:
+        """Remove the folder of a table that was not made, if `create` named it: in no other way it is sure that all in it is the table's."""
+        path = local_path(handle.location)
+        if path is not None and handle.location in self._named:
+            self._named.discard(handle.location)
+            remove_folder(Path(path))
 
     def truncate(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
         """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""
@@ -317,7 +366,7 @@ class Tables:
         table = self.load(handle.name)
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             return
-        with _told(f"table '{handle.name}'"):
+        with self._asking(f"table '{handle.name}'"):
             self.catalog.drop_table(table.name())
         path = local_path(handle.location)
         # A location may have been given with steps upwards.

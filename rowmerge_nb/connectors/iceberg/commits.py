@@ -28,6 +28,7 @@ from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles,
 
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
+from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
@@ -398,6 +399,8 @@ def _commit(
             raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
         if producer is not None:
             producer._clean_all_uncommitted()  # noqa: SLF001
+        if isinstance(error, OSError) and error.errno:
+            raise refused(error, f"The metadata of Iceberg table '{handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
         msg = f"Iceberg's catalog could not commit to table '{handle.name}': {error}"
         hint = "See that no other program holds the catalog for long and that its disk is not full, and run the statement again."
         raise ConnectorError(msg, code="ICEBERG_CATALOG_ERROR", hint=hint) from error

@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
 from rowmerge_nb.connectors.iceberg.catalogs import Tables, embedded_catalog, is_in_memory, named_catalog
 from rowmerge_nb.connectors.iceberg.definitions import TABLE_PROPERTIES
-from rowmerge_nb.connectors.iceberg.files import file_io
+from rowmerge_nb.connectors.iceberg.files import file_io, local_path
 from rowmerge_nb.connectors.iceberg.handles import IcebergTransactionHandle, iceberg_table
-from rowmerge_nb.connectors.iceberg.housekeeping import forget_writer, orphans_of, remove_attempts, remove_location
+from rowmerge_nb.connectors.iceberg.housekeeping import (
+    folders_without_table,
+    forget_writer,
+    orphans_of,
+    remove_attempts,
+    remove_folder,
+    remove_location,
+)
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction
 from rowmerge_nb.connectors.iceberg.partitions import IcebergPartitioningProvider
 from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
@@ -145,6 +152,9 @@ class IcebergConnector(Connector):
         for table in transaction.written:
             io = file_io(table.io, table.location)
             remove_attempts(io, {table.data_location}, transaction.prefixes, (), deep=True)
+        for loaded in transaction.tables.values():
+            if loaded is not None:
+                self._tables.discard(loaded.handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Give the metadata of a transaction."""
@@ -222,12 +232,15 @@ class IcebergConnector(Connector):
     def orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """List files of tables that no snapshot knows: leftovers of failed statements and commits, of this and other engines.
 
+        In a warehouse the folder of a table that was never made, since the process that made it has died, is one of them.
+
         Args:
             age: how old a file must be at least. Files of this connector's own ended statements are listed at once, as are those of
                 processes of this machine that have died; those of running statements never. Of other machines and other programs nothing
                 is known but the age of their files.
         """
-        return [orphan for orphan, _ in self._orphans(age)]
+        found = [orphan for orphan, _ in self._orphans(age)]
+        return sorted([*found, *self._folders_without_table(age)], key=lambda orphan: orphan.name)
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table]]:
         """Give leftovers, each with its table."""
@@ -238,12 +251,29 @@ class IcebergConnector(Connector):
         found = [(orphan, table) for table in tables if table is not None for orphan in orphans_of(table, running, ended, age)]
         return sorted(found, key=lambda pair: pair[0].name)
 
+    def _folders_without_table(self, age: timedelta) -> list[Orphan]:
+        """Give the folders of tables whose makers have died; they are listed before the tables, one of which may be made meanwhile."""
+        if self._directory is None:
+            return []
+        folders = {path for path in self._directory.glob("*/*") if path.is_dir()}
+        with self._lock:
+            running = {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}
+        for table in (self._tables.load(name) for name in self._tables.names()):
+            if table is not None:
+                places = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
+                used = {Path(path) for path in map(local_path, places) if path}
+                folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
+        return list(folders_without_table(folders, running, age))
+
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """Remove what `orphans` lists; give what was removed."""
         found = self._orphans(age)
         for orphan, table in found:
             remove_location(table.io, orphan.name)
-        return [orphan for orphan, _ in found]
+        folders = self._folders_without_table(age)
+        for folder in folders:
+            remove_folder(Path(folder.name))
+        return sorted([*(orphan for orphan, _ in found), *folders], key=lambda orphan: orphan.name)
 
     def _transaction(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         return self._transactions[_number(handle)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyarrow import fs
 
 from rowmerge_nb.connectors.iceberg.files import create, local_path, remove
-from rowmerge_nb.connectors.shared.orphans import has_died, this_process
+from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path, this_process
 from rowmerge_nb.spi.connector import Orphan
 
 if TYPE_CHECKING:
@@ -20,13 +20,23 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-__all__ = ["forget_writer", "note_writer", "orphans_of", "remove_attempts", "remove_folder", "remove_location"]
+__all__ = [
+    "folders_without_table",
+    "forget_writer",
+    "note_writer",
+    "orphans_of",
+    "remove_attempts",
+    "remove_folder",
+    "remove_location",
+]
 
 
 _WRITER: Final = "-writer"
 """How the name of the file ends that says which process runs a statement, as long as it runs."""
 _PREFIX: Final = re.compile(r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[0-9a-f-]{36}(-m\d+)?\.avro)")
 """The name of a file that a statement wrote begins with the statement."""
+_FOLDER: Final = re.compile(r".+-[0-9a-f]{32}")
+"""The name of a new table's folder in a warehouse."""
 _SNAPSHOT: Final = re.compile(r"snap-\d+-\d+-")
 """What stands before that in the name of a list of manifests."""
 _COMMITTING: Final = timedelta(minutes=1)
@@ -148,6 +158,29 @@ def orphans_of(table: Table, running: Collection[str], ended: Collection[str], a
             written = _PREFIX.fullmatch(by)
             process = next((process for prefix, process in processes.items() if by.startswith(f"{prefix}-")), "")
             yield Orphan(path, info.size, _modified(info), written[1] if written is not None else "", process)
+
+
+def folders_without_table(folders: Collection[Path], running: Collection[str], age: timedelta) -> Iterator[Orphan]:
+    """Give those folders of a warehouse that were a table's before it was made, and that nobody makes any more.
+
+    Args:
+        folders: folders that no table of the catalog has. One with a metadata file was a table's, and is left alone.
+        running: how names of files begin that are being written now.
+        age: how old a folder must be in which no statement has noted itself.
+    """
+    for folder in sorted(folders):
+        if not _FOLDER.fullmatch(folder.name) or any(folder.glob("metadata/*.metadata.json")):
+            continue
+        found, statement, process = orphaned_path(folder), "", ""
+        notes = list(folder.glob(f"data/*{_WRITER}"))
+        with suppress(OSError):
+            for note in notes:
+                statement, process = note.name.removesuffix(_WRITER), note.read_text(errors="replace")
+        if statement in running or (process and not has_died(process)):
+            continue
+        old = found.modified is not None and datetime.now(UTC).timestamp() - found.modified > age.total_seconds()
+        if process or old:
+            yield orphaned_path(folder, statement.rsplit("-", 1)[0], process)
 
 
 def _since(info: fs.FileInfo, now: datetime) -> timedelta:

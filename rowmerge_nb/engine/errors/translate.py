@@ -208,6 +208,11 @@ def _unfit_worker(text: str) -> SetupError | None:
     if library := re.search(r"(PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (.*?)(?:\n|$)", text):
         msg = f"A Python worker lacks a library: {library[2].strip()}"
         return SetupError(msg, code="CONFIGURATION_INVALID", hint="Install it for the Python that the executors run.")
+    # PySpark asks for these before it begins a task; what a connector of the user's lacks is an error of its own.
+    if missing := re.search(r"^ModuleNotFoundError: No module named '(pyarrow|numpy|pandas)", text, re.MULTILINE):
+        msg = f"A Python worker lacks a library: {missing[1]} is not installed for its Python"
+        hint = "Install it there, or name a Python that has it: spark.pyspark.python, or the variable PYSPARK_PYTHON."
+        return SetupError(msg, code="CONFIGURATION_INVALID", hint=hint)
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,7 @@ from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.text import fail, once
+from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, precision_of, spark_type
 
@@ -46,7 +48,7 @@ def print_spark(node: e.Typed, *, safe: bool = False) -> str:
     >>> print_spark(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
     '(`a` = 1)'
     """
-    return _Printer(safe=safe).text(node)
+    return _Printer(safe=safe, volatile=has_call(node)).text(node)
 
 
 def sort_keys(keys: tuple[e.Sort, ...]) -> str:
@@ -58,8 +60,9 @@ def sort_keys(keys: tuple[e.Sort, ...]) -> str:
 
 
 class _Printer:
-    def __init__(self, *, safe: bool, unchecked: bool = False, so_far: tuple[str, str] = ("", "")) -> None:
+    def __init__(self, *, safe: bool, volatile: bool, unchecked: bool = False, so_far: tuple[str, str] = ("", "")) -> None:
         self.safe = safe
+        self.volatile = volatile
         self.unchecked = unchecked
         self.so_far = so_far
 
@@ -87,7 +90,35 @@ class _Printer:
         assert isinstance(node, e.Apply)
         writer = _WRITERS.get(node.name)
         assert writer is not None, node.name
-        return writer(self, node)
+        return self._evaluated_once(writer, node) if self.volatile else writer(self, node)
+
+    def _evaluated_once(self, writer: Callable[[_Printer, e.Apply], str], node: e.Apply) -> str:
+        """Print an operation; a parameter stands for a value that its text repeats and that would be another one each time."""
+        call = shared_call(node)
+        if call is not None:
+            value = self.text(call)
+            name = unused_name([value, writer(self, node)])
+            changed = with_variable(node, call, e.Variable(call.type, name))
+            assert isinstance(changed, e.Apply)
+            return bound(name, value, self._evaluated_once(writer, changed))
+        written = writer(self, node)
+        texts = self.all(node.arguments)
+        # Spark allows no subquery inside of a function that takes a lambda.
+        if calls(written) <= sum(map(calls, texts)) or "(SELECT " in written:
+            return written
+        names: dict[int, str] = {}
+        arguments = list(node.arguments)
+        for place, (argument, text) in enumerate(zip(node.arguments, texts, strict=True)):
+            if isinstance(argument, e.Column | e.Constant | e.Function) or (isinstance(argument, e.Variable) and not calls(text)):
+                continue
+            names[place] = unused_name([written, *names.values()])
+            arguments[place] = e.Variable(argument.type, names[place])
+        if not any(calls(texts[place]) for place in names):
+            return written
+        body = writer(self, replace(node, arguments=tuple(arguments)))
+        for place, name in reversed(names.items()):
+            body = bound(name, texts[place], body)
+        return body
 
     def all(self, nodes: tuple[e.Typed, ...]) -> list[str]:
         return [self.text(node) for node in nodes]
@@ -104,11 +135,12 @@ class _Printer:
         """
         if self.unchecked or self.safe or any(len(text) > _SHORT or "(SELECT " in text for text in texts):
             return None
-        return _Printer(safe=False, unchecked=True, so_far=self.so_far).all(nodes)
+        return _Printer(safe=False, volatile=self.volatile, unchecked=True, so_far=self.so_far).all(nodes)
 
     def chain(self, node: e.Apply) -> str:
         def write(part: e.Typed, so_far: str, raw_so_far: str) -> tuple[str, str]:
-            checked = _Printer(safe=self.safe, unchecked=self.unchecked, so_far=(so_far, raw_so_far))
+            now = (so_far, raw_so_far)
+            checked = _Printer(safe=self.safe, volatile=self.volatile, unchecked=self.unchecked, so_far=now)
             text = checked.text(part)
             raw = checked.raw((part,), [text])
             return text, raw[0] if raw else text

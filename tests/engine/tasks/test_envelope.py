@@ -94,6 +94,10 @@ def test_where_no_record_can_travel_it_is_an_error_that_tells_the_same():
             "[PACKAGE_NOT_INSTALLED] PyArrow >= 18.0.0 must be installed; it was not found.\n",
             "A Python worker lacks a library: PyArrow",
         ),
+        (
+            "PythonException: Traceback (most recent call last):\nModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000",
+            "A Python worker lacks a library: pyarrow",
+        ),
     ],
 )
 def test_a_worker_in_which_no_task_can_begin_is_told_in_a_sentence(text, message):

@@ -59,9 +59,26 @@ class SqliteStore(Store):
         """The file's path."""
         return repr(self.path)
 
+    def is_there(self) -> bool:
+        """Tell whether there is something of the file's name.
+
+        Raises:
+            ConnectorError: JDBC_ERROR for what no file can be called.
+        """
+        try:
+            os.lstat(self.path)
+        except FileNotFoundError:
+            return False
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            msg = f"SQLite database '{self.path}' cannot be opened: {why}"
+            raise ConnectorError(msg, code="JDBC_ERROR", hint="Correct the path.") from None
+        return True
+
     def connect(self, *, writing: bool = False, create: bool = False) -> Session:
         """Open the file."""
         path = Path(self.path)
+        self.is_there()
         if not path.parent.is_dir():
             msg = f"SQLite database '{path}' cannot be opened: there is no directory '{path.parent}'"
             raise ConnectorError(msg, code="JDBC_ERROR", hint="Correct the path, or make the directory.")

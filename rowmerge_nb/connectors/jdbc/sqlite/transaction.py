@@ -47,7 +47,7 @@ class SqliteTransaction(JdbcTransaction):
     def reader(self) -> Session:
         """Give the connection."""
         if self._session is None:
-            creating = self._create and not Path(self._store.path).exists()
+            creating = not self._store.is_there() and self._create
             writing = not creating and os.access(self._store.path, os.W_OK)
             self._session = self._store.connect(writing=writing, create=creating)
             self._version = self._session.value("PRAGMA data_version")

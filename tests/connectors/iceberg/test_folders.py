@@ -1,0 +1,88 @@
+"""The folder of a table that was not made: removed by its statement, and found as an orphan where that has died."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rowmerge_nb import ConnectorError, IcebergConnector
+from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
+from tests.connectors.iceberg.kit import NAME, make_table
+
+NEW = SchemaTableName("default", "new")
+
+
+def folders(store_path: Path) -> list[str]:
+    return sorted(path.name.rsplit("-", 1)[0] for path in store_path.glob("default/*"))
+
+
+def begin_creation(store: IcebergConnector, name: SchemaTableName = NEW, *, rows: bool = False, **properties: Any) -> Any:
+    transaction, session = store.begin_transaction(), ConnectorSession("query-new")
+    metadata = store.get_metadata(transaction)
+    columns = (ColumnMetadata("id", parse_type("bigint")),)
+    metadata.create_table(session, ConnectorTableMetadata(name, columns, properties))
+    if rows:
+        handle = metadata.get_table_handle(session, name)
+        assert handle is not None
+        metadata.begin_insert(session, handle, ())
+    return transaction
+
+
+def test_a_creation_with_rows_that_is_rolled_back_leaves_no_folder(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path)) as store:
+        transaction = begin_creation(store, rows=True)
+        assert folders(tmp_path) == ["new", NAME.table]
+        store.rollback(transaction)
+        assert folders(tmp_path) == [NAME.table]
+
+
+def test_a_creation_on_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(make_table(tmp_path)) as store:
+
+        def write(**given: Any) -> None:
+            path = Path(given["metadata_path"].removeprefix("file://"))
+            path.parent.mkdir(parents=True)
+            path.touch()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(store.catalog, "_write_metadata", write)
+        transaction = begin_creation(store)
+        with pytest.raises(ConnectorError, match=r"GENERIC_INSUFFICIENT_RESOURCES: .* cannot be written") as caught:
+            store.commit(transaction)
+        assert caught.value.changed is False
+        store.rollback(transaction)
+        assert folders(tmp_path) == [NAME.table]
+
+
+def test_a_folder_that_the_user_named_stays_when_a_creation_is_rolled_back(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path / "w")) as store:
+        kept = tmp_path / "mine" / "kept"
+        kept.parent.mkdir()
+        kept.touch()
+        store.rollback(begin_creation(store, location=f"file://{kept.parent}"))
+        assert kept.exists()
+
+
+def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -> None:
+    with closing(make_table(tmp_path)) as store, closing(IcebergConnector(tmp_path)) as other:
+        transaction = begin_creation(store, rows=True)
+        assert other.orphans(timedelta()) == store.orphans(timedelta()) == []
+        dead = subprocess.Popen([sys.executable, "-c", ""])
+        dead.wait()
+        (note,) = tmp_path.glob("default/new-*/data/*-writer")
+        note.write_text(f"{socket.gethostname()}:{dead.pid}")
+        (orphan,) = other.orphans()
+        assert (orphan.name, orphan.statement) == (str(note.parent.parent), "query-new")
+        assert store.orphans() == [], "it is running here"
+        assert other.remove_orphans() == [orphan]
+        assert folders(tmp_path) == [NAME.table]
+        assert (tmp_path / "catalog.sqlite").exists()
+        store.rollback(transaction)
