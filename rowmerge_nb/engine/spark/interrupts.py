@@ -9,6 +9,8 @@ means something else on either side of it:
 - While text is read and names are looked up, `interruptible` makes that error of the interrupt.
 - While Spark works, `run_cancellable` has the work cancelled, and waits until it has ended: a rollback beside tasks that still write would
   leave what they write. Further interrupts do not shorten this wait.
+- Short calls of Spark on the driver are let end first (`interrupts_afterwards`): a connection to Java that was left half read is of no use any
+  more.
 - Elsewhere the statement's run catches the interrupt as it catches all failures, and `interruption` gives the error.
 - The rollback itself is done by `to_its_end`: who has interrupted a statement often does so twice, and the second interrupt must not
   end the cleaning up.
@@ -47,6 +49,7 @@ __all__ = [
     "interrupted_too_late",
     "interruptible",
     "interruption",
+    "interrupts_afterwards",
     "interrupts_put_off",
     "run_cancellable",
     "to_its_end",
@@ -116,14 +119,36 @@ def interrupts_put_off() -> Iterator[Interrupts]:
     signal.signal(signal.SIGINT, interrupts.note)
     try:
         yield interrupts
+        if interrupts.came:
+            # Further ones are put off still: PySpark's own handler calls Spark, which must not be interrupted either.
+            try:
+                before(signal.SIGINT, None)
+            except KeyboardInterrupt:
+                return
+            interrupts.came = False
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def interrupts_afterwards() -> Iterator[None]:
+    """Let something short end, as a call of Spark on the driver; an interrupt that came meanwhile is raised right after it.
+
+    An interrupt in the middle of such a call leaves its connection half read, and one more while that is tidied up breaks it.
+
+    >>> try:
+    ...     with interrupts_afterwards():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print("done")
+    ... except KeyboardInterrupt:
+    ...     print("interrupted")
+    done
+    interrupted
+    """
+    with interrupts_put_off() as interrupts:
+        yield
     if interrupts.came:
-        try:
-            before(signal.SIGINT, None)
-        except KeyboardInterrupt:
-            return
-        interrupts.came = False
+        raise KeyboardInterrupt
 
 
 def in_thread(call: Callable[[], T]) -> T:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.engine.spark.interrupts import interrupts_put_off
 from rowmerge_nb.engine.spark.java import Java, find_java, make_java_home
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
 from rowmerge_nb.engine.spark.settings import settings_of
@@ -313,18 +314,27 @@ class AdoptedSession:
 
     def __enter__(self) -> SparkSession:
         """Set what statements need."""
-        with self._lock:
+        with interrupts_put_off() as interrupts, self._lock:
             if self._depth == 0:
                 self._held = self._settings.hold(SESSION_SETTINGS)
             self._depth += 1
+        if interrupts.came:
+            self._leave()
+            raise KeyboardInterrupt
         return self.spark
 
-    def __exit__(self, *_: object) -> None:
-        """Put back what was there."""
-        with self._lock:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Put back what was there; an interrupt that comes meanwhile has nothing left to end where an error has done so."""
+        if self._leave() and kind is None:
+            raise KeyboardInterrupt
+
+    def _leave(self) -> bool:
+        """Give the settings back when the last one leaves; say whether an interrupt came meanwhile."""
+        with interrupts_put_off() as interrupts, self._lock:
             self._depth -= 1
             if self._depth == 0:
                 self._settings.release(self._held)
+        return interrupts.came
 
 
 def adopt_session(spark: SparkSession) -> AdoptedSession:

@@ -8,6 +8,8 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -66,7 +68,7 @@ class SessionSettings:
     def hold(self, values: Mapping[str, str]) -> object:
         """Set some settings until what is given here is released."""
         holder = object()
-        with self._lock:
+        with interrupts_put_off() as interrupts, self._lock:
             try:
                 for key, value in values.items():
                     if key not in self._holders:
@@ -75,21 +77,37 @@ class SessionSettings:
                     self._holders[key].append((holder, value))
                     self._set(key, value)
             except BaseException:
-                self.release(holder)
+                self._give_back(holder)
                 raise
+        if interrupts.came:
+            self.release(holder)
+            raise KeyboardInterrupt
         return holder
 
     def release(self, holder: object) -> None:
-        """Leave the settings to those who hold them still, or as they were before anybody did."""
-        with self._lock:
-            for key, holders in list(self._holders.items()):
-                left = [entry for entry in holders if entry[0] is not holder]
-                if len(left) == len(holders):
-                    continue
-                self._holders[key] = left
+        """Leave the settings to those who hold them still, or as they were before anybody did.
+
+        All of them are tried, whatever the session raises at one; the first such error is raised in the end, and an interrupt after that.
+        """
+        with interrupts_afterwards(), self._lock:
+            self._give_back(holder)
+
+    def _give_back(self, holder: object) -> None:
+        failures: list[Exception] = []
+        for key, holders in list(self._holders.items()):
+            left = [entry for entry in holders if entry[0] is not holder]
+            if len(left) == len(holders):
+                continue
+            self._holders[key] = left
+            try:
                 self._set(key, left[-1][1] if left else self._before[key])
-                if not left:
-                    del self._holders[key], self._before[key], self._now[key]
+            except Exception as failure:  # noqa: BLE001 - the others must be given back all the same; it is raised below
+                failures.append(failure)
+                continue
+            if not left:
+                del self._holders[key], self._before[key], self._now[key]
+        if failures:
+            raise failures[0]
 
     def _set(self, key: str, value: str | None) -> None:
         """Tell the session, unless it has the value: of a server that is asked over a network it takes a while."""
