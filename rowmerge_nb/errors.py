@@ -16,7 +16,8 @@ Codes are Trino's error names, kept verbatim, so that what is learnt here can be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,14 @@ __all__ = [
     "RowMergeError",
     "SetupError",
     "StatementInterrupted",
+    "checked",
+    "error_text",
 ]
+
+T = TypeVar("T")
+
+SHOWN_VALUE: Final = 80
+"""A value of an argument is shown in an error if it is as long as that at most."""
 
 MERGE_FLOW: Final = (
     "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow out, or give flow='merge'."
@@ -152,6 +160,49 @@ class RowMergeError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors travel from tasks to the driver; keyword-only arguments need their own way through pickle.
         return _rebuild, (type(self), self.message, {k: v for k, v in self.__dict__.items() if k != "result"})
+
+
+def error_text(error: BaseException) -> str:
+    """Give the type and the text of an error that is not ours, whatever its own text does.
+
+    >>> error_text(ValueError("no such file"))
+    'ValueError: no such file'
+    >>> class Mute(Exception):
+    ...     def __str__(self): raise KeyError("text")
+    >>> error_text(Mute())
+    'Mute: its text cannot be told (KeyError)'
+    """
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception as failure:  # noqa: BLE001 - whatever a foreign error's text raises must not hide the error
+        return f"{name}: its text cannot be told ({type(failure).__name__})"
+
+
+def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any], bool], form: str) -> T:
+    """Give back an argument that is of the form that it must have.
+
+    Args:
+        value: what was given.
+        name: the argument's name.
+        wanted: its type, or one of several; or what says whether it is right.
+        form: what is to be given, for the hint.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS, with the type of what was given.
+
+    >>> checked("t", "name", str, "a text")
+    't'
+    >>> checked(5, "schema", str, "the name of a schema")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: schema = 5 is of type int, which is not possible. Give the name of a schema.
+    """
+    fits = isinstance(value, wanted) if isinstance(wanted, type | tuple) else wanted(value)
+    if not fits:
+        shown = repr(value) if isinstance(value, int | float | str | bytes) and len(repr(value)) <= SHOWN_VALUE else ""
+        msg = f"{name}{f' = {shown}' if shown else ''} is of type {type(value).__name__}, which is not possible"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.")
+    return value
 
 
 def _visible(line: str) -> str:

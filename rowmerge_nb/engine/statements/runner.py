@@ -13,7 +13,7 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.engine.errors.position import placed_in
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.interrupts import interruptible, told_wherever_it_came
+from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end, told_wherever_it_came
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import target_name
@@ -128,9 +128,10 @@ class StatementRunner:
                 analysis = _analyzed(statement, transaction, tables, options)
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
-                verification = begin_verification(
-                    options, analysis, self.catalogs.memory, partial(self.run, options=self.defaults)
-                )
+                with _rolled_back_otherwise(transaction):
+                    verification = begin_verification(
+                        options, analysis, self.catalogs.memory, partial(self.run, options=self.defaults)
+                    )
                 begun.append(self._run_of(analysis, transaction, tables, options))
                 result = begun[-1].run()
                 return result if verification is None else verification.told(result)
@@ -167,15 +168,22 @@ def _analyzed(statement: Statement, transaction: StatementTransaction, tables: S
     """Resolve a statement; what a transaction has begun for one that is wrong is rolled back."""
     from rowmerge_nb.sql.analyzer.statements import analyze
 
-    try:
+    with _rolled_back_otherwise(transaction):
         with _looking("analyze"):
             analysis = analyze(statement, tables, era=options.era, dialect=options.dialect)
         check_flow(analysis, options)
+    return analysis
+
+
+@contextmanager
+def _rolled_back_otherwise(transaction: StatementTransaction) -> Iterator[None]:
+    """Roll a transaction back if what is done in it fails before its statement is run."""
+    try:
+        yield
     except BaseException:
         with suppress(Exception):
-            transaction.rollback()
+            to_its_end(transaction.rollback)
         raise
-    return analysis
 
 
 def _complete(error: RowMergeError, text: str) -> None:

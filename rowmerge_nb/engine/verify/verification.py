@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import RepeatedMatches
-from rowmerge_nb.engine.catalog.dataframes import as_arrow
+from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.types import is_spark_frame
+from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible
 from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedError, open_verifier
 from rowmerge_nb.engine.verify.translation import UntranslatableError, translate
-from rowmerge_nb.errors import SetupError
+from rowmerge_nb.errors import SetupError, StatementInterrupted, error_text
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
@@ -42,6 +43,8 @@ SHOWN: Final = 3
 """So many rows of a difference are shown on each side."""
 AFTERWARDS: Final = "rowmerge_afterwards"
 """The name that the rows of our target have in the other engine."""
+DUCKDB_INTERRUPTED: Final = "Query interrupted"
+"""What DuckDB makes of an interrupt that comes while it works: a plain RuntimeError of this text."""
 
 
 def begin_verification(
@@ -54,6 +57,9 @@ def begin_verification(
         analysis: the statement.
         memory: holds the tables in memory, which are read as they are.
         run: runs a query, to read tables of other stores.
+
+    Raises:
+        StatementInterrupted: the user has stopped it; nothing of the statement has been run.
     """
     if options.verify is None or options.dry_run or not isinstance(analysis, RowChangeAnalysis | InsertAnalysis):
         return None
@@ -65,16 +71,19 @@ def begin_verification(
     # The rows of VALUES stand in the statement, which the other engine reads as well.
     bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings) if binding.rows is None}
     try:
-        return replace(begun, tables=tuple((binding, read(binding)) for binding in bindings.values()))
+        with interruptible("verify"):
+            return replace(begun, tables=tuple((binding, read(binding)) for binding in bindings.values()))
+    except StatementInterrupted:
+        raise
     except Exception as error:  # noqa: BLE001 - the statement runs all the same, and says itself what is wrong with its tables
-        return replace(begun, problem=f"its input could not be read: {type(error).__name__}: {error}")
+        return replace(begun, problem=f"its input could not be read: {error_text(error)}")
 
 
 def _rows_of(binding: TableBinding, memory: MemoryConnector, run: Callable[[str], Result]) -> pa.Table:
     """Give a table's rows as they are now, or those of a DataFrame."""
     if binding.handle is None:
         frame = binding.dataframe
-        return as_arrow(binding.display, frame.toArrow() if is_spark_frame(frame) else frame)
+        return as_arrow(binding.display, collected(frame) if is_spark_frame(frame) else frame)
     catalog, schema, table = binding.name
     if catalog == "memory":
         return memory.read(SchemaTableName(schema, table))
@@ -100,9 +109,24 @@ class Verification:
     problem: str = ""
 
     def told(self, result: Result) -> Result:
-        """Run the statement on the other engine, and add to its result whether that agrees."""
-        self.options.step("verify")
-        return Result(replace(result.trace, verification=self._opinion(result.count)), result.table)
+        """Run the statement on the other engine, and add to its result whether that agrees.
+
+        Raises:
+            StatementInterrupted: the user has stopped it; the statement itself is done, and the error has its result.
+        """
+        try:
+            with interruptible("verify"):
+                self.options.step("verify")
+                record = self._opinion(result.count)
+        except StatementInterrupted as interrupt:
+            record = self._record("not compared", f"{self._name} could not compare: the comparison was interrupted")
+            told = _with_opinion(result, record)
+            if not self.options.rehearse:
+                raise interrupted_too_late(told) from interrupt
+            error = StatementInterrupted("The comparison of a rehearsed statement was interrupted", step="verify")
+            error.result = told
+            raise error from interrupt
+        return _with_opinion(result, record)
 
     @property
     def _name(self) -> str:
@@ -128,8 +152,13 @@ class Verification:
             return self._record("not compared", f"{name} was not asked: {error}")
         except SetupError as error:
             return self._record("not compared", f"{name} was not asked: {error.message}. {error.hint or ''}".rstrip(". "))
-        except Exception as error:  # noqa: BLE001 - the statement is committed; what goes wrong here is no failure of it
-            return self._record("not compared", f"{name} could not compare: {type(error).__name__}: {error}")
+        except StatementInterrupted:
+            raise
+        except Exception as error:
+            if isinstance(error, RuntimeError) and str(error) == DUCKDB_INTERRUPTED:
+                msg = "The comparison was interrupted"
+                raise StatementInterrupted(msg, step="verify") from error
+            return self._record("not compared", f"{name} could not compare: {error_text(error)}")
 
     def _record(self, state: str, message: str) -> VerificationRecord:
         return VerificationRecord(self._name, state, message)
@@ -159,6 +188,10 @@ class Verification:
             "agrees",
             f"{self._name} agrees: {plural(changed, 'row')} changed, {plural(after.num_rows, 'row')} in {target.display}",
         )
+
+
+def _with_opinion(result: Result, record: VerificationRecord) -> Result:
+    return Result(replace(result.trace, verification=record), result.table, rehearsed=result.rehearsed)
 
 
 def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]) -> list[str]:

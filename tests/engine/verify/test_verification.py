@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb import Engine, RowMergeError, StatementInterrupted
 from rowmerge_nb.engine.verify import engines as verifiers
+from rowmerge_nb.engine.verify import verification
 from rowmerge_nb.engine.verify.engines import DuckDBVerifier
 from rowmerge_nb.engine.verify.translation import UntranslatableError, column_type, translate
 from rowmerge_nb.spi.types import parse_type
@@ -150,3 +153,57 @@ def test_what_returning_gives_is_not_asked_of_the_other_engine(engine: Engine) -
     result = engine.run(sql, namespace={"news": NEWS}, verify="duckdb", dialect="extended")
     assert result.verification is not None
     assert result.verification.state == "agrees"
+
+
+def test_an_interrupt_before_the_statement_ends_it(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for interrupt in (KeyboardInterrupt(), StatementInterrupted("The statement was interrupted; its Spark work is cancelled")):
+        with monkeypatch.context() as patched:
+            patched.setattr(verification, "_rows_of", raising(interrupt))
+            with pytest.raises(StatementInterrupted) as caught:
+                engine.run("UPDATE t SET v = 0", verify="duckdb")
+        assert caught.value.changed is False
+        assert caught.value.result.trace.state == "failed"
+        assert engine.table("t").equals(TARGET)
+
+
+def test_an_interrupt_behind_the_commit_is_told_with_the_change_that_is_there(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupts = (KeyboardInterrupt(), StatementInterrupted("cancelled"), RuntimeError("Query interrupted"))
+    for number, interrupt in enumerate(interrupts):
+        with monkeypatch.context() as patched:
+            patched.setattr(DuckDBVerifier, "change", raising(interrupt))
+            with pytest.raises(StatementInterrupted) as caught:
+                engine.run(f"UPDATE t SET v = {number}", verify="duckdb")
+        error = caught.value
+        assert error.changed is True
+        assert error.result.count == 3
+        assert error.result.verification.message == "DuckDB could not compare: the comparison was interrupted"
+        assert engine.table("t")["v"].to_pylist() == [number] * 3
+
+
+def test_an_interrupt_behind_a_rehearsal_tells_of_no_change(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckDBVerifier, "change", raising(KeyboardInterrupt()))
+    with pytest.raises(StatementInterrupted) as caught:
+        engine.run("UPDATE t SET v = 0", verify="duckdb", rehearse=True)
+    assert caught.value.changed is False
+    assert engine.table("t").equals(TARGET)
+
+
+def test_duckdb_makes_of_an_interrupt_what_is_taken_for_one() -> None:
+    import duckdb
+
+    connection = duckdb.connect()
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises((KeyboardInterrupt, RuntimeError)) as caught:
+        connection.execute("SELECT count(*) FROM range(100000000) a(x) JOIN range(1000) b(y) ON sin(x) > y * 2").fetchall()
+    timer.join()
+    assert isinstance(caught.value, KeyboardInterrupt) or str(caught.value) == verification.DUCKDB_INTERRUPTED
+
+
+def raising(error: BaseException) -> Any:
+    def raises(*_: Any) -> Any:
+        raise error
+
+    return raises
