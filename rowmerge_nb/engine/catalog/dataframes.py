@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rowmerge_nb.engine.errors.translate import translate
-from rowmerge_nb.engine.spark.quiet import quietly
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
+from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.types import is_spark_frame
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import from_arrow
@@ -40,8 +43,7 @@ def collected(frame: Any) -> pa.Table:
         ExecutionError: what Spark raised, under Trino's name.
     """
     try:
-        with quietly():
-            return frame.toArrow()
+        return collect(frame.sparkSession, frame, f"rowmerge-{uuid.uuid4().hex[:12]}", threading.Event())
     except Exception as error:
         raise translate(error, "register") from error
 
@@ -128,5 +130,6 @@ def columns_of(name: str, frame: Any) -> list[tuple[str, Type]]:
     if is_spark_frame(frame):
         from rowmerge_nb.engine.spark.types import from_spark_schema
 
-        return from_spark_schema(frame.schema)
+        with interrupts_afterwards():
+            return from_spark_schema(frame.schema)
     return [(field.name, from_arrow(field.type)) for field in as_arrow(name, frame).schema]

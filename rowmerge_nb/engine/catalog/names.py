@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.catalog.dataframes import columns_of, is_frame
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.types import from_spark_schema, is_spark_frame
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
@@ -185,5 +186,7 @@ class StatementTables:
 
     def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
         """Let Spark say which columns a query has."""
-        self._transaction.scans.make_views(bindings, spark_sql)
-        return from_spark_schema(self._spark().sql(spark_sql).schema)
+        spark = self._spark()
+        with interrupts_afterwards():
+            self._transaction.scans.make_views(bindings, spark_sql)
+            return from_spark_schema(spark.sql(spark_sql).schema)

@@ -10,7 +10,7 @@ means something else on either side of it:
 - While Spark works, `run_cancellable` has the work cancelled, and waits until it has ended: a rollback beside tasks that still write would
   leave what they write. Further interrupts do not shorten this wait.
 - Short calls of Spark on the driver are let end first (`interrupts_afterwards`): a connection to Java that was left half read is of no use any
-  more.
+  more. What makes something to be taken back raises afterwards what it has put off (`raise_put_off`).
 - Elsewhere the statement's run catches the interrupt as it catches all failures, and `interruption` gives the error.
 - The rollback itself is done by `to_its_end`: who has interrupted a statement often does so twice, and the second interrupt must not
   end the cleaning up.
@@ -37,7 +37,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from rowmerge_nb.errors import StatementInterrupted
 
@@ -51,6 +51,7 @@ __all__ = [
     "interruption",
     "interrupts_afterwards",
     "interrupts_put_off",
+    "raise_put_off",
     "run_cancellable",
     "to_its_end",
     "told_in_cell",
@@ -151,6 +152,11 @@ def interrupts_afterwards() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+def raise_put_off() -> NoReturn:
+    """Raise an interrupt that was put off, once what it was put off for is done."""
+    raise KeyboardInterrupt
+
+
 def in_thread(call: Callable[[], T]) -> T:
     """Make a call in a thread of its own and wait for it: a wait can be given up, a call that hangs cannot.
 
@@ -231,7 +237,10 @@ def run_cancellable(work: Callable[[], T], cancel: Callable[[], object], cancell
     try:
         thread.start()
         begun.set()
-        while not ended.wait(0.1):
+        while not ended.is_set():
+            # PySpark's own handler of interrupts calls Spark: a second one must not come in the middle of that.
+            with interrupts_afterwards():
+                ended.wait(0.1)
             if cancelled.is_set():
                 cancel()
     except KeyboardInterrupt as interrupt:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.errors.translate import problem_of, was_cancelled
-from rowmerge_nb.engine.spark.interrupts import run_cancellable
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, run_cancellable
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW
@@ -53,11 +53,12 @@ def collect(spark: Any, rows: Any, tag: str, cancelled: threading.Event) -> pa.T
 
 def cancel(spark: Any, tag: str) -> None:
     """Cancel the Spark work that was started under a tag, from any thread."""
-    context = _context(spark)
-    if context is not None:
-        context.cancelJobsWithTag(tag)
-    else:
-        spark.interruptTag(tag)
+    with interrupts_afterwards():
+        context = _context(spark)
+        if context is not None:
+            context.cancelJobsWithTag(tag)
+        else:
+            spark.interruptTag(tag)
 
 
 def _tag(spark: Any, tag: str) -> None:

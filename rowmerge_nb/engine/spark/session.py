@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.spark.interrupts import interrupts_put_off
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off, raise_put_off
 from rowmerge_nb.engine.spark.java import Java, find_java, make_java_home
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
 from rowmerge_nb.engine.spark.settings import settings_of
@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["SESSION_SETTINGS", "AdoptedSession", "adopt_session", "create_session", "start_in_background", "stop_session"]
+__all__ = [
+    "SESSION_SETTINGS",
+    "AdoptedSession",
+    "adopt_session",
+    "create_session",
+    "start_in_background",
+    "stop_session",
+    "usual_partitions",
+]
 
 SESSION_SETTINGS: Mapping[str, str] = {
     # The meaning of expressions: errors instead of NULLs, instants in UTC, and a double quote or a backslash in the Spark SQL that we
@@ -125,6 +133,12 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+def usual_partitions(session: Any) -> int:
+    """Give into how many partitions a session sends rows where a statement does not say."""
+    with interrupts_afterwards():
+        return int(session.conf.get("spark.sql.shuffle.partitions"))
+
+
 def driver_memory() -> str:
     """Give the memory of a Spark of our own, as Spark writes it: the variable ROWMERGE_DRIVER_MEMORY, or 2g."""
     return os.environ.get("ROWMERGE_DRIVER_MEMORY", "2g")
@@ -142,7 +156,7 @@ def java_options(cores: int) -> str:
 
 def stop_session(session: SparkSession) -> None:
     """Give back a session of `create_session`; the last one given back stops the Spark context."""
-    with _lock:
+    with interrupts_afterwards(), _lock:
         if session in _own:
             _own.discard(session)
             if not _own:
@@ -320,13 +334,13 @@ class AdoptedSession:
             self._depth += 1
         if interrupts.came:
             self._leave()
-            raise KeyboardInterrupt
+            raise_put_off()
         return self.spark
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Put back what was there; an interrupt that comes meanwhile has nothing left to end where an error has done so."""
         if self._leave() and kind is None:
-            raise KeyboardInterrupt
+            raise_put_off()
 
     def _leave(self) -> bool:
         """Give the settings back when the last one leaves; say whether an interrupt came meanwhile."""

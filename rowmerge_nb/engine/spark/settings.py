@@ -8,7 +8,7 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off, raise_put_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,7 +81,7 @@ class SessionSettings:
                 raise
         if interrupts.came:
             self.release(holder)
-            raise KeyboardInterrupt
+            raise_put_off()
         return holder
 
     def release(self, holder: object) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
@@ -187,7 +188,10 @@ class CallRun(StatementRun):
         if not others:
             return plain
         texts = [f"{print_spark(value.tree)} AS `{place}`" for place, value in enumerate(others.values())]
-        columns = self.collect(self.spark(), self.spark().sql(f"SELECT {', '.join(texts)}"), 1).columns
+        spark = self.spark()
+        with interrupts_afterwards():
+            rows = spark.sql(f"SELECT {', '.join(texts)}")
+        columns = self.collect(spark, rows, 1).columns
         found = [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, others.values(), strict=True)]
         return plain | dict(zip(others, found, strict=True))
 

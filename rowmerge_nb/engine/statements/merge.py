@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.choices import StatementState
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
@@ -112,8 +113,9 @@ class MergeRun(StatementRun):
 
         node = next(node for node in chain(whole) if isinstance(node, MarkDistinct))
         witnessed = replace(context, witness=True, target=self._target_symbols())
-        wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
-        rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
+        with interrupts_afterwards():
+            wanted = lower(node.source, witnessed).where(F.col("unique_id").isin(account.failing[:20]))
+            rows = wanted.select("unique_id", "case_number", "row_id", "`$witness`")
         pages = self.collect(context.spark, rows, context.partitions).combine_chunks().to_batches()
         names = ["unique_id", "case_number", "row_id", "witness"]
         return [

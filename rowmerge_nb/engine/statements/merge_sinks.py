@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.catalog.call_log import layout_text
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
 from rowmerge_nb.engine.statements.row_change import checked, plan_of, target_handle, target_metadata
 from rowmerge_nb.errors import ConnectorError, ExecutionError
@@ -73,6 +74,7 @@ def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[
     }
 
 
+@interrupts_afterwards()
 def lowered(run: StatementRun, context: LoweringContext) -> Any:
     """Give the plan as a DataFrame."""
     run.begin_step("run")

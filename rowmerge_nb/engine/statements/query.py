@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
+from rowmerge_nb.engine.spark.session import usual_partitions
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
 from rowmerge_nb.plan.planner import plan_query
@@ -52,8 +54,10 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     run.begin_step("start Spark")
     spark = run.spark()
     run.begin_step("run")
-    usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
+    usual = usual_partitions(spark)
     scans = run.transaction.scans
-    scans.make_views(run.analysis.bindings, read_views(plan))
     context = LoweringContext(spark=spark, tables=scans, partitions=usual, writers=usual)
-    return run.collect(spark, lower(plan, context), usual if is_small(plan) else usual * UNKNOWN_SIZE)
+    with interrupts_afterwards():
+        scans.make_views(run.analysis.bindings, read_views(plan))
+        rows = lower(plan, context)
+    return run.collect(spark, rows, usual if is_small(plan) else usual * UNKNOWN_SIZE)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from rowmerge_nb.choices import StatementState, TraceLevel
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import LoweringContext
+from rowmerge_nb.engine.spark.session import usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.errors import ConnectorError
@@ -164,7 +165,7 @@ def action_context(
     """
     run.begin_step("start Spark")
     spark = run.spark()
-    usual = int(spark.conf.get("spark.sql.shuffle.partitions"))
+    usual = usual_partitions(spark)
     small = flowing is not None and flowing <= settings.small_rows
     level = run.options.trace
     return LoweringContext(

@@ -17,13 +17,19 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.expressions import sql_of
-from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruption, interrupts_put_off, to_its_end
+from rowmerge_nb.engine.spark.interrupts import (
+    interrupted_too_late,
+    interruption,
+    interrupts_afterwards,
+    interrupts_put_off,
+    to_its_end,
+)
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.long_statements import is_long, long_settings
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
-from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.rules import is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
@@ -242,7 +248,7 @@ class StatementRun:
         if interrupted is not None:
             return interrupted
         known = "The outcome is unknown" if changed is None else "The change is there, and telling of it failed"
-        error = ExecutionError(f"{known}: {type(failure).__name__}: {failure}", step=self.step, changed=changed)
+        error = ExecutionError(f"{known}: {error_text(failure)}", step=self.step, changed=changed)
         error.hint = f"{look}." if changed is None else "Do not run it again."
         return error
 
@@ -269,7 +275,7 @@ class StatementRun:
         try:
             return self.row_count(self.transaction.version)
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets; it is told in the headline
-            self.unread = error.message if isinstance(error, RowMergeError) else f"{type(error).__name__}: {error}"
+            self.unread = error.message if isinstance(error, RowMergeError) else error_text(error)
             return None
 
     def begin_step(self, name: str) -> None:
@@ -291,7 +297,8 @@ class StatementRun:
         """
         small = self.plan is not None and is_small(self.plan)
         # What a user's session says of sizes that Spark has seen is respected.
-        seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
+        with interrupts_afterwards():
+            seen = {key: value for key, value in SEEN_SIZES.items() if spark.conf.get(key, None) is None}
         settings = {ADAPTIVE: "false"} if small else {**GUESSED_SIZES, **seen}
         if self.plan is not None and is_long(sum(map(len, self.sql())), small=small):
             settings |= long_settings(spark)
@@ -327,7 +334,7 @@ class StatementRun:
         if interrupted is not None:
             return interrupted
         if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
-            return ExecutionError(f"{step} failed: {type(failure).__name__}: {failure}", step=step)
+            return ExecutionError(f"{step} failed: {error_text(failure)}", step=step)
         return with_next_step(translate(failure, step))
 
     def roll_back(self) -> str:
@@ -335,7 +342,7 @@ class StatementRun:
         try:
             ended = to_its_end(self.transaction.rollback)
         except (Exception, SystemExit) as failure:  # noqa: BLE001 - the first error is the one to raise; this one is told beside it
-            return f"the rollback failed: {type(failure).__name__}: {failure}"
+            return f"the rollback failed: {error_text(failure)}"
         return (
             "the transaction was rolled back"
             if ended

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.spark.expressions import answer
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.statements.row_change import (
@@ -156,6 +157,7 @@ class UpdatableRun(StatementRun):
         scan = target_scan(plan_of(self))
         return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
 
+    @interrupts_afterwards()
     def _lowered(self, context: LoweringContext) -> Any:
         """One row per split, beside its number the answers of subqueries; the task works on the splits that it gets."""
         self.begin_step("run")
