@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import RowMergeError, SetupError
+from rowmerge_nb.errors import RowMergeError, SetupError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def _guarded(name: str, look: Callable[[], Check]) -> Check:
     except RowMergeError as error:
         return Check(name, "failed", error.message, error.hint or "")
     except Exception as error:  # noqa: BLE001 - as the docstring says
-        return Check(name, "failed", f"{type(error).__name__}: {error}")
+        return Check(name, "failed", error_text(error))
 
 
 def _python() -> Check:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
 from rowmerge_nb.choices import Dialect, Flow, RepeatedMatches, TraceLevel
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import RowMergeError, checked, error_text
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
@@ -25,6 +27,33 @@ _CHOICES: Mapping[str, type[StrEnum]] = {
 
 VERIFIERS = ("duckdb", "postgresql")
 """The engines that a statement can be verified by."""
+
+
+class Progress:
+    """Who is told of steps, until telling them fails: a statement must not depend on who looks on.
+
+    Args:
+        tell: takes the name of a step.
+
+    >>> Progress(print)("run")
+    run
+    """
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self._tell: Callable[[str], object] | None = tell
+
+    def __call__(self, name: str) -> None:
+        """Tell that a step begins."""
+        if self._tell is None:
+            return
+        try:
+            self._tell(name)
+        except Exception as error:  # noqa: BLE001 - it is told as a warning
+            self._tell = None
+            told = f"progress failed at step '{name}', and is told no further steps: {error_text(error)}"
+            # Where warnings are errors this one must not become what ends the statement either.
+            with suppress(RuntimeWarning):
+                warnings.warn(told, RuntimeWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -45,7 +74,8 @@ class Options:
         rehearse: run the statement up to its finish call, then roll it back: everything is done, and nothing is committed.
         rules_off: names of plan rules that are not applied.
         namespace: DataFrames that the statement may name.
-        progress: is told each step as it begins.
+        progress: is told each step as it begins. An error that it raises does not end the statement: it is told as a warning, and the
+            steps after it are not told.
 
     >>> Options().changed(era="current").era
     <Era.CURRENT: 'current'>
@@ -101,11 +131,19 @@ def _checked(name: str, value: Any) -> Any:
         if isinstance(value, str) or not isinstance(value, Iterable):
             _refuse(name, value, tuple(RULES))
         for rule in value:
-            if rule not in RULES:
+            if not isinstance(rule, str) or rule not in RULES:
                 _refuse(name, rule, tuple(RULES))
         return frozenset(value)
     if name == "verify" and str(value) not in VERIFIERS and not str(value).startswith(("postgresql://", "postgres://")):
         _refuse(name, value, (*VERIFIERS, "postgresql://..."))
+    if name == "progress":
+        return (
+            value
+            if isinstance(value, Progress)
+            else Progress(checked(value, "progress", callable, "a function of a step's name"))
+        )
+    if name == "namespace":
+        return checked(value, "namespace", Mapping, "a dictionary of DataFrames")
     if name in _CHOICES:
         choices = _CHOICES[name]
         if str(value) not in tuple(choices):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import RowMergeError, error_text
 
 __all__ = ["Rendered", "render"]
 
@@ -151,7 +151,7 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
         try:
             return end + 2, eval(code, dict(namespace))  # noqa: S307 - the user's own expression in the user's own notebook
         except Exception as failure:
-            msg = f"The expression {{{{ {text} }}}} failed: {type(failure).__name__}: {failure}"
+            msg = f"The expression {{{{ {text} }}}} failed: {error_text(failure)}"
             raise _error(source, start, end + 2 - start, msg) from failure
     text = source[start + 2 : first].strip()
     msg = f"{{{{ {text} }}}} is not a Python expression" if text else "There is no expression between the braces"

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import RowMergeError, error_text
 from rowmerge_nb.private import is_full
 from rowmerge_nb.trace.earlier import FORMAT, of_present_format
 from rowmerge_nb.trace.schema import TraceSchemaError, decoded, encoded
@@ -83,7 +83,7 @@ def _drawable(trace: Trace) -> Trace:
     try:
         build_report(trace)
     except Exception as error:
-        wrong = f"its parts do not go together: {type(error).__name__}: {error}"
+        wrong = f"its parts do not go together: {error_text(error)}"
         raise TraceSchemaError(place="$", wrong=wrong) from error
     return trace
 

@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import remove_folder
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
-from rowmerge_nb.errors import ConnectorError, SetupError
+from rowmerge_nb.errors import ConnectorError, SetupError, error_text
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _told(what: str) -> Iterator[None]:
             msg = f"Iceberg {what} cannot be written: its file or directory is read-only"
             hint = "Give yourself write permission to the warehouse directory and the file catalog.sqlite in it."
             raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint) from error
-        msg = f"Iceberg {what} does not answer: {type(error).__name__}: {error}"
+        msg = f"Iceberg {what} does not answer: {error_text(error)}"
         raise ConnectorError(
             msg, code="ICEBERG_CATALOG_ERROR", hint="See that its configuration is right and its service runs."
         ) from error

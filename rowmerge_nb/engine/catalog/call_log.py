@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.trace import Call
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class CallLog:
         try:
             given = function()
         except BaseException as failure:
-            note("", f"{type(failure).__name__}: {failure}")
+            note("", error_text(failure))
             if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
                 raise
-            msg = f"{method} failed: {type(failure).__name__}: {failure}"
+            msg = f"{method} failed: {error_text(failure)}"
             raise ExecutionError(msg, step=method) from failure
         note(carries(given), None)
         return given

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.spark.marks import orphaned_marks
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import RowMergeError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,5 +49,5 @@ def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[Cat
         except RowMergeError as error:
             found.append(CatalogOrphans(catalog, connector.name, problem=str(error)))
         except Exception as error:  # noqa: BLE001 - whatever a connector raises must not hide what the others have
-            found.append(CatalogOrphans(catalog, connector.name, problem=f"{type(error).__name__}: {error}"))
+            found.append(CatalogOrphans(catalog, connector.name, problem=error_text(error)))
     return found

@@ -19,7 +19,7 @@ from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, SourceKeys
 from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
-from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
@@ -288,5 +288,5 @@ def _splits(opened: OpenCatalog, session: ConnectorSession, handle: Any, constra
     except RowMergeError:
         raise
     except Exception as error:
-        msg = f"get_splits failed: {type(error).__name__}: {error}"
+        msg = f"get_splits failed: {error_text(error)}"
         raise ExecutionError(msg, step="get_splits") from error

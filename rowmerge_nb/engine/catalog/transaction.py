@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.engine.catalog.call_log import CallLog
 from rowmerge_nb.engine.catalog.scans import Scans
 from rowmerge_nb.engine.spark.interrupts import in_thread
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import RowMergeError, error_text
 from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
 from rowmerge_nb.sql.analyzer.analysis import Notice
 
@@ -141,12 +141,12 @@ class StatementTransaction:
             try:
                 opened.connector.commit(opened.handle)
             except Exception as error:  # noqa: BLE001 - told as a notice
-                self.notices.append(Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error}"))
+                self.notices.append(Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error_text(error)}"))
         self._open.clear()
         try:
             self.scans.close()
         except Exception as error:  # noqa: BLE001 - told as a notice
-            self.notices.append(Notice(f"Something that the statement needed for a while could not be removed: {error}"))
+            self.notices.append(Notice(f"Something that the statement needed for a while could not be removed: {error_text(error)}"))
 
     def _finished(self) -> bool:
         """Whether a finish call was made, whatever came of it."""

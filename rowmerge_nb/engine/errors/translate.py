@@ -10,7 +10,7 @@ import re
 from typing import Final, TypeVar
 
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
-from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError, error_text
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
 
 __all__ = ["problem_of", "translate", "was_cancelled", "with_next_step"]
@@ -104,7 +104,10 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     """
     if isinstance(error, RowMergeError):
         return error
-    text = str(error)
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - of an error whose text cannot be told the type is
+        text = error_text(error)
     if PROBLEM.decode() in text:
         return _with_cause(problem_of(text), error)
     if (unfit := _unfit_worker(text)) is not None:

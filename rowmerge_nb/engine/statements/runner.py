@@ -19,7 +19,7 @@ from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import target_name
 from rowmerge_nb.engine.statements.statement import StatementRun, error_record
 from rowmerge_nb.engine.verify.verification import begin_verification
-from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError, StatementInterrupted
+from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis
 from rowmerge_nb.sql.tree.statements import Explain, Span
@@ -205,7 +205,7 @@ def _looking(step: str) -> Iterator[None]:
     except RowMergeError:
         raise
     except Exception as error:
-        msg = f"The statement could not be looked at ({step}): {type(error).__name__}: {error}"
+        msg = f"The statement could not be looked at ({step}): {error_text(error)}"
         raise ExecutionError(msg, step=step) from error
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.duplicates import Patterns
-from rowmerge_nb.errors import ExecutionError, RowMergeError
+from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.trace import Call
 from rowmerge_nb.trace.words import operation_letters
 from rowmerge_nb.words import plural
@@ -132,7 +132,7 @@ class Recorder:
         try:
             yield given
         except BaseException as failure:
-            error = f"{type(failure).__name__}: {failure}"
+            error = error_text(failure)
             raise
         finally:
             carries, page = carries or given.carries, given.page if page is None else page
@@ -220,7 +220,7 @@ class Recorder:
     def failed(self, error: Exception | SystemExit, step: str) -> None:
         """Note what ended the task; errors that are not ours are told with their type."""
         if not isinstance(error, RowMergeError):
-            error = ExecutionError(f"{step} failed: {type(error).__name__}: {error}", step=step)
+            error = ExecutionError(f"{step} failed: {error_text(error)}", step=step)
         elif isinstance(error, ExecutionError) and not error.step:
             error.step = step
         self.record.error = error

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import conform, page_of
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import RowMergeError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -79,7 +79,7 @@ class ScanPass:
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except Exception as error:
             # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
-            code, text = "GENERIC_INTERNAL_ERROR", f"{type(error).__name__}: {error}"
+            code, text = "GENERIC_INTERNAL_ERROR", error_text(error)
             if isinstance(error, RowMergeError):
                 code, text = error.code, error.message
             msg = f"[[{code}]] {step} failed: {' '.join(text.split())}"
