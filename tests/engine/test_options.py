@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rowmerge_nb import RowMergeError
@@ -25,3 +27,35 @@ def test_an_unknown_word_is_refused_with_those_that_there_are(name: str) -> None
         Options().changed(**{name: "none"})
     assert (caught.value.code, caught.value.message) == ("INVALID_ARGUMENTS", f"{name} = 'none' is not possible")
     assert caught.value.hint == f"There are: {', '.join(WORDS[name])}."
+
+
+def test_an_error_of_progress_is_told_once_and_no_further_step_is() -> None:
+    told: list[str] = []
+
+    def progress(step: str) -> None:
+        told.append(step)
+        raise ValueError("no place to draw")
+
+    options = Options().changed(progress=progress)
+    with pytest.warns(RuntimeWarning, match=r"at step 'parse'.*ValueError: no place to draw") as warned:
+        options.step("parse")
+        # Options that are made from these know it as well.
+        options.changed(trace="off").step("commit")
+    assert len(warned) == 1
+    assert told == ["parse"]
+
+
+def test_an_error_of_progress_ends_nothing_where_warnings_are_errors() -> None:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Options().changed(progress=lambda _: 1 // 0).step("commit")
+
+
+@pytest.mark.parametrize(("name", "value"), [("progress", 5), ("namespace", 5), ("rules_off", [[]]), ("rules_off", 5)])
+def test_values_of_a_wrong_type_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        Options().changed(**{name: value})
+    assert caught.value.code == "INVALID_ARGUMENTS"
+    assert caught.value.hint

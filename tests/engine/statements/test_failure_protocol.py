@@ -273,3 +273,17 @@ def test_a_duplicate_in_one_task_stops_the_statement_though_others_have_stored(s
     assert group.target == {"id": 2, "v": 20}
     assert [(s.source_row, s.values["v"], s.case_number) for s in group.sources] == [(0, 1, 0), (1, 2, 0)]
     assert connector.read(TARGET).equals(ROWS)
+
+
+class MuteError(Exception):
+    """An error that cannot say what it is about."""
+
+    def __str__(self) -> str:
+        raise KeyError("text")
+
+
+def test_an_error_whose_own_text_raises_is_told_as_what_it_is(spark: Any) -> None:
+    engine, _ = shop(spark, Fault("finish_merge", error=MuteError))
+    error = failed(engine, MERGE)
+    assert error.message == "finish_merge failed: MuteError: its text cannot be told (KeyError)"
+    assert "finish_merge was not called" not in str(error.result)
