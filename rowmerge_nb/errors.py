@@ -16,6 +16,7 @@ Codes are Trino's error names, kept verbatim, so that what is learnt here can be
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
@@ -33,6 +34,7 @@ __all__ = [
     "SetupError",
     "StatementInterrupted",
     "checked",
+    "checked_path",
     "error_text",
 ]
 
@@ -203,6 +205,19 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
         msg = f"{name}{f' = {shown}' if shown else ''} is of type {type(value).__name__}, which is not possible"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.")
     return value
+
+
+def checked_path(value: Any, name: str) -> str:
+    """Give a path as a text; INVALID_ARGUMENTS for what is none, and for a path with a zero byte, which no file has.
+
+    >>> checked_path("lake", "directory")
+    'lake'
+    """
+    text = os.fspath(checked(value, name, (str, os.PathLike), "a path: a text or a pathlib.Path"))
+    if not isinstance(text, str) or "\0" in text:
+        msg = f"{name} = {text!r} is not possible: a path is a text, and has no zero byte in it"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give another path.")
+    return text
 
 
 def _visible(line: str) -> str:

@@ -13,6 +13,7 @@ from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.statements.rehearsal import compare
 from rowmerge_nb.engine.statements.runner import StatementRunner
+from rowmerge_nb.errors import ConnectorError, checked, error_text
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
 
@@ -58,6 +59,9 @@ class Engine:
         rule_settings: RuleSettings | None = None,
     ) -> None:
         self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
+        checked(
+            spark, "spark", lambda given: given is None or hasattr(given, "conf"), "a Spark session, or None for one of our own"
+        )
         session = self._session = self._session_kind(spark, cores)
         self._catalogs = Catalogs(catalog, schema, lambda: session.spark)
         self._runner = StatementRunner(self._catalogs, self._session, self.options, rule_settings or RuleSettings())
@@ -78,10 +82,22 @@ class Engine:
         self._runner.cancel()
 
     def close(self) -> None:
-        """Free what the engine holds, its tables in memory included; Spark is stopped if it is ours."""
+        """Free what the engine holds, its tables in memory included; Spark is stopped if it is ours.
+
+        Raises:
+            ConnectorError: what is named in it could not be closed; all else is.
+        """
         self._session.closed = True
-        self._catalogs.close()
-        self._session.stop()
+        failures = self._catalogs.close()
+        try:
+            self._session.stop()
+        except Exception as error:  # noqa: BLE001 - it is raised below, with what else could not be closed
+            failures["Spark"] = error
+        if failures:
+            told = "; ".join(f"{name}: {error_text(error)}" for name, error in failures.items())
+            msg = f"Not everything could be closed: {told}"
+            hint = "All else is closed; what is named here may hold files or connections."
+            raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR", hint=hint) from next(iter(failures.values()))
 
     def __enter__(self) -> Engine:
         return self

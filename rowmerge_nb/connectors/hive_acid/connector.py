@@ -24,7 +24,7 @@ from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.writer import HivePageSinkProvider
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.orphans import has_died, orphaned_path
-from rowmerge_nb.errors import ConnectorError, SetupError
+from rowmerge_nb.errors import ConnectorError, SetupError, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -64,13 +64,16 @@ class HiveAcidConnector(Connector):
 
     def __init__(self, directory: str | Path | None = None, metastore: Metastore | str | None = None) -> None:
         self.metastore: Metastore
+        if directory is not None:
+            checked_path(directory, "directory")
         if isinstance(metastore, str):
             self.metastore = _thrift_metastore(metastore, None if directory is None else Path(directory).absolute())
         elif directory is not None:
             self.metastore = metastore or EmbeddedMetastore(_made(Path(directory).absolute()) / "metastore.sqlite")
         else:
             msg = "HiveAcidConnector needs a directory, or metastore='thrift://host:port'"
-            raise ValueError(msg)
+            hint = "Write HiveAcidConnector('lake/')."
+            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
         self.warehouse = self.metastore.schema_location("default")
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)

@@ -29,7 +29,7 @@ from rowmerge_nb.connectors.iceberg.planning import content_of, splits_of
 from rowmerge_nb.connectors.iceberg.pruning import expression_of
 from rowmerge_nb.connectors.iceberg.reader import IcebergPageSourceProvider
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, checked_path
 from rowmerge_nb.spi.connector import Connector, Orphan
 from rowmerge_nb.spi.handles import ConnectorTableVersion
 from rowmerge_nb.spi.page_source import ConnectorSplitManager
@@ -82,7 +82,7 @@ class IcebergConnector(Connector):
             msg = "An Iceberg connector has either a warehouse directory or a catalog"
             hint = "Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name')."
             raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
-        directory = Path(warehouse).absolute() if warehouse is not None else None
+        directory = Path(checked_path(warehouse, "warehouse")).absolute() if warehouse is not None else None
         self.catalog: Catalog
         if directory is not None:
             self.catalog = embedded_catalog(directory)

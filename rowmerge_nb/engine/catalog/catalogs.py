@@ -14,7 +14,7 @@ from rowmerge_nb.engine.catalog.names import StatementTables
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
 from rowmerge_nb.engine.spark.types import is_spark_frame
-from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 
@@ -47,6 +47,8 @@ class Catalogs:
     """
 
     def __init__(self, catalog: str, schema: str, spark: Callable[[], Any]) -> None:
+        checked(catalog, "catalog", str, "the name of a catalog")
+        checked(schema, "schema", str, "the name of a schema")
         self.default = (catalog.lower(), schema.lower())
         self.memory = MemoryConnector(schemas=("default", self.default[1]) if self.default[0] == "memory" else ("default",))
         self.views = Views()
@@ -60,7 +62,15 @@ class Catalogs:
 
         Raises:
             ConnectorError: ALREADY_EXISTS if there is a catalog of that name.
+            RowMergeError: INVALID_ARGUMENTS if that is no name, or no connector.
         """
+        checked(name, "name", lambda given: isinstance(given, str) and bool(given), "the name of a catalog")
+        checked(
+            connector,
+            "connector",
+            lambda given: hasattr(given, "begin_transaction"),
+            "a connector, as IcebergConnector('warehouse')",
+        )
         if name.lower() in self.connectors:
             msg = f"There is a catalog '{name.lower()}' already"
             raise ConnectorError(msg, code="ALREADY_EXISTS", hint=f"Choose a name other than: {', '.join(self.connectors)}.")
@@ -77,10 +87,15 @@ class Catalogs:
         twin.connectors, twin._copies = {**self.connectors, **connectors}, copies  # noqa: SLF001 - it is one of us
         return twin
 
-    def close(self) -> None:
-        """Free what the connectors hold."""
-        for connector in self.connectors.values():
-            connector.close()
+    def close(self) -> dict[str, Exception]:
+        """Free what the connectors hold; give what went wrong, by what could not be closed."""
+        failures: dict[str, Exception] = {}
+        for name, connector in self.connectors.items():
+            try:
+                connector.close()
+            except Exception as error:  # noqa: BLE001 - the others are closed all the same; it is told by who has asked
+                failures[f"catalog '{name}'"] = error
+        return failures
 
     def register(
         self,
@@ -95,22 +110,24 @@ class Catalogs:
         not_null: Sequence[str],
     ) -> None:
         """Make a table in memory out of a DataFrame, or replace one; see `rowmerge_nb.engine.engine.Engine.register`."""
+        checked(name, "name", str, "'table' or 'schema.table'")
+        checked(bucket_count, "bucket_count", (int, type(None)), "a whole number")
         schema, table = self._memory_name(name)
         identity = id(frame)
         if is_spark_frame(frame):
             frame = collected(frame)
         data = as_arrow(name, frame)
         known = [column.lower() for column in data.column_names]
-        required = {column.lower() for column in (*names_of(not_null), *names_of(primary_key))}
+        required = {column.lower() for column in (*names_of(not_null, "not_null"), *names_of(primary_key, "primary_key"))}
         if missing := sorted(required - set(known)):
             msg = f"'{missing[0]}' is to be NOT NULL, and the table has no such column"
             raise AnalysisError(msg, code="COLUMN_NOT_FOUND", hint=f"Its columns are: {', '.join(data.column_names)}.")
         properties = {
             "paradigm": getattr(paradigm, "name", paradigm),
-            "partitioned_by": names_of(partitioned_by),
-            "bucketed_by": names_of(bucketed_by),
+            "partitioned_by": names_of(partitioned_by, "partitioned_by"),
+            "bucketed_by": names_of(bucketed_by, "bucketed_by"),
             "bucket_count": bucket_count,
-            "primary_key": names_of(primary_key),
+            "primary_key": names_of(primary_key, "primary_key"),
         }
         metadata = ConnectorTableMetadata(
             SchemaTableName(schema, table),
@@ -183,7 +200,13 @@ class Catalogs:
         Args:
             name: the table.
             options: those of the transaction in which it is looked up.
+
+        Raises:
+            ConnectorError: CATALOG_NOT_FOUND if there is no such catalog.
         """
+        if name[0] not in self.connectors:
+            msg = f"Catalog '{name[0]}' does not exist"
+            raise ConnectorError(msg, code="CATALOG_NOT_FOUND", hint=f"There are: {', '.join(self.connectors)}.")
         transaction = self.transaction(options)
         try:
             metadata = transaction.metadata(name[0])

@@ -116,7 +116,7 @@ def _to_table(name: str, frame: Any) -> pa.Table:
             renamed = frame.set_axis([str(column) for column in frame.columns], axis=1)
             return pa.Table.from_pandas(renamed, preserve_index=False)
         return pa.table(frame)
-    except (pa.ArrowNotImplementedError, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         msg = f"DataFrame '{name}' cannot be read as a table: {' '.join(str(arg) for arg in error.args)}"
         raise AnalysisError(
             msg,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import getpass
 import os
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import ParseError, RowMergeError
+from rowmerge_nb.errors import ParseError, RowMergeError, checked
 from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def statement_text(sql: object) -> str:
     """Take the text of a statement; INVALID_ARGUMENTS for anything else, SYNTAX_ERROR for half a character, which no store could keep."""
     if not isinstance(sql, str):
         msg = f"A statement is a text; this is of type {type(sql).__name__}"
-        raise RowMergeError(msg, code="INVALID_ARGUMENTS")
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint='Give its SQL: engine.run("SELECT 1").')
     if not sql.isascii() and (half := _SURROGATE.search(sql)) is not None:
         span = Span.within(sql, half.start(), half.end())
         msg = f"The text has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
@@ -30,9 +31,17 @@ def statement_text(sql: object) -> str:
     return sql
 
 
-def names_of(value: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Take one name or several."""
-    return (value,) if isinstance(value, str) else tuple(value or ())
+def names_of(value: Sequence[str] | str | None, argument: str) -> tuple[str, ...]:
+    """Take one name or several; INVALID_ARGUMENTS for anything else.
+
+    >>> names_of("id", "primary_key"), names_of(["a", "b"], "not_null"), names_of(None, "not_null")
+    (('id',), ('a', 'b'), ())
+    """
+    if value is None or isinstance(value, str):
+        return (value,) if value else ()
+    form = "the name of a column, or a list of such names"
+    given = tuple(checked(value, argument, Iterable, form))
+    return tuple(checked(name, argument, str, form) for name in given)
 
 
 def user_name() -> str:

@@ -84,12 +84,11 @@ class LazySession:
 
     def stop(self) -> None:
         """Stop Spark, if it is ours and the last engine's."""
-        if self._future is not None:
+        future, self._future = self._future, None
+        if future is not None and future.exception() is None:
             from rowmerge_nb.engine.spark.session import stop_session
 
-            if self._future.exception() is None:
-                stop_session(self._future.result())
-            self._future = None
+            stop_session(future.result())
 
 
 def _has_failed(future: Future[Any]) -> bool:

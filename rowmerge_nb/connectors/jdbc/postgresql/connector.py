@@ -6,6 +6,7 @@ from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.postgresql.orphans import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.store import PostgresStore
 from rowmerge_nb.connectors.jdbc.postgresql.transaction import PostgresTransaction
+from rowmerge_nb.errors import checked
 from rowmerge_nb.spi.connector import Orphan
 
 __all__ = ["PostgresConnector"]
@@ -26,7 +27,7 @@ class PostgresConnector(JdbcConnector):
     store: PostgresStore
 
     def __init__(self, dsn: str) -> None:
-        super().__init__(PostgresStore(dsn))
+        super().__init__(PostgresStore(checked(dsn, "dsn", str, "a connection string, as 'postgresql://user@host/database'")))
 
     def new_transaction(self) -> PostgresTransaction:
         """Make a transaction."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.sqlite.spool import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.transaction import SqliteTransaction
-from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.errors import ConnectorError, checked_path
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Orphan
@@ -36,7 +36,7 @@ class SqliteConnector(JdbcConnector):
     store: SqliteStore
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
-        text = os.fspath(path)
+        text = checked_path(path, "path")
         if not text or text.startswith((":memory:", "file:")):
             msg = f"'{text}' is not the path of a file; SQLite tables of this connector are read by several processes"
             raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Give a path such as 'shop.db'; memory tables need no SQLite.")

@@ -1,0 +1,85 @@
+"""What the engine and connectors are handed is looked at: each wrong value is told with its type and a next step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.errors import ConnectorError
+
+FRAME = pa.table({"id": [1]})
+WRONG_PATHS = (5, b"x", [1], "a\0b")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Engine(catalog=5),
+        lambda: Engine(schema=None),
+        lambda: Engine(spark=5),
+        lambda: Engine().add_catalog("x", None),
+        lambda: Engine().add_catalog(5, MemoryConnector()),
+        lambda: Engine().register(5, FRAME),
+        lambda: Engine().register("t", FRAME, not_null=5),
+        lambda: Engine().register("t", FRAME, not_null=[5]),
+        lambda: Engine().register("t", FRAME, primary_key=[5]),
+        lambda: Engine().register("t", FRAME, partitioned_by=5),
+        lambda: Engine().register("t", FRAME, bucket_count="4"),
+        lambda: Engine().run(5),
+        lambda: PostgresConnector(5),
+        lambda: SqliteConnector(None),
+        lambda: HiveAcidConnector(),
+        lambda: IcebergConnector(),
+        *(
+            lambda made=made, path=path: made(path)
+            for made in (SqliteConnector, HiveAcidConnector, IcebergConnector)
+            for path in WRONG_PATHS
+        ),
+    ],
+)
+def test_a_wrong_value_is_told_with_a_next_step(call: Callable[[], Any]) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        call()
+    assert caught.value.code == "INVALID_ARGUMENTS"
+    assert caught.value.hint
+
+
+def test_a_number_that_no_type_has_is_told() -> None:
+    with pytest.raises(RowMergeError) as caught:
+        Engine().register("t", [{"a": 2**70}])
+    assert caught.value.hint
+    import pandas as pd
+
+    with pytest.raises(RowMergeError) as caught:
+        Engine().register("t", pd.DataFrame({"a": [2**70]}))
+    assert caught.value.hint
+
+
+def test_the_metadata_of_a_table_in_no_catalog_is_refused() -> None:
+    with pytest.raises(RowMergeError, match=r"CATALOG_NOT_FOUND: Catalog 'nope' does not exist. There are: memory."):
+        Engine().table_metadata("nope", "default", "t")
+
+
+def test_whatever_cannot_be_closed_does_not_keep_the_rest_open() -> None:
+    closed = []
+
+    class Stuck(MemoryConnector):
+        def close(self) -> None:
+            raise OSError("the lock is held")
+
+    class Good(MemoryConnector):
+        def close(self) -> None:
+            closed.append("good")
+
+    engine = Engine()
+    engine.add_catalog("stuck", Stuck())
+    engine.add_catalog("good", Good())
+    with pytest.raises(ConnectorError, match="catalog 'stuck': OSError: the lock is held") as caught:
+        engine.close()
+    assert caught.value.hint
+    assert closed == ["good"]
