@@ -13,33 +13,33 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.errors import ConnectorError
 
 FRAME = pa.table({"id": [1]})
-WRONG_PATHS = (5, b"x", [1], "a\0b")
+FIVE: Any = 5
+NONE: Any = None
+TEXT: Any = "4"
+STORES: tuple[Any, ...] = (SqliteConnector, HiveAcidConnector, IcebergConnector)
+WRONG_PATHS: tuple[Any, ...] = (5, b"x", [1], "a\0b")
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: Engine(catalog=5),
-        lambda: Engine(schema=None),
-        lambda: Engine(spark=5),
-        lambda: Engine().add_catalog("x", None),
-        lambda: Engine().add_catalog(5, MemoryConnector()),
-        lambda: Engine().register(5, FRAME),
-        lambda: Engine().register("t", FRAME, not_null=5),
-        lambda: Engine().register("t", FRAME, not_null=[5]),
-        lambda: Engine().register("t", FRAME, primary_key=[5]),
-        lambda: Engine().register("t", FRAME, partitioned_by=5),
-        lambda: Engine().register("t", FRAME, bucket_count="4"),
-        lambda: Engine().run(5),
-        lambda: PostgresConnector(5),
-        lambda: SqliteConnector(None),
-        lambda: HiveAcidConnector(),
-        lambda: IcebergConnector(),
-        *(
-            lambda made=made, path=path: made(path)
-            for made in (SqliteConnector, HiveAcidConnector, IcebergConnector)
-            for path in WRONG_PATHS
-        ),
+        lambda: Engine(catalog=FIVE),
+        lambda: Engine(schema=NONE),
+        lambda: Engine(spark=FIVE),
+        lambda: Engine().add_catalog("x", NONE),
+        lambda: Engine().add_catalog(FIVE, MemoryConnector()),
+        lambda: Engine().register(FIVE, FRAME),
+        lambda: Engine().register("t", FRAME, not_null=FIVE),
+        lambda: Engine().register("t", FRAME, not_null=[FIVE]),
+        lambda: Engine().register("t", FRAME, primary_key=[FIVE]),
+        lambda: Engine().register("t", FRAME, partitioned_by=FIVE),
+        lambda: Engine().register("t", FRAME, bucket_count=TEXT),
+        lambda: Engine().run(FIVE),
+        lambda: PostgresConnector(FIVE),
+        lambda: SqliteConnector(NONE),
+        HiveAcidConnector,
+        IcebergConnector,
+        *(lambda made=made, path=path: made(path) for made in STORES for path in WRONG_PATHS),
     ],
 )
 def test_a_wrong_value_is_told_with_a_next_step(call: Callable[[], Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -39,15 +40,13 @@ def test_an_error_of_progress_is_told_once_and_no_further_step_is() -> None:
     options = Options().changed(progress=progress)
     with pytest.warns(RuntimeWarning, match=r"at step 'parse'.*ValueError: no place to draw") as warned:
         options.step("parse")
-        # Options that are made from these know it as well.
-        options.changed(trace="off").step("commit")
+    # Options that are made from these know it as well.
+    options.changed(trace="off").step("commit")
     assert len(warned) == 1
     assert told == ["parse"]
 
 
 def test_an_error_of_progress_ends_nothing_where_warnings_are_errors() -> None:
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Options().changed(progress=lambda _: 1 // 0).step("commit")

@@ -344,5 +344,5 @@ def test_a_metastore_that_is_not_there_is_told_with_its_address() -> None:
     assert caught.value.code == "HIVE_METASTORE_ERROR"
     with pytest.raises(ValueError, match="thrift://host:port"):
         HiveAcidConnector(metastore="127.0.0.1:9083")
-    with pytest.raises(RowMergeError, match="needs a directory"):
+    with pytest.raises(ConnectorError, match="needs a directory"):
         HiveAcidConnector()
