@@ -129,7 +129,7 @@ class ConnectorMetadata(ABC):
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all rows of a table. Raises ConnectorError NOT_SUPPORTED by default."""
-        self._refuse("truncating tables", "truncate_table")
+        self._refuse("truncating tables", "truncate_table", "DELETE FROM without WHERE removes all rows as well.")
 
     shows_own_changes: ClassVar[bool] = False
     """Whether a table handle asked for after ``finish_merge`` shows this transaction what it has changed, before the commit."""
@@ -146,7 +146,7 @@ class ConnectorMetadata(ABC):
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
         """Make an empty schema. Raises ConnectorError NOT_SUPPORTED by default."""
-        self._refuse("creating schemas", "create_schema")
+        self._refuse("creating schemas", "create_schema", "SHOW SCHEMAS lists those that there are.")
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         """Remove an empty schema; SCHEMA_NOT_EMPTY if it is not. Raises ConnectorError NOT_SUPPORTED by default."""
@@ -296,6 +296,6 @@ class ConnectorMetadata(ABC):
         """
         self._refuse("the older flow of UPDATE", "finish_update")
 
-    def _refuse(self, what: str, method: str) -> NoReturn:
+    def _refuse(self, what: str, method: str, hint: str | None = None) -> NoReturn:
         msg = f"This connector does not support {what} ({type(self).__name__} has no {method})"
-        raise ConnectorError(msg)
+        raise ConnectorError(msg, hint=hint)

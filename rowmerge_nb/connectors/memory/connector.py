@@ -185,7 +185,7 @@ class MemoryConnector(Connector):
             wanted = table.current if version is None else version
             if wanted not in table.versions:
                 msg = f"Version {wanted} of table '{name}' is not kept; there are {sorted(table.versions)}"
-                raise ConnectorError(msg, code="NOT_FOUND")
+                raise ConnectorError(msg, code="NOT_FOUND", hint="MemoryConnector(keep_versions=...) says how many are kept.")
             return table.versions[wanted]
 
     def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:

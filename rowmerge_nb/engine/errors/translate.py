@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from traceback import walk_tb
 from typing import Final, TypeVar
 
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError, error_text
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
 
-__all__ = ["problem_of", "translate", "was_cancelled", "with_next_step"]
+__all__ = ["java_gone", "problem_of", "translate", "was_cancelled", "with_next_step"]
 
 T = TypeVar("T", bound=RowMergeError)
 
@@ -71,8 +72,23 @@ _NEXT_STEPS: Final = {
 """What a user can do about values that an expression cannot take, by error code."""
 
 
+_USUAL_STEPS: Final = {
+    "TABLE_NOT_FOUND": "SHOW TABLES FROM schema lists the tables of a schema.",
+    "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
+    "DUPLICATE_COLUMN_NAME": "Name each column once.",
+    "CONSTRAINT_VIOLATION": "Leave such rows out by a condition, or give them other values, as COALESCE does instead of NULL.",
+}
+"""What is usually to be done, by error code, where nobody has said something better."""
+
+_JAVA_GONE: Final = "Spark's Java process is gone: it crashed, was killed, or ran out of memory"
+_ANOTHER_PROCESS: Final = (
+    "Start a new Python process (in a notebook: restart the kernel); the variable ROWMERGE_DRIVER_MEMORY, as 4g, gives a Spark of our own "
+    "more memory. engine.table(name) still gives the rows of tables in memory."
+)
+
+
 def with_next_step(error: RowMergeError) -> RowMergeError:
-    """Add to an error of a statement's expressions what can be done about it; others stay as they are.
+    """Add to an error what can be done about it, where that is known.
 
     >>> with_next_step(ExecutionError("Division by zero", code="DIVISION_BY_ZERO")).hint
     'NULLIF(divisor, 0) makes the quotient NULL instead.'
@@ -80,7 +96,17 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
     step = _NEXT_STEPS.get(error.code) if isinstance(error, ExecutionError) else None
     if step is not None and step not in (error.hint or ""):
         error.hint = " ".join(filter(None, [error.hint, step]))
+    error.hint = error.hint or _USUAL_STEPS.get(error.code)
     return error
+
+
+def java_gone(error: BaseException, step: str) -> ExecutionError | None:
+    """Give the error of a Spark whose Java process has ended; None if that is not what was raised."""
+    lost = type(error).__name__ == "Py4JNetworkError" or (
+        isinstance(error, ConnectionError)
+        and any(frame.f_globals.get("__name__", "").startswith("py4j.") for frame, _ in walk_tb(error.__traceback__))
+    )
+    return _with_cause(ExecutionError(_JAVA_GONE, step=step, hint=_ANOTHER_PROCESS), error) if lost else None
 
 
 def translate(error: BaseException, step: str) -> RowMergeError:
@@ -104,6 +130,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     """
     if isinstance(error, RowMergeError):
         return error
+    if (gone := java_gone(error, step)) is not None:
+        return gone
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - of an error whose text cannot be told the type is

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.engine.errors.position import placed_in
+from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end, told_wherever_it_came
 from rowmerge_nb.engine.spark.quiet import quietly
@@ -188,7 +189,7 @@ def _rolled_back_otherwise(transaction: StatementTransaction) -> Iterator[None]:
 
 def _complete(error: RowMergeError, text: str) -> None:
     """Give an error the statement that it is about, and what is known of it: nothing, where the statement's run has not begun."""
-    error.statement = error.statement or text
+    with_next_step(error).statement = error.statement or text
     if error.result is None:
         told = (Consequence("nothing was read or written"),) if error.changed is False else ()
         record = error_record(error, told)
@@ -205,6 +206,8 @@ def _looking(step: str) -> Iterator[None]:
     except RowMergeError:
         raise
     except Exception as error:
+        if (gone := java_gone(error, step)) is not None:
+            raise gone from error
         msg = f"The statement could not be looked at ({step}): {error_text(error)}"
         raise ExecutionError(msg, step=step) from error
 

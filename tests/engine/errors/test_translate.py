@@ -1,0 +1,41 @@
+"""What is raised below a statement under Trino's names, with a next step."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from rowmerge_nb.engine.errors.translate import translate, with_next_step
+from rowmerge_nb.errors import AnalysisError, RowMergeError
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def test_a_java_process_that_is_gone_is_told_as_such() -> None:
+    py4j = {"__name__": "py4j.clientserver"}
+    exec("def send():\n    raise ConnectionRefusedError(111, 'Connection refused')", py4j)
+    send: Any = py4j["send"]
+    with pytest.raises(ConnectionRefusedError) as caught:
+        send()
+    error = translate(caught.value, "run")
+    assert error.message == "Spark's Java process is gone: it crashed, was killed, or ran out of memory"
+    assert error.hint is not None
+    assert "ROWMERGE_DRIVER_MEMORY" in error.hint
+
+
+def test_a_store_that_does_not_answer_is_not_taken_for_java() -> None:
+    with pytest.raises(ConnectionRefusedError) as caught, socket.socket() as store:
+        store.connect(("127.0.0.1", free_port()))
+    assert "Java" not in translate(caught.value, "run").message
+
+
+@pytest.mark.parametrize("code", ["TABLE_NOT_FOUND", "SCHEMA_NOT_FOUND", "DUPLICATE_COLUMN_NAME", "CONSTRAINT_VIOLATION"])
+def test_usual_errors_have_a_next_step_and_keep_a_better_one(code: str) -> None:
+    assert with_next_step(RowMergeError("It is wrong", code=code)).hint
+    assert with_next_step(AnalysisError("It is wrong", code=code, hint="Do this.")).hint == "Do this."
