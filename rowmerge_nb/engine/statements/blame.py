@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import ExecutionError
+from rowmerge_nb.errors import ExecutionError, error_text
 from rowmerge_nb.sql.spark.marks import origin_at
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _context(failure: BaseException | None) -> tuple[int, str] | None:
         # What Spark refuses before it runs points at a line of Python, and knows no place within a text.
         if contexts and contexts[0].contextType().name == "SQL":
             return contexts[0].startIndex(), contexts[0].fragment()
-        drawn = _DRAWN.search(str(failure)) if not contexts else None
+        drawn = _DRAWN.search(error_text(failure)) if not contexts else None
         if drawn is not None:
             # What fails in a subquery reaches Python as text alone.
             position, line, blank, carets = drawn.groups()
