@@ -141,12 +141,16 @@ class StatementTransaction:
             try:
                 opened.connector.commit(opened.handle)
             except Exception as error:  # noqa: BLE001 - told as a notice
-                self.notices.append(Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error_text(error)}"))
+                self.notices.append(
+                    Notice(f"Catalog '{name}', which was only read, failed to end its transaction: {error_text(error)}")
+                )
         self._open.clear()
         try:
             self.scans.close()
         except Exception as error:  # noqa: BLE001 - told as a notice
-            self.notices.append(Notice(f"Something that the statement needed for a while could not be removed: {error_text(error)}"))
+            self.notices.append(
+                Notice(f"Something that the statement needed for a while could not be removed: {error_text(error)}")
+            )
 
     def _finished(self) -> bool:
         """Whether a finish call was made, whatever came of it."""
