@@ -84,9 +84,9 @@ def passed_for(returning: Returning | None, joined: Sequence[Symbol], outputs: S
         return ()
     read = _read(returning)
     # The old value of a deleted row is the joined column of the same place: the target's columns come first.
-    for place, field in enumerate(returning.current):
+    for index, field in enumerate(returning.current):
         if field.symbol in read:
-            read = read | {joined[place].name}
+            read = read | {joined[index].name}
     return tuple(symbol for symbol in joined if symbol.name in read and symbol not in outputs)
 
 
@@ -107,7 +107,7 @@ def plan_returning(numbered: Project, returning: Returning, target: Sequence[Fie
     # What stands behind the merge row and is none of the plan's own columns was passed on for RETURNING alone.
     behind = names.index(MERGE_ROW) + 1
     own = {SOURCE_PRESENT, CASE_NUMBER}
-    kept = tuple(symbol for place, symbol in enumerate(numbered.outputs) if place < behind or symbol.name in own)
+    kept = tuple(symbol for index, symbol in enumerate(numbered.outputs) if index < behind or symbol.name in own)
     known = Project(
         id=numbered.id,
         outputs=(*numbered.outputs, *(assignment.symbol for assignment in changed)),
@@ -135,12 +135,12 @@ def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> I
         numbers = (Constant(TINYINT, str(int(operation))) for operation in operations)
         return Apply(BOOLEAN, "in", (made.operation, *numbers), False)
 
-    for place, (old, new, current) in enumerate(zip(target, returning.new, returning.current, strict=True)):
+    for index, (old, new, current) in enumerate(zip(target, returning.new, returning.current, strict=True)):
         if new.symbol in read:
-            value = Apply(new.type, "case", (is_one_of(Operation.INSERT, Operation.UPDATE), made.value(place)))
+            value = Apply(new.type, "case", (is_one_of(Operation.INSERT, Operation.UPDATE), made.value(index)))
             yield Assignment(Symbol(new.symbol, new.type), value, f"new {new.name}")
         if current.symbol in read:
-            parts = (is_one_of(Operation.DELETE), Column(old.type, old.symbol), made.value(place))
+            parts = (is_one_of(Operation.DELETE), Column(old.type, old.symbol), made.value(index))
             value = Apply(current.type, "case", parts)
             yield Assignment(Symbol(current.symbol, current.type), value, f"new {current.name}, or old if deleted")
     if returning.action.symbol in read:
@@ -156,7 +156,7 @@ def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> I
 
 def by_position(types: Iterable[Type]) -> Type:
     """Give the type of a row that Spark computes: its fields are named by position, so that no names can clash."""
-    return row_of((f"f{place}", kind) for place, kind in enumerate(types))
+    return row_of((f"f{index}", kind) for index, kind in enumerate(types))
 
 
 class MergeRow:

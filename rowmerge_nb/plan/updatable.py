@@ -197,12 +197,12 @@ class _Planner:
             row_id=self.row_id,
             columns=columns,
             channels=channels,
-            required=tuple(place for place, column in enumerate(columns) if not nullable[column.name]),
+            required=tuple(index for index, column in enumerate(columns) if not nullable[column.name]),
         )
 
     def _joined(self, node: PlanNode) -> PlanNode:
-        for place, query in enumerate(self.printer.subqueries):
-            symbol = Symbol(self.printer.symbol(place), query.type)
+        for index, query in enumerate(self.printer.subqueries):
+            symbol = Symbol(self.printer.symbol(index), query.type)
             outputs = node.outputs if query.kind == "in" else (*node.outputs, symbol)
             node = QueryJoin(
                 id=next(self.ids),

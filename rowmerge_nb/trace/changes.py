@@ -26,7 +26,7 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
     if not pages.transformed:
         return _without_merge_rows(pages)
     places, merge_row = pages.layout.merge_row, pages.before.column(pages.layout.before.merge_row)
-    fields = [python_values(merge_row.field(place)) for place in range(places.count)]
+    fields = [python_values(merge_row.field(index)) for index in range(places.count)]
     names = [merge_row.type.field(place).name for place in places.columns]
     valid = merge_row.is_valid().to_pylist()
     witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in valid]

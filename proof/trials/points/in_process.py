@@ -107,8 +107,8 @@ def _joined(there: pa.Table, news: pa.Table, task: MergePass) -> pa.RecordBatch:
     }
     layout, columns = task.layout, task.columns
     data = [
-        pc.if_else(gone, met[f.name] if place in layout.redistribution_columns else pa.scalar(None, f.type), kept[f.name])
-        for place, f in enumerate(columns.field(place) for place in layout.merge_row.columns)
+        pc.if_else(gone, met[f.name] if index in layout.redistribution_columns else pa.scalar(None, f.type), kept[f.name])
+        for index, f in enumerate(columns.field(index) for index in layout.merge_row.columns)
     ]
     operations = pc.if_else(gone, int(Operation.DELETE), pc.if_else(matched, int(Operation.UPDATE), int(Operation.INSERT)))
     cases = pc.if_else(gone, 0, pc.if_else(matched, 1, 2)).cast(pa.int32()).combine_chunks()

@@ -76,7 +76,7 @@ class Scans:
         for binding in bindings:
             if binding.view in views and binding.view not in self._views:
                 columns = [ColumnHandle(column.name, column.type) for column in binding.columns]
-                names = [f"c{place}" for place in range(len(columns))]
+                names = [f"c{index}" for index in range(len(columns))]
                 rows = self._rows(binding, self.own_columns(binding, columns), names)
                 _fields_named(rows.select(*names), columns).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
@@ -236,7 +236,7 @@ class Scans:
         if not opened.metadata.shows_own_changes or handle is None:
             return None
         columns = list(opened.metadata.get_column_handles(self._session, handle))
-        channels = [(f"c{place}", for_spark(column.type.arrow)) for place, column in enumerate(columns)]
+        channels = [(f"c{index}", for_spark(column.type.arrow)) for index, column in enumerate(columns)]
         provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self._session, handle, Constraint())
         schema_read = pa.schema([*channels, (POSITION, pa.int64())])
         rows = ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema_read).rows()
@@ -271,7 +271,7 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     """Give rows whose first columns are these with the names of fields that Spark SQL speaks of: pages have rows by position."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    nested = {place for place, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
+    nested = {index for index, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
     if not nested:
         return rows
     kinds = {place: spark_type(columns[place].type) for place in nested}

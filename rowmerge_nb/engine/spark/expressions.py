@@ -59,7 +59,7 @@ def _row(branch: CaseBranch, types: Sequence[str]) -> str:
     texts = [_stored(value, kind) for value, kind in zip(branch.expressions, types, strict=False)]
     last = [print_spark(branch.is_present), str(int(branch.operation)), str(branch.number)]
     texts += [conformed(text, kind) for text, kind in zip(last, types[-len(last) :], strict=True)]
-    fields = (f"'f{place}', {text}" for place, text in enumerate(texts))
+    fields = (f"'f{index}', {text}" for index, text in enumerate(texts))
     return f"named_struct({', '.join(fields)})"
 
 

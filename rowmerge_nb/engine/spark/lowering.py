@@ -305,7 +305,7 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     if (estimated_rows(source) or SMALL_ROWS + 1) <= SMALL_ROWS:
         rows = rows.coalesce(1)
     # The passes take columns by their place; `mapInArrow` looks for them by names, which a point in a name leads astray.
-    numbered = rows.toDF(*(f"c{place}" for place in range(len(node.columns))))
+    numbered = rows.toDF(*(f"c{index}" for index in range(len(node.columns))))
     if exchange is not None and exchange.insert_layout is not None:
         numbered = _placed(numbered, exchange.insert_layout, node, context)
     return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink))
@@ -384,7 +384,7 @@ def _merge_pass(
         return UpdatePass(paradigm=node.paradigm, rule=None, **common)
     check = node.source
     rule = DuplicateRule(check.rule, node.paradigm, check.idle)
-    places = {name: place for place, name in enumerate(_input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
+    places = {name: index for index, name in enumerate(_input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
     return MergePass(
         paradigm=node.paradigm,
         rule=rule,

@@ -187,7 +187,7 @@ class CallRun(StatementRun):
         others = {name: value for name, value in given.items() if name not in plain}
         if not others:
             return plain
-        texts = [f"{print_spark(value.tree)} AS `{place}`" for place, value in enumerate(others.values())]
+        texts = [f"{print_spark(value.tree)} AS `{index}`" for index, value in enumerate(others.values())]
         spark = self.spark()
         with interrupts_afterwards():
             rows = spark.sql(f"SELECT {', '.join(texts)}")

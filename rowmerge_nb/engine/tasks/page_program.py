@@ -194,7 +194,7 @@ class PageEvaluator:
         order = found.column(0).to_numpy()
         if (np.diff(order) < 0).any():
             found = found.take(pa.array(np.argsort(order)))
-        arrays = [found.column(place).combine_chunks() for place in range(1, found.num_columns)]
+        arrays = [found.column(index).combine_chunks() for index in range(1, found.num_columns)]
         return [conform(_whole(array), column.type) for array, column in zip(arrays, columns, strict=True)]
 
     def _run(self, page: Page, values: Sequence[PageExpression] = (), where: PageExpression | None = None) -> pa.Table:
@@ -204,10 +204,10 @@ class PageEvaluator:
         while number in page.schema.names:
             number += "$"
         expressions = [*values, *([where] if where is not None else [])]
-        texts = "".join(f", {value.text} AS v{place}" for place, value in enumerate(values))
+        texts = "".join(f", {value.text} AS v{index}" for index, value in enumerate(values))
         sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {'true' if where is None else where.text}"
         needed = {name for expression in expressions for name in expression.reads}
-        read = [place for place, known in enumerate(page.schema.names) if known in needed]
+        read = [index for index, known in enumerate(page.schema.names) if known in needed]
         arrays = [page.column(place) for place in read] + [pa.array(np.arange(page.num_rows))]
         names = [page.schema.names[place] for place in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):

@@ -187,7 +187,7 @@ class Recorder:
         """Keep a page's rows of RETURNING; those are NULL for which no clause changes anything."""
         changed = rows.drop_null()
         if len(changed):
-            names = [f"f{place}" for place in range(changed.type.num_fields)]
+            names = [f"f{index}" for index in range(changed.type.num_fields)]
             page = pa.RecordBatch.from_arrays(changed.flatten(), names=names)
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, page.schema) as writer:

@@ -66,7 +66,7 @@ class SplitPass:
         for batch in batches:
             first = 2 if self.carried else 1
             answers = [
-                _answer(batch.column(first + place), query.kind, query.type) for place, query in enumerate(self.program.queries)
+                _answer(batch.column(first + index), query.kind, query.type) for index, query in enumerate(self.program.queries)
             ]
             for row, number in enumerate(batch.column(0).to_pylist()):
                 # The driver has pickled it.
@@ -152,7 +152,7 @@ class _SplitRun:
         """Filter and project a page, and give it back to the source that has read it."""
         task, record = self.task, self.recorder.record
         record.read += page.num_rows
-        arrays = [conform(page.column(place), column.type.arrow) for place, column in enumerate(task.data_columns)]
+        arrays = [conform(page.column(index), column.type.arrow) for index, column in enumerate(task.data_columns)]
         # Nobody but the source looks into its row ids: it gets them back as it gave them.
         arrays.append(row_ids_of(page))
         named = pa.RecordBatch.from_arrays(arrays, names=[*task.symbols, ROW_ID])
@@ -186,7 +186,7 @@ class _SplitRun:
         if not task.per_clause or (task.channels and len(task.columns) <= len(task.table_columns)):
             # Of an update whose other columns were not read nobody can say what the rows are now.
             return
-        old = {column.name: data.column(place) for place, column in enumerate(task.data_columns)}
+        old = {column.name: data.column(index) for index, column in enumerate(task.data_columns)}
         new = {column.name: value for column, value in zip(task.program.assigned, values, strict=True)}
         known = {**old, **new} if task.channels else {}
         after = pa.RecordBatch.from_arrays(

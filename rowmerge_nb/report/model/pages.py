@@ -260,7 +260,7 @@ def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
     known = processor.facts.redistribution_columns if isinstance(processor.facts, ProcessorFacts) else ()
     layout = PageLayout.of_output(len(processor.layout), era=Era(trace.era))
     columns = [processor.layout[place] for place in layout.after.columns]
-    places = tuple(place for place, (name, _) in enumerate(columns) if name in known)
+    places = tuple(index for index, (name, _) in enumerate(columns) if name in known)
     _, row_id = processor.layout[layout.after.row_id]
     return _numbered(
         [name for name, _ in columns], [kind for _, kind in columns], row_id, replace(layout, redistribution_columns=places)

@@ -110,7 +110,7 @@ class TableBinding:
         Args:
             names: what the columns are called in its result.
         """
-        columns = ", ".join(f"c{place} AS {quote(name)}" for place, name in enumerate(names))
+        columns = ", ".join(f"c{index} AS {quote(name)}" for index, name in enumerate(names))
         return f"SELECT {columns} FROM {quote(self.view)}"
 
 

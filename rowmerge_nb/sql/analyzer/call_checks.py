@@ -37,11 +37,11 @@ def _is_literal(value: e.Typed) -> bool:
     return isinstance(value, e.Constant)
 
 
-def _literal_at(place: int, what: str) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
+def _literal_at(index: int, what: str) -> Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.Typed]]:
     def check(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> list[e.Typed]:
-        if len(values) > place and not _is_literal(values[place]):
+        if len(values) > index and not _is_literal(values[index]):
             analyzer.refuse(
-                f"{node.name} with {what} that is not a literal is not supported by this engine", node.arguments[place]
+                f"{node.name} with {what} that is not a literal is not supported by this engine", node.arguments[index]
             )
         return values
 
@@ -76,10 +76,10 @@ def _extracted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
     if number is None:
         return values
     if number < 0:
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", "Group cannot be negative", node.place)
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", "Group cannot be negative", node.error_span)
     if number > len(found):
         said = f"Pattern has {len(found)} groups. Cannot access group {number}"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
     if number and not found[number - 1]:
         said = f"{node.name} of a group that need not take part in a match is not supported by this engine"
         analyzer.refuse(said, node.arguments[2])
@@ -101,7 +101,7 @@ def _replaced(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> li
         for escaped, digit, _name in re.findall(r"(\\.)|\$(?:(\d)|\{(\w*)\})", by):
             if not escaped and digit and int(digit) > len(groups(pattern)):
                 said = f"Illegal replacement sequence: unknown group {digit}"
-                analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+                analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
     return values
 
 
@@ -115,7 +115,7 @@ def _formatted(analyzer: CallAnalyzer, node: s.Call, values: list[e.Typed]) -> l
         wanted = argument_types(literal.value, [value.type for value in values[1:]])
     except FormatError as error:
         said = f"Invalid format string: {literal.value} ({error})"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
     found: list[e.Typed] = [literal]
     for value, kind, argument in zip(values[1:], wanted, node.arguments[1:], strict=True):
         if kind is None or not can_cast(value.type, kind):

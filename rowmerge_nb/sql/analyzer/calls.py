@@ -57,7 +57,7 @@ class CallAnalyzer:
     Args:
         context: the statement's state.
         scope: the names that can be seen.
-        place: where the expression stands.
+        site: where the expression stands.
         prefer_target: an ambiguous bare name means the target's column (UPDATE SET in the documents' era).
         named: the queries of WITH that subqueries can see.
     """
@@ -66,7 +66,7 @@ class CallAnalyzer:
         self,
         context: Context,
         scope: Scope,
-        place: ExpressionSite,
+        site: ExpressionSite,
         *,
         prefer_target: bool = False,
         named: NamedQueries | None = None,
@@ -74,7 +74,7 @@ class CallAnalyzer:
         """Begin in one scope, at one place."""
         self.context = context
         self.scope = scope
-        self.place = place
+        self.site = site
         self.prefer_target = prefer_target
         self.named = NamedQueries() if named is None else named
         self.variables: dict[str, e.Typed] = {}
@@ -96,7 +96,7 @@ class CallAnalyzer:
 
     def refuse(self, message: str, node: s.Expression) -> NoReturn:
         """Refuse what Trino has and this engine has not."""
-        self.context.error("NOT_SUPPORTED", message, node.place)
+        self.context.error("NOT_SUPPORTED", message, node.error_span)
 
     def coerce(self, value: e.Typed, target: Type) -> e.Typed:
         """Coerce a value to a type that it coerces to."""
@@ -130,14 +130,14 @@ class CallAnalyzer:
         special = _FORMS.get(node.name)
         if special is not None:
             return special(self, node)
-        if node.name in self.place.functions and not node.arguments and node.window is None:
-            return self.place.functions[node.name]
+        if node.name in self.site.functions and not node.arguments and node.window is None:
+            return self.site.functions[node.name]
         if node.window is not None:
             return self._windowed(node)
         if f.is_aggregate(node.name):
             return self._aggregate(node)
         if f.is_window(node.name):
-            self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.place)
+            self.context.error("MISSING_OVER", f"Window function {node.name} requires an OVER clause", node.error_span)
         return self.function(node.name, self._arguments(node), node)
 
     def _arguments(self, node: s.Call) -> list[e.Typed]:
@@ -154,7 +154,7 @@ class CallAnalyzer:
     def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
         if len(kinds) != len(node.parameters):
             said = f"Expected a lambda that takes {len(kinds)} argument(s) but got {len(node.parameters)}"
-            self.context.error("INVALID_PARAMETER_USAGE", said, node.place)
+            self.context.error("INVALID_PARAMETER_USAGE", said, node.error_span)
         before = self.variables
         names = [self.context.symbols.new(parameter.value) for parameter in node.parameters]
         bound = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, kinds, names, strict=True)}
@@ -187,21 +187,21 @@ class CallAnalyzer:
             self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         if not f.overloads(name):
             hint = did_you_mean(name, (*f.known(), *_FORMS))
-            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.place, hint)
+            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.error_span, hint)
         kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
         said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"
-        self.context.error("FUNCTION_NOT_FOUND", said, node.place)
+        self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
 
     def _aggregate(self, node: s.Call) -> e.Typed:
-        if self.place.judged_whole:
+        if self.site.judged_whole:
             self._not_scalars.append(node)
-        elif not self.place.aggregates or self._inside_aggregate:
+        elif not self.site.aggregates or self._inside_aggregate:
             if self._inside_aggregate:
                 shown = node.span.of(self.context.text)
                 self.context.error(
-                    "NESTED_AGGREGATION", f"Cannot nest aggregations inside aggregation '{node.name}': [{shown}]", node.place
+                    "NESTED_AGGREGATION", f"Cannot nest aggregations inside aggregation '{node.name}': [{shown}]", node.error_span
                 )
             self._not_scalar(node)
         return self._aggregated(node)
@@ -213,8 +213,8 @@ class CallAnalyzer:
 
     def _not_scalar(self, *nodes: s.Call, whole: s.Expression | None = None) -> NoReturn:
         shown = ", ".join(node.span.of(self.context.text) for node in nodes)
-        said = f"{self.place.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
-        self.context.error("EXPRESSION_NOT_SCALAR", said, (whole or nodes[0]).place)
+        said = f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
+        self.context.error("EXPRESSION_NOT_SCALAR", said, (whole or nodes[0]).error_span)
 
     def _aggregated(self, node: s.Call, *, over_groups: bool = False) -> e.Aggregate:
         """Analyze an aggregate; over the rows that GROUP BY made (a window), its arguments may be aggregates themselves."""
@@ -236,9 +236,9 @@ class CallAnalyzer:
         return e.Sort(self.analyze(item.value), item.descending, item.nulls_first)
 
     def _windowed(self, node: s.Call) -> e.Typed:
-        if self.place.judged_whole:
+        if self.site.judged_whole:
             self._not_scalars.append(node)
-        elif not self.place.windows:
+        elif not self.site.windows:
             self._not_scalar(node)
         assert node.window is not None
         if f.is_aggregate(node.name):
@@ -256,7 +256,7 @@ class CallAnalyzer:
     def _coalesce(self, node: s.Call) -> e.Typed:
         if len(node.arguments) < 2:
             self.context.error(
-                "INVALID_FUNCTION_ARGUMENT", "The 'coalesce' function must have at least two arguments", node.place
+                "INVALID_FUNCTION_ARGUMENT", "The 'coalesce' function must have at least two arguments", node.error_span
             )
         parts = self.alike([self.analyze(a) for a in node.arguments], node.arguments, "All COALESCE operands")
         return e.Apply(parts[0].type, "coalesce", tuple(parts))
@@ -267,7 +267,7 @@ class CallAnalyzer:
         common = common_type(first.type, second.type)
         if common is None:
             said = f"Types are not comparable with NULLIF: {first.type} vs {second.type}"
-            self.context.error("TYPE_MISMATCH", said, node.place)
+            self.context.error("TYPE_MISMATCH", said, node.error_span)
         same = e.Apply(BOOLEAN, "=", self.comparable((first, second), common))
         return e.Apply(first.type, "nullif", (first, same))
 
@@ -277,7 +277,7 @@ class CallAnalyzer:
         values = [self.analyze(argument) for argument in node.arguments[1:]]
         if len(values) == 2 and common_type(values[0].type, values[1].type) is None:
             said = f"Result types for IF must be the same: {values[0].type} vs {values[1].type}"
-            self.context.error("TYPE_MISMATCH", said, node.place)
+            self.context.error("TYPE_MISMATCH", said, node.error_span)
         values = self.alike(values, node.arguments[1:], "IF results")
         return e.Apply(values[0].type, "case", (condition, *values))
 
@@ -302,7 +302,7 @@ class CallAnalyzer:
         if common is None or not values:
             shown = ", ".join(map(str, kinds))
             said = f"Unexpected parameters ({shown}) for function {node.name}. Expected: {node.name}(E) E:orderable"
-            self.context.error("FUNCTION_NOT_FOUND", said, node.place)
+            self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
         return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
 
     def _concat(self, node: s.Call) -> e.Typed:
@@ -342,7 +342,7 @@ class CallAnalyzer:
             "concat(array(E)) E, concat(array(E), E) E, concat(char(x), char(y)), concat(varbinary), concat(varchar)"
         )
         hint = "|| joins text with text; write CAST(... AS varchar) around the other operand."
-        self.context.error("FUNCTION_NOT_FOUND", said, node.place, hint if any(map(is_text, kinds)) else None)
+        self.context.error("FUNCTION_NOT_FOUND", said, node.error_span, hint if any(map(is_text, kinds)) else None)
 
     def _json_path(self, node: s.Call) -> e.Typed:
         """JSON_EXTRACT and its kin; their paths are read here."""
@@ -352,7 +352,7 @@ class CallAnalyzer:
         if not (is_text(value.type) or value.type in {Type("json"), UNKNOWN} or is_text(path.type)):
             said = f"Unexpected parameters ({value.type}, {path.type}) for function {node.name}. "
             expected = f"Expected: {node.name}(json, JsonPath), {node.name}(varchar(x), JsonPath)"
-            self.context.error("FUNCTION_NOT_FOUND", said + expected, node.place)
+            self.context.error("FUNCTION_NOT_FOUND", said + expected, node.error_span)
         if not isinstance(path, e.Constant):
             self.refuse(f"{node.name} with a path that is not a literal is not supported by this engine", node.arguments[1])
         if UNKNOWN in {value.type, path.type} or path.value is None:
@@ -360,20 +360,20 @@ class CallAnalyzer:
         try:
             tokens = path_tokens(path.value)
         except JsonPathError:
-            self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.place)
+            self.context.error("INVALID_FUNCTION_ARGUMENT", f"Invalid JSON path: '{path.value}'", node.error_span)
         if not is_supported(tokens):
             self.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
         return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
 
     def _grouping(self, node: s.Call) -> e.Typed:
-        if not self.place.aggregates:
+        if not self.site.aggregates:
             self._not_scalar(node)
         self.refuse("GROUPING is not supported by this engine", node)
 
     def _count(self, node: s.Call, low: int, high: int) -> None:
         if not low <= len(node.arguments) <= high:
             said = f"Invalid number of arguments for '{node.name}' function"
-            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
 
 
 def _joined(kinds: Sequence[Type]) -> Type:

@@ -113,10 +113,10 @@ def _computed(context: Context, form: Sequence[e.Typed], rows: _Rows, fields: Se
     if len(rows.numbers) == 1:
         return _alone(context, rows, fields)
     columns = [
-        ConstantColumn.of_constants([constants[place] for constants in rows.constants]) for place in range(len(rows.constants[0]))
+        ConstantColumn.of_constants([constants[index] for constants in rows.constants]) for index in range(len(rows.constants[0]))
     ]
     values = [f"{print_spark(cell)} AS {e.quote(f.symbol)}" for cell, f in zip(form, fields, strict=True)]
-    names, kinds = [_parameter(place) for place in range(len(columns))], [constant.type for constant in rows.constants[0]]
+    names, kinds = [_parameter(index) for index in range(len(columns))], [constant.type for constant in rows.constants[0]]
     return _select(context, names, kinds, columns, np.array(rows.numbers), values, _nowhere)
 
 
@@ -173,6 +173,6 @@ def _taken_out(node: e.Typed, constants: list[e.Constant], *, is_measured: bool 
     return replace(node, arguments=tuple(_taken_out(inner, constants, is_measured=measured) for inner in node.arguments))
 
 
-def _parameter(place: int) -> str:
+def _parameter(index: int) -> str:
     # Symbols never begin with $, so that this hides no column of a query around.
-    return f"$c{place}"
+    return f"$c{index}"

@@ -33,7 +33,7 @@ _LARGEST_INTEGER: Final = 2**31 - 1
 class BadLiteral(Exception):
     """A literal that is none: its place among those of its column, Trino's message, and where in its text it begins."""
 
-    place: int
+    index: int
     message: str
     offset: int = 0
 
@@ -42,7 +42,7 @@ class BadLiteral(Exception):
 class UnfitConstant(Exception):
     """A constant that the type of its column cannot hold: its place in the column, its type, and its digits."""
 
-    place: int
+    index: int
     type: Type
     text: str
 
@@ -233,7 +233,7 @@ def _of_literals(texts: Sequence[str]) -> ConstantColumn:
         parts += some
         types |= found
     if bad:
-        raise min(bad, key=lambda literal: literal.place)
+        raise min(bad, key=lambda literal: literal.index)
     return ConstantColumn(len(written), tuple(parts), frozenset(types))
 
 
@@ -259,11 +259,11 @@ def _numbers(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_
     parts: list[_Part] = []
     types: set[Type] = set()
     for chosen, read in ((~floating & ~pointed, _integers), (pointed, _decimals), (floating, _doubles)):
-        places = np.flatnonzero(chosen)
-        if len(places):
-            some = plain if len(places) == len(plain) else plain.take(pa.array(places))
-            kind, found = read(rows[places], some, texts if some is plain else texts.take(pa.array(places)))
-            parts.append(_Part(kind, rows[places], some))
+        indexes = np.flatnonzero(chosen)
+        if len(indexes):
+            some = plain if len(indexes) == len(plain) else plain.take(pa.array(indexes))
+            kind, found = read(rows[indexes], some, texts if some is plain else texts.take(pa.array(indexes)))
+            parts.append(_Part(kind, rows[indexes], some))
             types |= found
     return parts, types
 
@@ -299,11 +299,11 @@ def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Pa
     """Literals with the name of their type, and those of bytes: each text is read once."""
     known = texts.dictionary_encode()
     constants: list[Constant] = []
-    for place, text in enumerate(known.dictionary.to_pylist()):
+    for index, text in enumerate(known.dictionary.to_pylist()):
         name, value = _named_value(text)
         found = _named_constant(name, value)
         if found is None:
-            first = int(np.argmax(known.indices.to_numpy() == place))
+            first = int(np.argmax(known.indices.to_numpy() == index))
             said = f"'{value}' is not a valid {name.upper()} literal"
             raise BadLiteral(int(rows[first]), said)
         constants.append(found)
@@ -313,8 +313,8 @@ def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Pa
     for part in column.parts:
         place_in_part = np.full(len(constants), -1)
         place_in_part[part.rows] = np.arange(len(part.rows))
-        places = place_in_part[inside]
-        parts.append(_Part(part.kind, rows[places >= 0], part.texts.take(pa.array(places[places >= 0]))))
+        indexes = place_in_part[inside]
+        parts.append(_Part(part.kind, rows[indexes >= 0], part.texts.take(pa.array(indexes[indexes >= 0]))))
     return parts, set(column.types)
 
 
@@ -347,11 +347,11 @@ def _as_decimals(part: _Part, kind: Type) -> pa.Array:
     try:
         return pc.cast(part.texts, kind.arrow)
     except pa.ArrowInvalid:
-        for place, text in enumerate(part.texts):
+        for index, text in enumerate(part.texts):
             try:
                 pc.cast(text, kind.arrow)
             except pa.ArrowInvalid:
-                raise UnfitConstant(int(part.rows[place]), _exact_type(text.as_py()), text.as_py()) from None
+                raise UnfitConstant(int(part.rows[index]), _exact_type(text.as_py()), text.as_py()) from None
         raise
 
 

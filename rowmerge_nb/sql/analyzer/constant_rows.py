@@ -60,15 +60,15 @@ class ConstantRows:
         Raises:
             ExecutionError: INVALID_CAST_ARGUMENT for a number with more digits than the common type of its column has room for.
         """
-        arrays = [self._values(place) for place in range(len(self.columns))]
+        arrays = [self._values(index) for index in range(len(self.columns))]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
-    def _values(self, place: int) -> pa.Array:
-        kind = self.types[place]
+    def _values(self, index: int) -> pa.Array:
+        kind = self.types[index]
         try:
-            return self.columns[place].values(kind)
+            return self.columns[index].values(kind)
         except UnfitConstant as unfit:
-            span = self.span_of(unfit.place, place)
+            span = self.span_of(unfit.index, index)
             said = f"Cannot cast {_written(unfit.type)} '{unfit.text}' to {_written(kind)}"
             found = ExecutionError(said, code="INVALID_CAST_ARGUMENT", step="run")
             if span is not None:

@@ -42,22 +42,22 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
         aliases: names to take instead of the query's; none to take those.
         result: the query.
     """
-    place = context.statement_span()
+    span = context.statement_span()
     if aliases and len(aliases) != len(result.fields):
         said = f"Column alias list has {len(aliases)} entries but relation has {len(result.fields)} columns"
-        context.error("MISMATCHED_COLUMN_ALIASES", said, place)
+        context.error("MISMATCHED_COLUMN_ALIASES", said, span)
     names: set[str] = set()
     columns = []
     for number, field in enumerate(result.fields):
         name = aliases[number].text if aliases else field.name
         if name is None:
             said = f"Column name not specified at position {number + 1}"
-            context.error("MISSING_COLUMN_NAME", said, place, "Write AS and a name.")
+            context.error("MISSING_COLUMN_NAME", said, span, "Write AS and a name.")
         if name.lower() in names:
-            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", place)
+            context.error("DUPLICATE_COLUMN_NAME", f"Column name '{name.lower()}' specified more than once", span)
         if field.type == UNKNOWN:
             said = f"Column type is unknown at position {number + 1}"
-            context.error("COLUMN_TYPE_UNKNOWN", said, place, "Write CAST(NULL AS type).")
+            context.error("COLUMN_TYPE_UNKNOWN", said, span, "Write CAST(NULL AS type).")
         names.add(name.lower())
         columns.append(ColumnMetadata(name, field.type))
     return tuple(columns)
@@ -69,12 +69,12 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
 def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CREATE VIEW: the query must be right now, and is analyzed again whenever the view is read."""
     assert isinstance(statement, st.CreateView)
-    place = context.statement_span()
-    name = context.qualified(statement.name, place)
+    span = context.statement_span()
+    name = context.qualified(statement.name, span)
     qualified = ".".join(name)
     table = context.lookup(statement.name)
     if table is not None and table.dataframe is None:
-        context.error("TABLE_ALREADY_EXISTS", f"Table already exists: '{qualified}'", place, "A view needs a name of its own.")
+        context.error("TABLE_ALREADY_EXISTS", f"Table already exists: '{qualified}'", span, "A view needs a name of its own.")
     context.bindings.clear()
     if not statement.replace:
         refuse_existing_view(context, statement.name, "Write CREATE OR REPLACE VIEW to replace it.")
@@ -95,16 +95,16 @@ def refuse_existing_view(context: Context, name: st.TableName, hint: str) -> Non
 def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP VIEW."""
     assert isinstance(statement, st.DropView)
-    place = context.statement_span()
-    view = context.view(statement.name, place)
+    span = context.statement_span()
+    view = context.view(statement.name, span)
     if view is None:
         table = context.lookup(statement.name)
         if table is not None and table.dataframe is None:
             said = f"View '{table.qualified}' does not exist, but a table with that name exists."
-            context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", place)
+            context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP TABLE {table.qualified}?", span)
         if not statement.if_exists:
-            name = ".".join(context.qualified(statement.name, place))
-            context.error("TABLE_NOT_FOUND", f"View '{name}' does not exist", place)
+            name = ".".join(context.qualified(statement.name, span))
+            context.error("TABLE_NOT_FOUND", f"View '{name}' does not exist", span)
         return _definition(context, "DROP VIEW", _parts(context, statement.name), skipped=True)
     return _definition(context, "DROP VIEW", view.name)
 
@@ -125,27 +125,27 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
 def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP SCHEMA; only an empty one can be dropped."""
     assert isinstance(statement, st.DropSchema)
-    place = context.statement_span()
+    span = context.statement_span()
     catalog, schema = _schema(context, statement.name)
     exists = context.tables.has_schema(catalog, schema)
     if not exists and not statement.if_exists:
-        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", place)
+        context.error("SCHEMA_NOT_FOUND", f"Schema '{catalog}.{schema}' does not exist", span)
     if exists and statement.cascade:
         said = "This connector does not support dropping schemas with CASCADE option"
-        context.error("NOT_SUPPORTED", said, place, "Drop its tables and views one by one.")
+        context.error("NOT_SUPPORTED", said, span, "Drop its tables and views one by one.")
     if exists and (held := context.tables.relations(catalog, schema)):
-        context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", place, f"It holds: {', '.join(held)}.")
+        context.error("SCHEMA_NOT_EMPTY", f"Cannot drop non-empty schema '{schema}'", span, f"It holds: {', '.join(held)}.")
     return _definition(context, "DROP SCHEMA", (catalog, schema), skipped=not exists)
 
 
 def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze TRUNCATE TABLE."""
     assert isinstance(statement, st.Truncate)
-    place = context.statement_span()
+    span = context.statement_span()
     context.refuse_view(statement.target, "Cannot truncate a view")
-    target = context.table(statement.target, place)
+    target = context.table(statement.target, span)
     if target.dataframe is not None:
-        context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it cannot be emptied", place)
+        context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it cannot be emptied", span)
     return _definition(context, "TRUNCATE TABLE", target.name, target=target)
 
 
@@ -161,10 +161,10 @@ def _parts(context: Context, name: st.TableName) -> tuple[str, ...]:
 
 def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name; its catalog must be there."""
-    place = context.statement_span()
+    span = context.statement_span()
     values = [part.value for part in name.parts] if name is not None else []
     if len(values) > 2:
-        context.error("INVALID_SCHEMA_NAME", f"Too many parts in schema name: {'.'.join(values)}", place)
+        context.error("INVALID_SCHEMA_NAME", f"Too many parts in schema name: {'.'.join(values)}", span)
     default = context.tables.default()
     catalog, schema = (*default[: 2 - len(values)], *values)
     if catalog not in context.tables.catalogs():
@@ -192,13 +192,13 @@ def show(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[str | None, ...]]]:
-    tables, place, name = context.tables, context.statement_span(), statement.name
+    tables, span, name = context.tables, context.statement_span(), statement.name
     if statement.kind == "CATALOGS":
         return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
     if statement.kind == "SCHEMAS":
         parts = [part.value for part in name.parts] if name is not None else []
         if len(parts) > 1:
-            context.error("SYNTAX_ERROR", f"Too many parts in catalog name: {'.'.join(parts)}", place)
+            context.error("SYNTAX_ERROR", f"Too many parts in catalog name: {'.'.join(parts)}", span)
         catalog = parts[0] if parts else tables.default()[0]
         if catalog not in tables.catalogs():
             _unknown_catalog(context, catalog)
@@ -206,31 +206,31 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
     if statement.kind in {"TABLES", "CREATE SCHEMA"}:
         catalog, schema = _schema(context, name)
         if not tables.has_schema(catalog, schema):
-            context.error("SCHEMA_NOT_FOUND", f"Schema '{schema}' does not exist", place)
+            context.error("SCHEMA_NOT_FOUND", f"Schema '{schema}' does not exist", span)
         if statement.kind == "TABLES":
             return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
         return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
     assert name is not None
-    view = context.view(name, place)
+    view = context.view(name, span)
     if statement.kind == "COLUMNS":
-        found = view.definition.columns if view is not None else context.table(name, place).columns
+        found = view.definition.columns if view is not None else context.table(name, span).columns
         return ("Column", "Type", "Extra", "Comment"), [(c.name, str(c.type), "", "") for c in found]
     if statement.kind == "CREATE VIEW":
         return ("Create View",), [(_view_text(context, name, view),)]
     if view is not None:
         said = f"Relation '{view.qualified}' is a view, not a table"
-        context.error("NOT_SUPPORTED", said, place, "Write SHOW CREATE VIEW.")
+        context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE VIEW.")
     return ("Create Table",), [(_table_text(context, name),)]
 
 
 def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None) -> str:
-    place = context.statement_span()
+    span = context.statement_span()
     if view is None:
-        qualified = ".".join(context.qualified(name, place))
+        qualified = ".".join(context.qualified(name, span))
         if context.lookup(name) is not None:
             said = f"Relation '{qualified}' is a table, not a view"
-            context.error("NOT_SUPPORTED", said, place, "Write SHOW CREATE TABLE.")
-        context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", place)
+            context.error("NOT_SUPPORTED", said, span, "Write SHOW CREATE TABLE.")
+        context.error("TABLE_NOT_FOUND", f"View '{qualified}' does not exist", span)
     return f"CREATE VIEW {_dotted(view.name)} AS\n{view.definition.original_sql}"
 
 

@@ -79,7 +79,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _truth(self, found: e.Typed, node: s.Expression, message: str) -> e.Typed:
         if found.type not in {BOOLEAN, UNKNOWN}:
-            self.context.error("TYPE_MISMATCH", message.format(found.type), node.place)
+            self.context.error("TYPE_MISMATCH", message.format(found.type), node.error_span)
         return self.coerce(found, BOOLEAN)
 
     # -- names ----------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         hint = None
         if {is_text(left.type), is_text(right.type)} == {True, False} and (is_numeric(left.type) or is_numeric(right.type)):
             hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
-        self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {left.type} {operator} {right.type}", node.place, hint)
+        self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {left.type} {operator} {right.type}", node.error_span, hint)
 
     def _comparison(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
         common = common_type(left.type, right.type)
@@ -279,7 +279,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         common = common_type(common, high.type) if common else None
         if common is None:
             said = f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}"
-            self.context.error("TYPE_MISMATCH", said, node.place)
+            self.context.error("TYPE_MISMATCH", said, node.error_span)
         value, low, high = self.comparable((value, low, high), common)
         both = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, ">=", (value, low)), e.Apply(BOOLEAN, "<=", (value, high))))
         return e.Apply(BOOLEAN, "not", (both,)) if node.negated else both
@@ -301,7 +301,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         for part, written, side in checks:
             if not (is_text(part.type) or part.type == UNKNOWN):
                 said = f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})"
-                self.context.error("TYPE_MISMATCH", said, written.place)
+                self.context.error("TYPE_MISMATCH", said, written.error_span)
         return e.Apply(BOOLEAN, "like", (value, pattern, *((escape,) if escape else ())), node.negated)
 
     def _is_null(self, node: s.IsNull) -> e.Typed:
@@ -312,7 +312,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         common = common_type(left.type, right.type)
         if common is None:
             said = f"Cannot apply operator: {left.type} IS DISTINCT FROM {right.type}"
-            self.context.error("TYPE_MISMATCH", said, node.place)
+            self.context.error("TYPE_MISMATCH", said, node.error_span)
         return e.Apply(BOOLEAN, "distinct", self.comparable((left, right), common), node.negated)
 
     # -- conditional and constructed values -----------------------------------------------------------------------
@@ -332,7 +332,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         common = common_type(operand.type, right.type)
         if common is None:
             said = f"CASE operand type does not match WHEN clause operand type: {operand.type} vs {right.type}"
-            self.context.error("TYPE_MISMATCH", said, condition.place)
+            self.context.error("TYPE_MISMATCH", said, condition.error_span)
         return e.Apply(BOOLEAN, "=", self.comparable((operand, right), common))
 
     def _cast(self, node: s.Cast) -> e.Typed:
@@ -413,7 +413,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         common = common_type(left, right)
         if common is None or (value.type.base != "row" and len(query.fields) != 1):
             said = f"Value expression and result of subquery must be of the same type: {left} vs {right}"
-            self.context.error("TYPE_MISMATCH", said, node.place)
+            self.context.error("TYPE_MISMATCH", said, node.error_span)
         if value.type.base == "row":
             self.refuse(f"{row} is not supported by this engine", node)
         kind = instant(common.parameters[0])
@@ -427,7 +427,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         for part, node in zip(parts, nodes, strict=True):
             wider = common_type(common, part.type)
             if wider is None:
-                self.no_common_type(what, common, part.type, ", ".join(dict.fromkeys(str(p.type) for p in parts)), node.place)
+                self.no_common_type(
+                    what, common, part.type, ", ".join(dict.fromkeys(str(p.type) for p in parts)), node.error_span
+                )
             common = wider
         return [self.coerce(part, common) for part in parts]
 

@@ -81,7 +81,7 @@ def _told_apart(items: Sequence[ConstantColumn | e.Typed]) -> tuple[list[Constan
 
 
 def _set(analyzer: ExpressionAnalyzer, node: s.InList, column: ConstantColumn, common: Type) -> ConstantSet:
-    rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.place)
+    rows = ConstantRows((_VALUE,), (common,), (column,), lambda _row, _column: node.error_span)
     values = pc.unique(rows.table().column(0).combine_chunks())
     table = analyzer.context.bind(rows)
     return ConstantSet(common, values.drop_null(), bool(values.null_count), table.query([_VALUE]), e.Reads((table.view,)))
@@ -102,7 +102,7 @@ def _written(
             f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this engine: {_LONGEST} are the most"
         )
         analyzer.context.error(
-            "NOT_SUPPORTED", said, node.place, "Cast what is looked for, for instance to varchar; or write IN (VALUES ...)."
+            "NOT_SUPPORTED", said, node.error_span, "Cast what is looked for, for instance to varchar; or write IN (VALUES ...)."
         )
     return e.Apply(BOOLEAN, "in", analyzer.comparable(parts, common), node.negated)
 
@@ -119,22 +119,22 @@ def _common(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items:
 
 def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items: Sequence[ConstantColumn | e.Typed]) -> NoReturn:
     """Name the first item that does not fit what stands before it."""
-    found: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.place)]
+    found: list[tuple[Type, Callable[[], Span]]] = [(value.type, lambda: node.value.error_span)]
     for item, written in zip(items, node.items, strict=True):
         if isinstance(written, s.Literals):
             run = written.run
-            found += [(literal_constant(text).type, partial(run.span_of, place)) for place, text in enumerate(run.texts)]
+            found += [(literal_constant(text).type, partial(run.span_of, index)) for index, text in enumerate(run.texts)]
         elif isinstance(item, e.Typed):
             found.append((item.type, partial(_place, written)))
     common = UNKNOWN
-    for kind, place in found:
+    for kind, index in found:
         wider = common_type(common, kind)
         if wider is None:
             kinds = ", ".join(dict.fromkeys(str(kind) for kind, _ in found))
-            analyzer.no_common_type("IN value and list items", common, kind, kinds, place())
+            analyzer.no_common_type("IN value and list items", common, kind, kinds, index())
         common = wider
     raise AssertionError(node)
 
 
 def _place(node: s.Expression) -> Span:
-    return node.place
+    return node.error_span

@@ -63,7 +63,7 @@ def read_as_json(analyzer: CallAnalyzer, given: j.JsonInput, what: str) -> e.Typ
     if not (fits or value.type in {UNKNOWN, Type("varbinary")}):
         said = f"Cannot read input of type {value.type} as JSON using formatting {_FORMATS[form]}"
         hint = "Write json_format(...) around a value of type json." if value.type.base == "json" else None
-        analyzer.context.error("TYPE_MISMATCH", said, given.value.place, hint)
+        analyzer.context.error("TYPE_MISMATCH", said, given.value.error_span, hint)
     if value.type.base == "varbinary":
         analyzer.refuse(f"{what} of type varbinary is not supported by this engine; write from_utf8(...)", given.value)
     return analyzer.coerce(value, VARCHAR)
@@ -91,7 +91,7 @@ def _returned(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) ->
     try:
         kind = read_type(node.returning)
     except AnalysisError:
-        analyzer.context.error("TYPE_MISMATCH", f"Unknown type: {node.returning.text}", node.place)
+        analyzer.context.error("TYPE_MISMATCH", f"Unknown type: {node.returning.text}", node.error_span)
     if too_precise(kind):
         analyzer.refuse(f"The type {kind} is not supported by this engine: its values have microseconds", node)
     return kind
@@ -113,7 +113,7 @@ def _value(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
     kind = _returned(analyzer, node)
     if not (is_text(kind) or is_numeric(kind) or kind == BOOLEAN or kind.base in _DATETIME):
         shown = node.returning.text if node.returning else kind
-        analyzer.context.error("TYPE_MISMATCH", f"Invalid return type of function JSON_VALUE: {shown}", node.place)
+        analyzer.context.error("TYPE_MISMATCH", f"Invalid return type of function JSON_VALUE: {shown}", node.error_span)
     empty, error = (
         _default(analyzer, behavior, kind, when) for behavior, when in ((node.on_empty, "EMPTY"), (node.on_error, "ERROR"))
     )
@@ -126,7 +126,7 @@ def _default(analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, kind: Type
     value = analyzer.analyze(behavior.default)
     if not can_coerce(value.type, kind):
         said = f"Function JSON_VALUE default ON {when} result must evaluate to a {kind} (actual: {value.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, behavior.default.place)
+        analyzer.context.error("TYPE_MISMATCH", said, behavior.default.error_span)
     return analyzer.coerce(value, kind)
 
 
@@ -136,7 +136,7 @@ def _default(analyzer: CallAnalyzer, behavior: j.JsonBehavior | None, kind: Type
 def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
     if node.wrapper != "WITHOUT" and node.quotes is not None:
         said = f"{node.quotes} QUOTES behavior specified with WITH {node.wrapper} ARRAY WRAPPER behavior"
-        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.place)
+        analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
     return output_type(analyzer, node), []
 
 
@@ -151,7 +151,7 @@ def output_type(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) 
     binary = kind.base == "varbinary"
     if not (binary or (form == "JSON" and is_text(kind))):
         said = f"Cannot output JSON value as {kind} using formatting {_FORMATS[form]}"
-        analyzer.context.error("TYPE_MISMATCH", said, node.place)
+        analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
     if form in {"UTF16", "UTF32"}:
         analyzer.refuse(f"{node.name} with ENCODING {form} is not supported by this engine", node)
     return kind

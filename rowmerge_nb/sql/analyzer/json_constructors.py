@@ -36,12 +36,12 @@ def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed
     keys: list[e.Typed] = []
     values: list[e.Typed] = []
     read: list[bool] = []
-    for place, given in enumerate(node.values):
+    for index, given in enumerate(node.values):
         if node.keys:
-            key = analyzer.analyze(node.keys[place])
+            key = analyzer.analyze(node.keys[index])
             if not is_text(key.type):
                 said = f"Invalid type of JSON object key: {key.type}"
-                analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.keys[place].place)
+                analyzer.context.error("INVALID_FUNCTION_ARGUMENT", said, node.keys[index].error_span)
             literal = isinstance(key, e.Constant) and key.type.base == "varchar"
             keys.append(replace(key, type=VARCHAR) if literal else analyzer.coerce(key, VARCHAR))
         # What these give is JSON already, and no text to be quoted.
@@ -63,18 +63,18 @@ def _value(analyzer: CallAnalyzer, node: j.JsonConstructor, given: j.JsonInput, 
     if read:
         if node.unique:
             said = "WITH UNIQUE KEYS behavior is not supported for JSON_OBJECT function when input expression has FORMAT"
-            analyzer.context.error("NOT_SUPPORTED", said, node.place)
+            analyzer.context.error("NOT_SUPPORTED", said, node.error_span)
         return read_as_json(analyzer, given, f"value passed to {node.name} function")
     value = analyzer.analyze(given.value)
     said = f"Unsupported type of value passed to {node.name} function: {value.type}"
     if value.type.base == "varbinary":
-        analyzer.context.error("NOT_SUPPORTED", said, given.value.place)
+        analyzer.context.error("NOT_SUPPORTED", said, given.value.error_span)
     if value.type.base == "decimal" and value.type.parameters[1] > _LARGEST_SCALE:
         analyzer.refuse(f"{node.name} with a value of type {value.type} is not supported by this engine", given.value)
     if is_text(value.type) or is_numeric(value.type) or value.type == BOOLEAN:
         return value
     if not can_cast(value.type, VARCHAR):
-        analyzer.context.error("NOT_SUPPORTED", said, node.place)
+        analyzer.context.error("NOT_SUPPORTED", said, node.error_span)
     return e.Constant(VARCHAR, None) if value.type == UNKNOWN else e.Apply(VARCHAR, "cast", (value,))
 
 

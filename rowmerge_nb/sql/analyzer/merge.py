@@ -87,9 +87,9 @@ class _MergeAnalyzer:
         )
 
     def _target(self) -> a.TableBinding:
-        place = self.context.statement_span()
+        span = self.context.statement_span()
         self.context.refuse_view(self.statement.target, "Merging into views is not supported")
-        target = self.context.table(self.statement.target, place)
+        target = self.context.table(self.statement.target, span)
         if target.dataframe is not None:
             said = f"'{target.display}' is a DataFrame of the notebook; it can be a source but not the target of MERGE"
             self.context.error("NOT_SUPPORTED", said, self.statement.target.span, "Register it as a table first.")
@@ -143,9 +143,9 @@ class _MergeAnalyzer:
         else:
             # In the documents' own statement SET purchases = purchases + 100.0 means the target's purchases.
             prefer = clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS
-            place = ExpressionSite(f"MERGE {word}".strip())
+            site = ExpressionSite(f"MERGE {word}".strip())
             analyzers = (
-                ExpressionAnalyzer(self.context, scope, place, prefer_target=prefer, named=self.named) for _ in clause.values
+                ExpressionAnalyzer(self.context, scope, site, prefer_target=prefer, named=self.named) for _ in clause.values
             )
             assigned = [(one.analyze(value), value.span) for one, value in zip(analyzers, clause.values, strict=True)]
         values = self._stored(clause, indexes, assigned)
@@ -191,12 +191,12 @@ class _MergeAnalyzer:
         if not columns:
             self._check_count(clause, len(self.fields))
             return list(range(len(self.fields)))
-        places = {field.name.lower(): index for index, field in enumerate(self.fields) if field.name is not None}
+        by_name = {field.name.lower(): index for index, field in enumerate(self.fields) if field.name is not None}
         indexes: dict[int, None] = {}
         for column in columns:
-            index = places.get(column.value)
+            index = by_name.get(column.value)
             if index is None:
-                self._unknown_column(column, list(places))
+                self._unknown_column(column, list(by_name))
             if index in indexes:
                 said = f"Merge column name is specified more than once: {column.value}"
                 self.context.error("DUPLICATE_COLUMN_NAME", said, self.context.statement_span())

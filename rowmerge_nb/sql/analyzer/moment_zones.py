@@ -41,7 +41,7 @@ def at_time_zone(analyzer: CallAnalyzer, value: e.Typed, zone: e.Typed, node: Ex
         analyzer.refuse("The type time with time zone is not supported by this engine", node)
     if value.type.base != _WITH_ZONE:
         said = f"Type of value must be a time or timestamp with or without time zone (actual {value.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, node.place)
+        analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
     return written(zoned(value.type), "at time zone", value, zone_argument(analyzer, zone, node))
 
 
@@ -51,11 +51,11 @@ def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression) -> e.
         return written(VARCHAR, "zone of interval", zone)
     if not (is_text(zone.type) or zone.type == UNKNOWN):
         said = f"Type of time zone must be varchar or interval day to second (actual {zone.type})"
-        analyzer.context.error("TYPE_MISMATCH", said, node.place)
+        analyzer.context.error("TYPE_MISMATCH", said, node.error_span)
     if isinstance(zone, e.Constant):
         name = canonical_zone(zone.value) if zone.value is not None else None
         if zone.value is not None and name is None:
-            analyzer.context.error("NOT_SUPPORTED", f"Time zone not supported: {zone.value}", node.place)
+            analyzer.context.error("NOT_SUPPORTED", f"Time zone not supported: {zone.value}", node.error_span)
         return e.Constant(VARCHAR, name)
     return written(VARCHAR, "zone", zone)
 

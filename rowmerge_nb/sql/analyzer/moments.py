@@ -115,7 +115,7 @@ def _tokens(
     try:
         return read(pattern.value)
     except PatternError as error:
-        analyzer.context.error(_CODE, str(error), node.place)
+        analyzer.context.error(_CODE, str(error), node.error_span)
 
 
 def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:

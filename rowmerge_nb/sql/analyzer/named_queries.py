@@ -31,16 +31,16 @@ class NamedQueries(Mapping[str, "tuple[s.NamedQuery, NamedQueries]"]):
 
     def __getitem__(self, name: str) -> tuple[s.NamedQuery, NamedQueries]:
         """Give a query and what it sees."""
-        place, node = self._entries.get(name, (self._count, None))
-        if node is not None and place < self._count:
-            return node, NamedQueries(self._around, self._entries, place)
+        position, node = self._entries.get(name, (self._count, None))
+        if node is not None and position < self._count:
+            return node, NamedQueries(self._around, self._entries, position)
         if self._around is None:
             raise KeyError(name)
         return self._around[name]
 
     def __iter__(self) -> Iterator[str]:
         """Give the names, the nearest first."""
-        own = [name for name, (place, _) in self._entries.items() if place < self._count]
+        own = [name for name, (position, _) in self._entries.items() if position < self._count]
         yield from dict.fromkeys([*own, *(self._around or ())])
 
     def __len__(self) -> int:

@@ -52,7 +52,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
         analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("CALL"))
         found = analyzer.analyze(value)
         if not can_coerce(found.type, types[argument]):
-            context.error("TYPE_MISMATCH", f"Cannot cast type {found.type} to {types[argument]}", value.place)
+            context.error("TYPE_MISMATCH", f"Cannot cast type {found.type} to {types[argument]}", value.error_span)
         values[argument] = typed(context, analyzer.coerce(found, types[argument]), value.span)
     return a.CallAnalysis(statement.text, (), tuple(context.notices), name, procedure, values)
 
@@ -75,10 +75,10 @@ def _given(context: Context, statement: st.Call, procedure: Procedure) -> dict[s
     if len({argument.name is None for argument in statement.arguments}) > 1:
         context.error("INVALID_ARGUMENTS", "Named and positional arguments cannot be mixed", whole, "Name all of them, or none.")
     given: dict[str, s.Expression] = {}
-    for place, argument in enumerate(statement.arguments):
-        if argument.name is None and place >= len(names):
+    for index, argument in enumerate(statement.arguments):
+        if argument.name is None and index >= len(names):
             context.error("INVALID_ARGUMENTS", "Too many arguments for procedure", whole, hint)
-        shown = names[place].upper() if argument.name is None else _canonical(argument.name, context.text)
+        shown = names[index].upper() if argument.name is None else _canonical(argument.name, context.text)
         name = shown.lower() if shown == shown.upper() else shown
         if name in given:
             context.error("INVALID_ARGUMENTS", f"Duplicate procedure argument: {shown}", argument.span)

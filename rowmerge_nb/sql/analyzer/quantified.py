@@ -47,7 +47,7 @@ def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *,
     shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
     found = query.as_subquery(shape, "scalar", text, aggregates=True)
     rows, known, least, most = (
-        e.Apply(part, "field", (found,), place) for place, part in enumerate((BIGINT, BIGINT, kind, kind))
+        e.Apply(part, "field", (found,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
     )
     decisive = {
         "<": (least,) if every else (most,),

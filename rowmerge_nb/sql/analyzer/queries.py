@@ -70,13 +70,13 @@ class QueryAnalyzer(RelationAnalyzer):
 
     def _with(self, named: tuple[s.NamedQuery, ...]) -> QueryAnalyzer:
         entries: dict[str, tuple[int, s.NamedQuery]] = {}
-        for place, entry in enumerate(named):
+        for index, entry in enumerate(named):
             if entry.name.value in entries:
                 said = f"WITH query name '{entry.name.value}' specified more than once"
                 self.context.error("DUPLICATE_NAMED_QUERY", said, entry.span)
-            entries[entry.name.value] = (place, entry)
+            entries[entry.name.value] = (index, entry)
             # A query that nothing refers to must be right as well.
-            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, place)).query(entry.query)
+            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, index)).query(entry.query)
         return QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named))) if named else self
 
     def _body(self, node: s.QueryBody) -> QueryResult:
@@ -222,13 +222,13 @@ class QueryAnalyzer(RelationAnalyzer):
         self,
         node: s.Expression | None,
         fields: tuple[ScopeField, ...],
-        place: ExpressionSite,
+        site: ExpressionSite,
         message: str,
         collect: ExpressionAnalyzer,
     ) -> e.Typed | None:
         if node is None:
             return None
-        analyzer = self.expressions(fields, place)
+        analyzer = self.expressions(fields, site)
         found = analyzer.condition(node, message)
         collect.outer.extend(analyzer.outer)
         return found
@@ -287,10 +287,10 @@ class QueryAnalyzer(RelationAnalyzer):
     def _grouping(self, node: s.Select, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> tuple[e.Typed, ...] | None:
         if node.group_by is None:
             return None
-        place = analyzer.place
-        analyzer.place = ExpressionSite("GROUP BY clause")
+        site = analyzer.site
+        analyzer.site = ExpressionSite("GROUP BY clause")
         keys = tuple(self._group_value(item, analyzer, outputs) for item in node.group_by)
-        analyzer.place = place
+        analyzer.site = site
         return keys
 
     def _group_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:
@@ -301,7 +301,7 @@ class QueryAnalyzer(RelationAnalyzer):
         if instant(value.type) != value.type:
             said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
             self.context.error(
-                "NOT_SUPPORTED", said, item.place, "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
+                "NOT_SUPPORTED", said, item.error_span, "Write x AT TIME ZONE 'UTC' as timestamp: CAST(x AS timestamp)."
             )
         return value
 
@@ -324,11 +324,11 @@ class QueryAnalyzer(RelationAnalyzer):
         for value, written in values:
             if any(isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer for part in e.walk(value)):
                 said = "A correlated subquery in a query with GROUP BY is not supported by this engine"
-                self.context.error("NOT_SUPPORTED", said, written.place, "Put the GROUP BY into a subquery in FROM.")
+                self.context.error("NOT_SUPPORTED", said, written.error_span, "Put the GROUP BY into a subquery in FROM.")
             if not _is_grouped(value, group_by or ()):
                 shown = written.span.of(self.context.text)
                 said = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
-                self.context.error("EXPRESSION_NOT_AGGREGATE", said, written.place)
+                self.context.error("EXPRESSION_NOT_AGGREGATE", said, written.error_span)
 
     # -- ORDER BY -------------------------------------------------------------------------------------------------
 
@@ -339,7 +339,7 @@ class QueryAnalyzer(RelationAnalyzer):
             value = e.Column(same.field.type, same.field.symbol)
         elif node.distinct and not (isinstance(value, e.Column) and any(o.field.symbol == value.symbol for o in outputs)):
             said = "For SELECT DISTINCT, ORDER BY expressions must appear in select list"
-            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.place)
+            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, item.value.error_span)
         return e.Sort(value, item.descending, item.nulls_first)
 
     def _order_value(self, item: s.Expression, analyzer: ExpressionAnalyzer, outputs: Sequence[_Output]) -> e.Typed:

@@ -168,9 +168,9 @@ class RelationAnalyzer:
         """Give an analyzer of the same statement for another place."""
         return type(self)(self.context, parent, named)
 
-    def expressions(self, fields: tuple[ScopeField, ...], place: ExpressionSite) -> ExpressionAnalyzer:
+    def expressions(self, fields: tuple[ScopeField, ...], site: ExpressionSite) -> ExpressionAnalyzer:
         """Give an analyzer for expressions over these fields."""
-        return ExpressionAnalyzer(self.context, Scope(fields, self.parent), place, named=self.named)
+        return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
 
     def printed(self, value: e.Typed, node: s.Node) -> str:
         """Give the text of a whole expression, marked by where it was written."""
@@ -229,8 +229,8 @@ class RelationAnalyzer:
         try:
             result = type(self)(self.context.within(view, node.span)).query(parse_query(view.definition.original_sql))
         except RowMergeError as error:
-            place = "" if error.line is None else f"line {error.line}:{error.column}: "
-            said = f"Failed analyzing stored view '{view.qualified}': {place}{error.message}"
+            site = "" if error.line is None else f"line {error.line}:{error.column}: "
+            said = f"Failed analyzing stored view '{view.qualified}': {site}{error.message}"
             self.context.error("INVALID_VIEW", said, node.span, error.hint)
         self._check_fresh(view, result, node)
         columns = view.definition.columns
@@ -248,10 +248,10 @@ class RelationAnalyzer:
         if len(stored) != len(result.fields):
             derived = f"column count derived from the view query analysis ({len(result.fields)})"
             why = f"stored view column count ({len(stored)}) does not match {derived}"
-        for place, (field, column) in enumerate(zip(result.fields, stored, strict=False)):
+        for index, (field, column) in enumerate(zip(result.fields, stored, strict=False)):
             if why is not None:
                 break
-            given = f"column [{field.name}] of type {field.type} projected from query view at position {place}"
+            given = f"column [{field.name}] of type {field.type} projected from query view at position {index}"
             kept = f"column [{column.name}] of type {column.type} stored in view definition"
             if field.name is None or field.name.lower() != column.name.lower():
                 why = f"{given} has a different name from {kept}"
@@ -302,7 +302,7 @@ class RelationAnalyzer:
         items = [analyzer.analyze(item) for item in node.items]
         for item, written in zip(items, node.items, strict=True):
             if item.type.base not in {"array", "map"}:
-                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", written.place)
+                self.context.error("INVALID_FUNCTION_ARGUMENT", f"Cannot unnest type: {item.type}", written.error_span)
         kinds = [_unnested(item.type) for item in items]
         fields = tuple(ScopeField(self.context.symbols.new("field"), name, kind) for group in kinds for name, kind in group)
         text = self._generator(items, kinds, fields, ordinality=node.ordinality)
@@ -337,7 +337,7 @@ class RelationAnalyzer:
                 values.append(f"z.`{index}`")
         if ordinality:
             values.append("CAST(i + 1 AS BIGINT)")
-        body = ", ".join(f"'{place}', {value}" for place, value in enumerate(values))
+        body = ", ".join(f"'{index}', {value}" for index, value in enumerate(values))
         assert len(values) == len(fields) + ordinality
         return f"inline(transform({_zipped(arrays)}, (z, i) -> named_struct({body})))"
 

@@ -71,11 +71,11 @@ def analyze_returning(
         if word not in taken
     ]
     fields = (*source, *current, *versions)
-    place = ExpressionSite(
+    site = ExpressionSite(
         "RETURNING",
         functions={_ACTION: e.Column(action.type, action.symbol), _CLAUSE: e.Column(clause.type, clause.symbol)},
     )
-    columns = tuple(_columns(context, items, fields, place, named))
+    columns = tuple(_columns(context, items, fields, site, named))
     first, last = items[0].span, items[-1].span
     return a.Returning(
         columns,
@@ -99,11 +99,11 @@ def _columns(
     context: Context,
     items: tuple[s.SelectItem | s.AllColumns, ...],
     fields: tuple[ScopeField, ...],
-    place: ExpressionSite,
+    site: ExpressionSite,
     named: NamedQueries,
 ) -> Iterable[a.Returned]:
     queries = QueryAnalyzer(context, named=named)
-    analyzer = ExpressionAnalyzer(context, Scope(fields), place, named=named)
+    analyzer = ExpressionAnalyzer(context, Scope(fields), site, named=named)
     number = 0
     for item in items:
         if isinstance(item, s.AllColumns):
@@ -118,7 +118,7 @@ def _columns(
             # A column that is always NULL needs some type to travel in.
             value = analyzer.coerce(value, BOOLEAN)
         name, _ = queries.output_name(item, analyzer)
-        if name is None and isinstance(item.value, s.Call) and item.value.name in place.functions:
+        if name is None and isinstance(item.value, s.Call) and item.value.name in site.functions:
             name = item.value.name
         yield a.Returned(name or f"_col{number}", typed(context, value, item.value.span, _WORDS))
         number += 1

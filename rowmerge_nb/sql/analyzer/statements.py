@@ -104,13 +104,11 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
 
 def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Insert)
-    place = context.statement_span()
+    span = context.statement_span()
     context.refuse_view(statement.target, "Inserting into views is not supported")
-    target = context.table(statement.target, place)
+    target = context.table(statement.target, span)
     if target.dataframe is not None:
-        context.error(
-            "NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it can be read but not changed", place
-        )
+        context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it can be read but not changed", span)
     result = QueryAnalyzer(context).query(statement.query.tree)
     columns = _insert_columns(context, statement, target)
     kinds = [column.type for column in columns]
@@ -118,7 +116,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     if len(kinds) != len(actual) or not all(common_type(k, t) is not None for k, t in zip(kinds, actual, strict=True)):
         shown = [", ".join(map(str, types)) for types in (kinds, actual)]
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
-        context.error("TYPE_MISMATCH", said, place)
+        context.error("TYPE_MISMATCH", said, span)
     spark = result.stored_in(target.columns, columns)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
@@ -150,8 +148,8 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
 
 def _create(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateTable)
-    place = context.statement_span()
-    name = context.qualified(statement.name, place)
+    span = context.statement_span()
+    name = context.qualified(statement.name, span)
     refuse_existing_view(context, statement.name, "A table needs a name of its own.")
     there = context.lookup(statement.name)
     exists = there is not None and there.dataframe is None
@@ -160,7 +158,7 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
         context.error(
             "TABLE_ALREADY_EXISTS",
             f"Table '{'.'.join(name)}' already exists",
-            place,
+            span,
             "Write DROP TABLE before it, or IF NOT EXISTS.",
         )
     columns, spark, reads = _created(context, statement)
@@ -193,14 +191,14 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
     return columns, text if statement.with_data else f"{text} LIMIT 0", result.reads
 
 
-def _check_carried(context: Context, name: str, kind: Type, place: st.Span) -> None:
+def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> None:
     """A table holds everything but intervals, and no parts of a second below the microsecond."""
     fine = too_precise(kind)
     if fine is not None:
         said = f"Unsupported column type: {kind} of column '{name}': values have microseconds here, {fine} has more"
-        context.error("NOT_SUPPORTED", said, place, f"Write {fine.base} with a precision of 6 at most.")
+        context.error("NOT_SUPPORTED", said, span, f"Write {fine.base} with a precision of 6 at most.")
     if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(kind)):
-        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", place)
+        context.error("NOT_SUPPORTED", f"Unsupported column type: {kind} of column '{name}'", span)
 
 
 def _stored(kind: Type) -> Type:
@@ -216,17 +214,17 @@ def _stored(kind: Type) -> Type:
 
 def _drop(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.DropTable)
-    place = context.statement_span()
-    view = context.view(statement.name, place)
+    span = context.statement_span()
+    view = context.view(statement.name, span)
     if view is not None:
         said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
-        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", place)
+        context.error("GENERIC_USER_ERROR", f"{said} Did you mean DROP VIEW {view.qualified}?", span)
     target = context.lookup(statement.name)
     if target is not None and target.dataframe is not None:
         target = None
     if target is None and not statement.if_exists:
-        qualified = ".".join(context.qualified(statement.name, place))
-        context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", place)
+        qualified = ".".join(context.qualified(statement.name, span))
+        context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span)
     return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)
 
 

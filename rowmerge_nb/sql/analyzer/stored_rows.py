@@ -45,11 +45,11 @@ class StoredRows:
         """
         table = self.rows.table()
         found = []
-        for place, (kind, column) in enumerate(zip(self.rows.types, self.columns, strict=True)):
-            unfit = _unfit(table.column(place), kind, column, code, message)
+        for index, (kind, column) in enumerate(zip(self.rows.types, self.columns, strict=True)):
+            unfit = _unfit(table.column(index), kind, column, code, message)
             row = -1 if unfit is None else pc.index(unfit, value=True).as_py()
             if row >= 0:
-                found.append((row, place))
+                found.append((row, index))
         return self.rows.span_of(*min(found)) if found else None
 
 

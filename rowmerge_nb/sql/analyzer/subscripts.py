@@ -36,12 +36,12 @@ def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
         if common is not None:
             wider = analyzer.coerce(base, map_of(common, kind))
             return e.Apply(kind, "subscript", (wider, analyzer.coerce(index, common)))
-    analyzer.context.error("TYPE_MISMATCH", f"Cannot use {index.type} for subscript of {base.type}", node.place)
+    analyzer.context.error("TYPE_MISMATCH", f"Cannot use {index.type} for subscript of {base.type}", node.error_span)
 
 
 def _field_by_number(analyzer: ExpressionAnalyzer, node: s.Subscript, base: e.Typed) -> e.Typed:
     """``row[2]``: a whole number as it is written, for it tells the type."""
-    index, where = analyzer.analyze(node.index), node.index.place
+    index, where = analyzer.analyze(node.index), node.index.error_span
     if not (isinstance(index, e.Constant) and is_integer(index.type) and index.value is not None):
         analyzer.context.error("EXPRESSION_NOT_CONSTANT", "Subscript expression on ROW requires a constant index", where)
     if index.type != INTEGER:

@@ -105,12 +105,12 @@ def _fields(context: Context, name: st.TableName, target: a.TableBinding) -> tup
 
 def _assigned(context: Context, statement: st.Update, target: a.TableBinding) -> list[int]:
     """Find the columns that are set, in the order written; a column is set once."""
-    places = {column.name.lower(): index for index, column in enumerate(target.columns)}
+    by_name = {column.name.lower(): index for index, column in enumerate(target.columns)}
     indexes: dict[int, None] = {}
     for column in statement.columns:
-        index = places.get(column.value)
+        index = by_name.get(column.value)
         if index is None:
-            hint = did_you_mean(column.value, places, 0.5) or f"{target.display} has the columns {', '.join(places)}."
+            hint = did_you_mean(column.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
             context.error("COLUMN_NOT_FOUND", f"The UPDATE SET target column {column.value} doesn't exist", column.span, hint)
         if index in indexes:
             # Trino 476 fails inside of itself here; its message for MERGE is the one that helps.

@@ -122,14 +122,14 @@ def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn,
     run = node.run
     columns: list[ConstantColumn] = []
     bad: list[tuple[int, BadLiteral]] = []
-    for place in range(run.width):
+    for index in range(run.width):
         try:
-            columns.append(ConstantColumn.of_literals(run.column(place)))
+            columns.append(ConstantColumn.of_literals(run.column(index)))
         except BadLiteral as found:
-            bad.append((found.place * run.width + place, found))
+            bad.append((found.index * run.width + index, found))
     if bad:
-        place, first = min(bad, key=lambda pair: pair[0])
-        span = run.span_of(place)
+        index, first = min(bad, key=lambda pair: pair[0])
+        span = run.span_of(index)
         begin = span.start + first.offset
         context.error("INVALID_LITERAL", first.message, replace(span, start=begin, column=span.column + first.offset))
     return tuple(columns)
@@ -187,8 +187,8 @@ def constant_rows(parts: Sequence[Part], fields: Sequence[ScopeField]) -> Consta
     starts = np.cumsum([0, *(part.count for part in parts)])
 
     def span_of(row: int, column: int) -> Span:
-        place = int(np.searchsorted(starts, row, "right")) - 1
-        return parts[place].span_of(row - int(starts[place]), column)
+        index = int(np.searchsorted(starts, row, "right")) - 1
+        return parts[index].span_of(row - int(starts[index]), column)
 
-    joined = tuple(ConstantColumn.joined([part[place] for part in columns]) for place in range(len(fields)))
+    joined = tuple(ConstantColumn.joined([part[index] for part in columns]) for index in range(len(fields)))
     return ConstantRows(tuple(f.symbol for f in fields), tuple(f.type for f in fields), joined, span_of)

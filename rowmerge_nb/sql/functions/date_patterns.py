@@ -132,11 +132,11 @@ def joda_tokens(pattern: str) -> tuple[Token, ...]:
         raise PatternError(msg)
     parts = re.findall(r"'((?:[^']|'')*)(?:'|$)|(([A-Za-z])\3*)|([^A-Za-z']+)", pattern)
     tokens = []
-    for place, (quoted, run, letter, other) in enumerate(parts):
-        following = parts[place + 1][2] if place + 1 < len(parts) else ""
+    for index, (quoted, run, letter, other) in enumerate(parts):
+        following = parts[index + 1][2] if index + 1 < len(parts) else ""
         if run:
             tokens.append(
-                _joda_token(letter, len(run), before_number=bool(following) and _is_number(following, parts[place + 1][1]))
+                _joda_token(letter, len(run), before_number=bool(following) and _is_number(following, parts[index + 1][1]))
             )
         else:
             text = other or quoted.replace("''", "'") or "'"

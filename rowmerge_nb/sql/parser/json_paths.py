@@ -25,44 +25,44 @@ def path_tokens(path: str) -> list[str]:
     """
     if not path.startswith("$"):
         raise JsonPathError(path)
-    tokens, place = [], 1
-    while place < len(path):
-        if path[place] == "." or (path[place] == "[" and path[place + 1 : place + 2] != '"'):
-            bracket = path[place] == "["
-            end = place + 1
+    tokens, offset = [], 1
+    while offset < len(path):
+        if path[offset] == "." or (path[offset] == "[" and path[offset + 1 : offset + 2] != '"'):
+            bracket = path[offset] == "["
+            end = offset + 1
             while end < len(path) and (path[end].isalnum() or path[end] == "_" or (path[end] == ":" and not bracket)):
                 end += 1
-            tokens.append(path[place + 1 : end])
-            place = _closed(path, end) if bracket else end
+            tokens.append(path[offset + 1 : end])
+            offset = _closed(path, end) if bracket else end
             if not tokens[-1]:
                 raise JsonPathError(path)
-        elif path[place] == "[":
-            token, end = _quoted(path, place + 2)
+        elif path[offset] == "[":
+            token, end = _quoted(path, offset + 2)
             tokens.append(token)
-            place = _closed(path, end)
+            offset = _closed(path, end)
         else:
             raise JsonPathError(path)
     return tokens
 
 
-def _closed(path: str, place: int) -> int:
-    if path[place : place + 1] != "]":
+def _closed(path: str, offset: int) -> int:
+    if path[offset : offset + 1] != "]":
         raise JsonPathError(path)
-    return place + 1
+    return offset + 1
 
 
-def _quoted(path: str, place: int) -> tuple[str, int]:
+def _quoted(path: str, offset: int) -> tuple[str, int]:
     token = ""
-    while place < len(path) and path[place] != '"':
-        if path[place] == "\\":
-            place += 1
-            if path[place : place + 1] not in {'"', "\\"}:
+    while offset < len(path) and path[offset] != '"':
+        if path[offset] == "\\":
+            offset += 1
+            if path[offset : offset + 1] not in {'"', "\\"}:
                 raise JsonPathError(path)
-        token += path[place]
-        place += 1
-    if place >= len(path):
+        token += path[offset]
+        offset += 1
+    if offset >= len(path):
         raise JsonPathError(path)
-    return token, place + 1
+    return token, offset + 1
 
 
 def is_supported(tokens: Iterable[str]) -> bool:

@@ -30,14 +30,14 @@ def marked(text: str, origin: Origin) -> str:
     return f"/*{origin.number}*/{numbered}/**/"
 
 
-def origin_at(text: str, place: int) -> int | None:
+def origin_at(text: str, offset: int) -> int | None:
     """Give the number of the innermost expression around a place in a text; None if there is none.
 
     >>> origin_at("/*1*/`a` + (SELECT /*2*/1 / 0/**/) > 3/**/ AND true", 24), origin_at("'/*1*/' + 1", 8)
     (2, None)
     """
     around: list[int] = []
-    for token in _TOKEN.finditer(text, 0, place):
+    for token in _TOKEN.finditer(text, 0, offset):
         number = token["number"]
         if number:
             around.append(int(number))

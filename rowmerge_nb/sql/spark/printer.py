@@ -108,16 +108,16 @@ class _Printer:
             return written
         names: dict[int, str] = {}
         arguments = list(node.arguments)
-        for place, (argument, text) in enumerate(zip(node.arguments, texts, strict=True)):
+        for index, (argument, text) in enumerate(zip(node.arguments, texts, strict=True)):
             if isinstance(argument, e.Column | e.Constant | e.Function) or (isinstance(argument, e.Variable) and not calls(text)):
                 continue
-            names[place] = unused_name([written, *names.values()])
-            arguments[place] = e.Variable(argument.type, names[place])
-        if not any(calls(texts[place]) for place in names):
+            names[index] = unused_name([written, *names.values()])
+            arguments[index] = e.Variable(argument.type, names[index])
+        if not any(calls(texts[index]) for index in names):
             return written
         body = writer(self, replace(node, arguments=tuple(arguments)))
-        for place, name in reversed(names.items()):
-            body = bound(name, texts[place], body)
+        for index, name in reversed(names.items()):
+            body = bound(name, texts[index], body)
         return body
 
     def all(self, nodes: tuple[e.Typed, ...]) -> list[str]:

@@ -39,7 +39,7 @@ def once(write: Callable[..., str], *texts: str) -> str:
             raise too_deep()
         return written
     # Symbols never begin with $, so the parameters hide no column.
-    named = [text if _SIMPLE.fullmatch(text) else f"`${place}`" for place, text in enumerate(texts)]
+    named = [text if _SIMPLE.fullmatch(text) else f"`${index}`" for index, text in enumerate(texts)]
     body = write(*named)
     for name, text in reversed(list(zip(named, texts, strict=True))):
         if name != text:
@@ -62,8 +62,8 @@ def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str])
     marks = "\\u001F".join(f"${number}" for number in range(1, count + 1))
     parts = f"split(regexp_replace({text}, {regex}, '{marks}'), '\\u001F', {count})"
     if "(SELECT " in text:
-        return write([f"{parts}[{place}]" for place in range(count)])
-    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{place}]' for place in range(count)])})[0]"
+        return write([f"{parts}[{index}]" for index in range(count)])
+    return f"transform(array({parts}), `$g` -> {write([f'`$g`[{index}]' for index in range(count)])})[0]"
 
 
 def fail(code: str, *message: str) -> str:

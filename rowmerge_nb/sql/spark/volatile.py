@@ -47,7 +47,7 @@ def shared_call(node: e.Apply) -> e.Typed | None:
     seen: dict[object, e.Typed] = {}
     for argument in node.arguments:
         found = {_written_as(part): part for part in _outer_calls(argument)}
-        twice = next((part for place, part in found.items() if place in seen), None)
+        twice = next((part for index, part in found.items() if index in seen), None)
         if twice is not None:
             return twice
         seen |= found

@@ -21,7 +21,7 @@ class Node:
     span: Span
 
     @property
-    def place(self) -> Span:
+    def error_span(self) -> Span:
         """Where an error about this node points; most nodes begin there."""
         return self.span
 
@@ -104,7 +104,7 @@ class Binary(Expression):
     operator_span: Span
 
     @property
-    def place(self) -> Span:
+    def error_span(self) -> Span:
         """The operator's place."""
         return self.operator_span
 
@@ -118,7 +118,7 @@ class Step(Node):
     operator_span: Span
 
     @property
-    def place(self) -> Span:
+    def error_span(self) -> Span:
         """The operator's place."""
         return self.operator_span
 
@@ -152,7 +152,7 @@ class _Predicate(Expression):
     word: Span
 
     @property
-    def place(self) -> Span:
+    def error_span(self) -> Span:
         """The place of the predicate's first word."""
         return self.word
 
@@ -262,7 +262,7 @@ class Call(Expression):
     operator_span: Span | None = None
 
     @property
-    def place(self) -> Span:
+    def error_span(self) -> Span:
         """The call's begin, or the operator that stands for it."""
         return self.operator_span or self.span
 

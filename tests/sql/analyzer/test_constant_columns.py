@@ -36,7 +36,7 @@ def test_literals_by_the_column_are_the_constants_of_each(texts: list[str]) -> N
 def test_the_first_literal_that_is_none_is_named() -> None:
     with pytest.raises(BadLiteral) as raised:
         ConstantColumn.of_literals(["1", "DATE '2023-02-29'", f"-{'9' * 39}.5", "DATE 'x'"])
-    assert (raised.value.place, raised.value.message) == (1, "'2023-02-29' is not a valid DATE literal")
+    assert (raised.value.index, raised.value.message) == (1, "'2023-02-29' is not a valid DATE literal")
 
 
 def test_a_number_without_room_in_the_common_type_is_named() -> None:
@@ -45,7 +45,7 @@ def test_a_number_without_room_in_the_common_type_is_named() -> None:
     assert column.type is not None
     with pytest.raises(UnfitConstant) as raised:
         column.values(column.type)
-    assert (raised.value.place, str(raised.value.type)) == (2, "decimal(38,0)")
+    assert (raised.value.index, str(raised.value.type)) == (2, "decimal(38,0)")
 
 
 def test_columns_one_below_the_other_keep_their_order() -> None:

@@ -54,7 +54,7 @@ def test_a_chain_is_nested_up_to_a_length_and_a_list_beyond_it() -> None:
     assert isinstance(nested, syntax.Binary)
     assert isinstance(listed, syntax.Chain)
     last = listed.steps[-1]
-    assert (last.operator, last.place, last.span.start) == ("+", last.operator_span, listed.span.start)
+    assert (last.operator, last.error_span, last.span.start) == ("+", last.operator_span, listed.span.start)
 
 
 def test_what_a_list_says_is_what_nesting_says(monkeypatch: pytest.MonkeyPatch) -> None:

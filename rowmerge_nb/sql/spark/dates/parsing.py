@@ -90,18 +90,18 @@ class _Fields:
         self.parts = tuple(_expression(token) for token in tokens)
         groups = [f"({part})" if token.field != "literal" else part for token, part in zip(tokens, self.parts, strict=True)]
         self.regex = text_literal(f"^{''.join(groups)}$")
-        self.places: dict[str, tuple[int, Token]] = {}
+        self.positions: dict[str, tuple[int, Token]] = {}
         number = 0
         for token in tokens:
             if token.field != "literal":
                 number += 1
-                self.places.setdefault(token.field, (number, token))
+                self.positions.setdefault(token.field, (number, token))
 
     def __contains__(self, field: str) -> bool:
-        return field in self.places
+        return field in self.positions
 
     def text(self, field: str) -> str:
-        return self.found[self.places[field][0] - 1]
+        return self.found[self.positions[field][0] - 1]
 
     def number(self, field: str, default: str) -> str:
         return f"CAST({self.text(field)} AS INT)" if field in self else default
@@ -158,10 +158,10 @@ def _year(fields: _Fields, pivot: int) -> str:
         number, text = fields.number("short year", ""), fields.text("short year")
         low = pivot - 50
         short = f"{low} + pmod({number} - {low % 100}, 100)"
-        return short if fields.places["short year"][1].strict else f"IF({text} RLIKE '^[0-9][0-9]$', {short}, {number})"
+        return short if fields.positions["short year"][1].strict else f"IF({text} RLIKE '^[0-9][0-9]$', {short}, {number})"
     if "week year" in fields and "year" not in fields:
         return fields.number("week year", "")
-    dated = {"month", "month name", "short month name", "day"} & set(fields.places)
+    dated = {"month", "month name", "short month name", "day"} & set(fields.positions)
     # Joda begins with a leap year where a day is given and no year.
     return fields.number("year", "2000" if dated else "1970")
 

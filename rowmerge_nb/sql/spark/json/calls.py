@@ -168,7 +168,7 @@ def _object(node: Apply, failure: Failure, *texts: str) -> str:
     made: Constructed = node.detail.key
     named = zip(texts[: made.keys], _values(node, failure, texts), strict=True)
     members = [f"concat({_key(name, failure)}, ':', {part})" for name, part in named]
-    whole = _joined("{", [members[place] for place in made.order], "}")
+    whole = _joined("{", [members[index] for index in made.order], "}")
     return _output(_unequal(node, texts[made.keys :], whole, failure), node.type)
 
 
