@@ -13,7 +13,7 @@ from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.nodes import PlanNode, Project
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.spark.printer import print_spark
-from rowmerge_nb.trace.nodes import JoinFacts, JoinType
+from rowmerge_nb.trace.nodes import JoinFacts, JoinType, ScanFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -223,7 +223,7 @@ def test_the_last_step_is_told_with_the_call_that_it_makes(sql: str, flow: str, 
 
 def test_a_name_within_a_text_is_no_column_that_is_read() -> None:
     plan = records("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, '`unused`')")
-    (scan,) = (record for record in plan.values() if record.attributes.get("role") == "source")
+    (scan,) = (record for record in plan.values() if isinstance(record.facts, ScanFacts) and not record.facts.target)
     assert [name for name, _ in scan.layout] == ["id_0"]
 
 
@@ -237,4 +237,4 @@ def test_a_name_within_a_text_is_no_column_that_is_read() -> None:
 )
 def test_of_a_query_the_rows_are_bounded_by_what_it_reads_and_not_by_words_in_it(source: str, distribution: str) -> None:
     sql = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
-    assert one(records(sql), "Join").attributes["distribution"] == distribution
+    assert facts_of(one(records(sql), "Join")).distribution == distribution

@@ -195,7 +195,6 @@ class Tables:
     def __init__(self, catalog: Catalog, warehouse: Path | None) -> None:
         self.catalog = catalog
         self._warehouse = warehouse
-        self._named: set[str] = set()
         _close_cursors(catalog)
 
     @contextmanager
@@ -301,21 +300,26 @@ class Tables:
                 msg = f"Cannot drop non-empty schema '{schema}'"
                 raise ConnectorError(msg, code="SCHEMA_NOT_EMPTY", hint="Drop its tables one by one.") from error
 
-    def create(self, name: SchemaTableName, definition: Definition) -> CreateTableTransaction:
-        """Begin to make a table; its folder has a name of its own, so that a dropped table's files are never in the way."""
-        location = definition.location
+    def create(self, name: SchemaTableName, definition: Definition) -> tuple[CreateTableTransaction, Path | None]:
+        """Begin to make a table; its folder has a name of its own, so that a dropped table's files are never in the way.
+
+        Returns:
+            The transaction that makes it, and the folder; None where the user or the catalog names that.
+        """
+        location, folder = definition.location, None
         if location is None and self._warehouse is not None:
-            location = location_of(self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}")
-            self._named.add(location)
+            folder = self._warehouse / folder_name(name.schema) / f"{folder_name(name.table)}-{uuid.uuid4().hex}"
+            location = location_of(folder)
         schema = self._namespaces().get(name.schema, name.schema)
         with self._asking(f"table '{name}'"):
-            return self.catalog.create_table_transaction(
+            creation = self.catalog.create_table_transaction(
                 (schema, name.table),
                 definition.schema,
                 location=location,
                 partition_spec=definition.spec,
                 properties=dict(definition.properties),
             )
+        return creation, folder
 
     def commit(self, change: Change, loaded: Loaded, properties: Mapping[str, str], asking: Callable[[], None]) -> int | None:
         """Commit what a statement did to a table, or the table that it makes; give the snapshot.
@@ -335,22 +339,12 @@ class Tables:
                 conflict(change.handle.name, "it was dropped")
             transaction = table.transaction()
         try:
-            snapshot = commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
+            return commit(change, transaction, properties, asking, is_new=loaded.creation is not None)
         except OSError as error:
             # What a service's connection raises has no number: whether it has committed is not known then.
             if not error.errno:
                 raise
             raise refused(error, f"The metadata of Iceberg table '{change.handle.name}'", "ICEBERG_FILESYSTEM_ERROR") from error
-        # From now on files of the table are in its folder, which must outlive whatever fails.
-        self._named.discard(change.handle.location)
-        return snapshot
-
-    def discard(self, handle: IcebergTableHandle) -> None:
-        """Remove the folder of a table that was not made, if `create` named it: in no other way it is sure that all in it is the table's."""
-        path = local_path(handle.location)
-        if path is not None and handle.location in self._named:
-            self._named.discard(handle.location)
-            remove_folder(Path(path))
 
     def truncate(self, handle: IcebergTableHandle, asking: Callable[[], None]) -> int | None:
         """Remove all files of a table in a snapshot of its own, and give that; None for a table that has none."""

@@ -153,8 +153,8 @@ class IcebergConnector(Connector):
             io = file_io(table.io, table.location)
             remove_attempts(io, {table.data_location}, transaction.prefixes, (), deep=True)
         for loaded in transaction.tables.values():
-            if loaded is not None:
-                self._tables.discard(loaded.handle)
+            if loaded is not None and loaded.folder is not None:
+                remove_folder(loaded.folder)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> IcebergMetadata:
         """Give the metadata of a transaction."""
@@ -239,41 +239,33 @@ class IcebergConnector(Connector):
                 processes of this machine that have died; those of running statements never. Of other machines and other programs nothing
                 is known but the age of their files.
         """
-        found = [orphan for orphan, _ in self._orphans(age)]
-        return sorted([*found, *self._folders_without_table(age)], key=lambda orphan: orphan.name)
+        return [orphan for orphan, _ in self._orphans(age)]
 
-    def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table]]:
-        """Give leftovers, each with its table."""
+    def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
+        """Give leftovers, each with its table; None for the folder of a table that was never made."""
+        # Folders are listed before the statements that run, and these before the tables: one that is made meanwhile is none without a table.
+        folders = {path for path in self._directory.glob("*/*") if path.is_dir()} if self._directory is not None else set()
         with self._lock:
             running = {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}
             ended = set(self._ended)
-        tables = (self._tables.load(name) for name in self._tables.names())
-        found = [(orphan, table) for table in tables if table is not None for orphan in orphans_of(table, running, ended, age)]
+        found: list[tuple[Orphan, Table | None]] = []
+        for table in filter(None, map(self._tables.load, self._tables.names())):
+            found += [(orphan, table) for orphan in orphans_of(table, running, ended, age)]
+            places = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
+            used = [Path(path) for path in map(local_path, places) if path]
+            folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
+        found += [(orphan, None) for orphan in folders_without_table(folders, running, age)]
         return sorted(found, key=lambda pair: pair[0].name)
-
-    def _folders_without_table(self, age: timedelta) -> list[Orphan]:
-        """Give the folders of tables whose makers have died; they are listed before the tables, one of which may be made meanwhile."""
-        if self._directory is None:
-            return []
-        folders = {path for path in self._directory.glob("*/*") if path.is_dir()}
-        with self._lock:
-            running = {prefix for transaction in self._transactions.values() for prefix in transaction.prefixes}
-        for table in (self._tables.load(name) for name in self._tables.names()):
-            if table is not None:
-                places = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
-                used = {Path(path) for path in map(local_path, places) if path}
-                folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
-        return list(folders_without_table(folders, running, age))
 
     def remove_orphans(self, age: timedelta = timedelta(days=1)) -> list[Orphan]:
         """Remove what `orphans` lists; give what was removed."""
         found = self._orphans(age)
         for orphan, table in found:
-            remove_location(table.io, orphan.name)
-        folders = self._folders_without_table(age)
-        for folder in folders:
-            remove_folder(Path(folder.name))
-        return sorted([*(orphan for orphan, _ in found), *folders], key=lambda orphan: orphan.name)
+            if table is None:
+                remove_folder(Path(orphan.name))
+            else:
+                remove_location(table.io, orphan.name)
+        return [orphan for orphan, _ in found]
 
     def _transaction(self, handle: ConnectorTransactionHandle) -> IcebergTransaction:
         return self._transactions[_number(handle)]

@@ -33,6 +33,7 @@ from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.table import CreateTableTransaction, Table
@@ -61,6 +62,7 @@ class Loaded:
         table: pyiceberg's table, as it was then.
         handle: what the engine gets of it.
         creation: the transaction that makes it, of a new table.
+        folder: the folder that `Tables.create` has named for a new table: all in it is the table's. None of any other.
         scans: what scans of it asked for.
         read: its files, once rows of it are to be changed.
         prefix: how the names of files begin that are written into it.
@@ -69,6 +71,7 @@ class Loaded:
     table: Table
     handle: IcebergTableHandle
     creation: CreateTableTransaction | None = None
+    folder: Path | None = None
     scans: list[BooleanExpression] = field(default_factory=list)
     read: Content | None = None
     prefix: str = ""
@@ -185,8 +188,8 @@ class IcebergMetadata(ConnectorMetadata):
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""
         name, definition = metadata.name, defined_table(metadata)
-        creation = self._tables.create(name, definition)
-        loaded = Loaded(creation._table, handle_of(name, creation._table), creation)  # noqa: SLF001
+        creation, folder = self._tables.create(name, definition)
+        loaded = Loaded(creation._table, handle_of(name, creation._table), creation, folder)  # noqa: SLF001
         transaction = self._transaction
         transaction.tables[name] = loaded
         transaction.actions.append(lambda: self._tables.commit(self._change(loaded.handle), loaded, {}, transaction.ask))

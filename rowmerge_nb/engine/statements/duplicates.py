@@ -9,7 +9,7 @@ from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.names import quoted_where_needed
 from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.sql.parser.tokens import RESERVED
-from rowmerge_nb.sql.typed.expressions import Column
+from rowmerge_nb.sql.typed.expressions import Apply, Column
 from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
 from rowmerge_nb.words import plural
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = ["duplicate_error", "groups_of", "proposal", "two_versions"]
 
@@ -106,7 +107,7 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     """
     source = analysis.source
     names = [field.name for field in source.fields]
-    compared = {side for _, side in analysis.equalities}
+    compared = {_uncast(side) for _, side in analysis.equalities}
     keys = [field for field in source.fields if Column(field.type, field.symbol) in compared]
     plain = len(compared) == len(keys)
     if not keys or not plain or None in names or len({str(name).lower() for name in names}) < len(names):
@@ -122,6 +123,13 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     numbered = f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM {source.text}"
     chosen = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
     return chosen if source.alias is None else f"{chosen} AS {quoted_where_needed(source.alias, RESERVED)}"
+
+
+def _uncast(side: Typed) -> Typed:
+    """Leave out what makes a text longer only: it has the same rows as a key."""
+    while isinstance(side, Apply) and side.name == "cast" and side.type.base == side.arguments[0].type.base == "varchar":
+        side = side.arguments[0]
+    return side
 
 
 def _remedy(analysis: MergeAnalysis) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import ConnectorError, IcebergConnector
+from rowmerge_nb.connectors.iceberg import commits
 from rowmerge_nb.spi import ColumnMetadata, ConnectorSession, ConnectorTableMetadata, SchemaTableName, parse_type
 from tests.connectors.iceberg.kit import NAME, make_table
 
@@ -69,6 +70,27 @@ def test_a_folder_that_the_user_named_stays_when_a_creation_is_rolled_back(tmp_p
         kept.touch()
         store.rollback(begin_creation(store, location=f"file://{kept.parent}"))
         assert kept.exists()
+
+
+def test_a_table_whose_making_was_not_answered_for_keeps_its_folder_whatever_fails_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(make_table(tmp_path)) as store:
+        real = commits.commit
+
+        def unanswered(*arguments: Any, **options: Any) -> None:
+            real(*arguments, **options)
+            msg = "The outcome is unknown"
+            raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", changed=None)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(commits, "commit", unanswered)
+            with pytest.raises(ConnectorError):
+                store.commit(begin_creation(store))
+        transaction, session = store.begin_transaction(), ConnectorSession("query-later")
+        assert store.get_metadata(transaction).get_table_handle(session, NEW) is not None
+        store.rollback(transaction)
+        assert folders(tmp_path) == ["new", NAME.table]
 
 
 def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -> None:

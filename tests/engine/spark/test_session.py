@@ -125,7 +125,7 @@ def test_two_adopted_sessions_that_end_in_any_order_leave_the_users_settings(spa
     first, second = adopt_session(user), adopt_session(user)
     first.__enter__()
     second.__enter__()
-    first.__exit__()
+    first.__exit__(None, None, None)
     assert user.conf.get("spark.sql.session.timeZone") == "UTC"
-    second.__exit__()
+    second.__exit__(None, None, None)
     assert user.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
