@@ -155,7 +155,7 @@ class Result:
             for journey in found
         ]
         # Every row has all columns, in the order of the way that rows go.
-        names = sorted(dict.fromkeys(name for row in rows for name in row), key=_place_of_column)
+        names = sorted(dict.fromkeys(name for row in rows for name in row), key=_column_order)
         return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
 
     def verdicts(self) -> Verdicts:
@@ -199,7 +199,7 @@ class Result:
         return f"<Result of {self.trace.kind}: {self.trace.state}, {self.count} rows>"
 
 
-def _place_of_column(name: str) -> int:
+def _column_order(name: str) -> int:
     order = ("source_row", "source.", "join", "target.", "passed", "case_number", "operation", "becomes", "writers")
     return next(rank for rank, start in enumerate(order) if name == start or (start.endswith(".") and name.startswith(start)))
 

@@ -120,7 +120,7 @@ class MergeMagic(Magics):
                 with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1 and self.progress) as progress:
                     result = self._statement(engine, text, use, {**options, "progress": progress})
             except RowMergeError as error:
-                _place(error, rendered, offset, len(text), first_line)
+                _note_line(error, rendered, offset, len(text), first_line)
                 error.__dict__["cell_parts"] = parts
                 told = "" if use.has("explain") or use.has("dry-run") else _what_ran(number, len(statements), error.changed)
                 error.hint = " ".join(filter(None, [_ended(error.hint, told), told])) or None
@@ -313,7 +313,7 @@ def _check_parts(parts: str | None) -> None:
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"The parts are: {', '.join(PARTS)}")
 
 
-def _place(error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int) -> None:
+def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int) -> None:
     """Note the number of the cell's line that is the first of the statement.
 
     It is counted back from the line of the error, so that the error's own line is right where an inserted value has several.

@@ -85,7 +85,7 @@ def _branch(branch: CaseBranch) -> BranchRecord:
 def _meaning(plan: PlanNode) -> str:
     if isinstance(plan, Join) and plan.type is JoinType.FULL:
         return _FULL_MEANING
-    return plan.meaning.replace("finish_merge", plan.call) if isinstance(plan, TableFinish) else plan.meaning
+    return plan.meaning.format(call=plan.call) if isinstance(plan, TableFinish) else plan.meaning
 
 
 @singledispatch

@@ -181,12 +181,12 @@ class MergeRow:
         """The number of the clause."""
         return self.field(self._fields.case_number)
 
-    def field(self, place: int) -> Typed:
+    def field(self, index: int) -> Typed:
         """Give a field."""
-        return Apply(self._types[place], "field", (Column(by_position(self._types), MERGE_ROW),), place)
+        return Apply(self._types[index], "field", (Column(by_position(self._types), MERGE_ROW),), index)
 
-    def value(self, place: int) -> Typed:
+    def value(self, index: int) -> Typed:
         """Give a table column; rows within it get the names of their fields back, which pages have by position."""
-        kind = self._types[place]
+        kind = self._types[index]
         nested = any(part.base == "row" for part in parts_of(kind))
-        return Apply(kind, "renamed", (self.field(place),)) if nested else self.field(place)
+        return Apply(kind, "renamed", (self.field(index),)) if nested else self.field(index)

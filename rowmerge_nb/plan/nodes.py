@@ -282,7 +282,7 @@ class DeleteProject(PlanNode):
     @property
     def redistribution_columns(self) -> tuple[str, ...]:
         """The names of the columns of the insert layout, in table order."""
-        return tuple(self.columns[place].name for place in self.layout.redistribution_columns)
+        return tuple(self.columns[index].name for index in self.layout.redistribution_columns)
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
@@ -431,7 +431,7 @@ class MergeProcessor(PlanNode):
     @property
     def redistribution_columns(self) -> tuple[str, ...]:
         """The names of the columns of the insert layout, in table order."""
-        return tuple(self.columns[place].name for place in self.layout.redistribution_columns)
+        return tuple(self.columns[index].name for index in self.layout.redistribution_columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -488,7 +488,7 @@ class TableFinish(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Adds up the row counts and gives all fragments to finish_merge: the change becomes visible, all of it at once."
+        "Adds up the row counts and gives all fragments to {call}: the change becomes visible, all of it at once."
     )
     source: PlanNode
     table: str

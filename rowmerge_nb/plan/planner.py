@@ -6,7 +6,6 @@ The planner asks nobody: what the connector has to say about the target comes in
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -213,7 +212,7 @@ class RowChangePlanner:
             constraint=constraint_of(condition.tree if condition is not None else None, names),
         )
 
-    def place(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
+    def location(self) -> tuple[tuple[Symbol, ...], tuple[Assignment, ...]]:
         """Give the channels that decide a row's place, redistribution columns and ``hash``, and how ``hash`` is computed.
 
         Today's Trino has no ``hash`` any more.
@@ -281,11 +280,11 @@ class RowChangePlanner:
         insert, update = self.facts.insert_layout, self.facts.update_layout
         if insert is None and update is None:
             return processor
-        places = f"insert = {_layout_text(insert)}"
+        layouts = f"insert = {_layout_text(insert)}"
         if update is not None:
-            places += f", update = {_layout_text(update)}"
+            layouts += f", update = {_layout_text(update)}"
         elif self.era is Era.CURRENT:
-            places += ", update = ROUND_ROBIN"
+            layouts += ", update = ROUND_ROBIN"
         return Exchange(
             id=next(self.ids),
             outputs=processor.outputs,
@@ -293,7 +292,7 @@ class RowChangePlanner:
             insert_layout=insert,
             update_layout=update,
             era=self.era,
-            text=places,
+            text=layouts,
         )
 
     def write(self, source: PlanNode) -> MergeWriter:
@@ -375,8 +374,8 @@ class _MergePlanner(RowChangePlanner):
         )
 
     def _case(self, join: Join) -> Project:
-        place, hashed = self.place()
-        outputs = (*place, self.unique_id, self.row_id, self.merge_row, *([SOURCE_MARK] if join.type is JoinType.FULL else []))
+        location, hashed = self.location()
+        outputs = (*location, self.unique_id, self.row_id, self.merge_row, *([SOURCE_MARK] if join.type is JoinType.FULL else []))
         return Project(
             id=next(self.ids),
             outputs=(*outputs, *passed_for(self.analysis.returning, join.outputs, outputs)),
@@ -391,7 +390,7 @@ class _MergePlanner(RowChangePlanner):
     def _branch(self, clause: ClauseAnalysis, join: JoinType) -> CaseBranch:
         condition, predicate = which_rows(clause, join)
         if clause.condition is not None:
-            condition = f"{condition} AND {_within_and(clause.condition.text)}"
+            condition = f"{condition} AND {_within_and(clause.condition)}"
             predicate = Apply(BOOLEAN, "and", (predicate, clause.condition.tree))
         pairs = [self.value(clause, index) for index in range(len(self.columns))]
         return CaseBranch(
@@ -437,9 +436,10 @@ def _finish(writer: PlanNode, table: TableBinding, ids: Iterator[str], call: str
     return Output(id=next(ids), outputs=rows, source=finish)
 
 
-def _within_and(text: str) -> str:
+def _within_and(condition: TypedExpression) -> str:
     """Put parentheses around a condition that means something else beside AND."""
-    return f"({text})" if re.search(r"\bOR\b", text, re.IGNORECASE) else text
+    either = isinstance(condition.tree, Apply) and condition.tree.name == "or"
+    return f"({condition.text})" if either else condition.text
 
 
 def _layout_text(layout: ConnectorTableLayout | None) -> str:

@@ -62,11 +62,11 @@ class _UpdatePlanner(_WherePlanner):
 
     def plan(self) -> Output:
         source = self._filtered()
-        place, hashed = self.place()
+        location, hashed = self.location()
         number, distinct = Symbol(CASE_NUMBER, INTEGER), Symbol(IS_DISTINCT, TINYINT)
         project = Project(
             id=next(self.ids),
-            outputs=(*place, self.row_id, self.merge_row, number, distinct),
+            outputs=(*location, self.row_id, self.merge_row, number, distinct),
             source=source,
             assignments=(*hashed, _constant(number, "0"), _constant(distinct, "1")),
             case=SearchedCase(self.merge_row, (self._row(),)),

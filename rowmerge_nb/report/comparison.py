@@ -67,8 +67,8 @@ def notices(comparison: Comparison) -> list[str]:
     found: dict[str, list[str]] = {}
     for side in (comparison.left, comparison.right):
         for notice in build_report(side.result.trace).notices:
-            place = "" if notice.line is None else f"line {notice.line}: "
-            found.setdefault(f"{place}{notice.message}", []).append(side.name)
+            where = "" if notice.line is None else f"line {notice.line}: "
+            found.setdefault(f"{where}{notice.message}", []).append(side.name)
     return [f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}" for text, names in found.items()]
 
 

@@ -92,8 +92,8 @@ def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:
 def _notices(report: Report, first_line: int) -> list[str]:
     lines = []
     for notice in report.notices:
-        place = f"line {notice.line + first_line - 1}: " if notice.line is not None else ""
-        lines += textwrap.wrap(f"Notice: {place}{notice.message}", WIDTH, subsequent_indent="  ")
+        where = f"line {notice.line + first_line - 1}: " if notice.line is not None else ""
+        lines += textwrap.wrap(f"Notice: {where}{notice.message}", WIDTH, subsequent_indent="  ")
     return lines
 
 
@@ -213,7 +213,7 @@ def _channel_lines(word: str, channels: list[Channel]) -> list[str]:
 def _ledger(pages: Pages) -> list[str]:
     """Write the sampled rows: what came in by its operation, what went out with all values."""
     columns = pages.channels.columns
-    picked = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _places(pages)])
+    picked = _pick(len(columns), [i for i, column in enumerate(columns) if column.name in _redistribution(pages)])
     names = [columns[i].name for i in picked]
     grid = [[pages.row_word, "operation", "row_id", *names, "from update", "writer"]]
     for row in pages.rows:
@@ -227,7 +227,7 @@ def _ledger(pages: Pages) -> list[str]:
     return lines
 
 
-def _places(pages: Pages) -> set[str]:
+def _redistribution(pages: Pages) -> set[str]:
     return {channel.name for channel in pages.channels.redistribution}
 
 
@@ -262,7 +262,7 @@ def stored_lines(stored: Stored) -> list[str]:
         last = len(channels) if stored.operation is None else stored.operation
         picked = [*range(_MOST_COLUMNS), *range(last, len(channels))]
     lines = textwrap.wrap(stored.remark, WIDTH, initial_indent="  ", subsequent_indent="  ")
-    grid = [[stored.place, *(channels[i].name for i in picked)]]
+    grid = [[stored.caller, *(channels[i].name for i in picked)]]
     for page in stored.pages:
         grid += [[str(page.writer), *(row.cells[i].text for i in picked)] for row in page.rows]
         if len(page.rows) < page.total:
@@ -290,8 +290,8 @@ def diff_lines(report: Report) -> list[str]:
     if diff is None:
         return []
     changed = [i for i in range(len(diff.columns)) if any(row.cells[i].changed for row in diff.rows if row.style == "U")]
-    places = _places(report.pages) if report.pages is not None else set()
-    picked = _pick(len(diff.columns), [*(i for i, column in enumerate(diff.columns) if column.name in places), *changed])
+    redistribution = _redistribution(report.pages) if report.pages is not None else set()
+    picked = _pick(len(diff.columns), [*(i for i, column in enumerate(diff.columns) if column.name in redistribution), *changed])
     lines = [f"Changed rows: {diff.summary}", *([diff.remark] if diff.remark else [])]
     if not diff.rows:
         return lines

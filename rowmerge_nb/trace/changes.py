@@ -25,14 +25,14 @@ def changed_rows(trace: Trace) -> list[dict[str, Any]]:
         return []
     if not pages.transformed:
         return _without_merge_rows(pages)
-    places, merge_row = pages.layout.merge_row, pages.before.column(pages.layout.before.merge_row)
-    fields = [python_values(merge_row.field(index)) for index in range(places.count)]
-    names = [merge_row.type.field(place).name for place in places.columns]
+    layout, merge_row = pages.layout.merge_row, pages.before.column(pages.layout.before.merge_row)
+    fields = [python_values(merge_row.field(index)) for index in range(layout.count)]
+    names = [merge_row.type.field(index).name for index in layout.columns]
     valid = merge_row.is_valid().to_pylist()
     witnesses = python_rows(pages.witness) if pages.witness is not None else [{} for _ in valid]
     changes = []
     for index, witness in enumerate(witnesses):
-        number, case = fields[places.operation][index], fields[places.case_number][index]
+        number, case = fields[layout.operation][index], fields[layout.case_number][index]
         if not valid[index] or number == Operation.NONE:
             continue
         operation, target = Operation(number), witness.get("target") or {}

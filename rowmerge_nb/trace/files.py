@@ -84,7 +84,7 @@ def _drawable(trace: Trace) -> Trace:
         build_report(trace)
     except Exception as error:
         wrong = f"its parts do not go together: {error_text(error)}"
-        raise TraceSchemaError(place="$", wrong=wrong) from error
+        raise TraceSchemaError(path="$", wrong=wrong) from error
     return trace
 
 
@@ -95,7 +95,7 @@ def _of_this_format(content: Any) -> Any:
     start = FORMAT[: FORMAT.rindex(" ")]
     key = next((key for key in content if key.startswith(start)), None) if isinstance(content, dict) else None
     wrong = f"it is of the format '{key[:80]}'" if key is not None else "it is something else than a trace"
-    raise TraceSchemaError(place="$", wrong=wrong)
+    raise TraceSchemaError(path="$", wrong=wrong)
 
 
 def _checked(path: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""A trace as JSON, and back: what is read is checked against the dataclasses of the trace, place by place."""
+"""A trace as JSON, and back: what is read is checked against the dataclasses of the trace, path by path."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _INTEGERS: Final = range(-(2**63), 2**63)
 
 
 class TraceSchemaError(ValueError):
-    """Something in a saved trace is not what its place wants.
+    """Something in a saved trace is not what belongs there.
 
     Args:
-        place: where, as ``$.clauses[3].rows``.
+        path: where, as ``$.clauses[3].rows``.
         wrong: what is wrong with it.
 
     >>> str(TraceSchemaError("$.count", "a text is not a number"))
     '$.count: a text is not a number'
     """
 
-    def __init__(self, place: str, wrong: str) -> None:
-        super().__init__(f"{place}: {wrong}")
-        self.place = place
+    def __init__(self, path: str, wrong: str) -> None:
+        super().__init__(f"{path}: {wrong}")
+        self.path = path
 
 
 def encoded(value: Any) -> Any:
@@ -91,27 +91,25 @@ def decoded(content: Any) -> Trace:
     return trace
 
 
-def _value(value: Any, kind: Any, place: str) -> Any:
+def _value(value: Any, kind: Any, path: str) -> Any:
     """Read what an annotation asks for."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
         if value is None and types.NoneType in arguments:
             return None
-        return _value(value, _chosen(value, [one for one in arguments if one is not types.NoneType], place), place)
+        return _value(value, _chosen(value, [one for one in arguments if one is not types.NoneType], path), path)
     if origin is tuple:
-        return _tuple(value, arguments, place)
+        return _tuple(value, arguments, path)
     if origin is not None and issubclass(origin, Mapping):
-        return _mapping(
-            value, lambda key: _value(key, arguments[0], place), lambda item, at: _value(item, arguments[1], at), place
-        )
+        return _mapping(value, lambda key: _value(key, arguments[0], path), lambda item, at: _value(item, arguments[1], at), path)
     if dataclasses.is_dataclass(kind):
-        return _dataclass(value, kind, place)
+        return _dataclass(value, kind, path)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return _member(value, kind, place)
-    return _READERS[kind](value, place)
+        return _member(value, kind, path)
+    return _READERS[kind](value, path)
 
 
-def _chosen(value: Any, kinds: list[Any], place: str) -> Any:
+def _chosen(value: Any, kinds: list[Any], path: str) -> Any:
     """Give the one kind there is, or of several dataclasses the one that a value says it is."""
     if len(kinds) == 1:
         return kinds[0]
@@ -119,19 +117,19 @@ def _chosen(value: Any, kinds: list[Any], place: str) -> Any:
     for kind in kinds:
         if kind.__name__ == tag:
             return kind
-    raise TraceSchemaError(place, f"{_named(value)} is none of {', '.join(kind.__name__ for kind in kinds)}")
+    raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(kind.__name__ for kind in kinds)}")
 
 
-def _dataclass(value: Any, kind: Any, place: str) -> Any:
-    written = _tagged(value, kind.__name__, "fields", place)
+def _dataclass(value: Any, kind: Any, path: str) -> Any:
+    written = _tagged(value, kind.__name__, "fields", path)
     if not isinstance(written, dict):
-        raise TraceSchemaError(place, "it has no fields")
+        raise TraceSchemaError(path, "it has no fields")
     wanted = _fields(kind)
     if missing := [name for name in wanted if name not in written]:
-        raise TraceSchemaError(place=f"{place}.{missing[0]}", wrong="it is missing")
+        raise TraceSchemaError(path=f"{path}.{missing[0]}", wrong="it is missing")
     if strange := [name for name in written if name not in wanted]:
-        raise TraceSchemaError(place=f"{place}.{strange[0][:80]}", wrong="nothing of this name belongs there")
-    return kind(**{name: _value(written[name], hint, f"{place}.{name}") for name, hint in wanted.items()})
+        raise TraceSchemaError(path=f"{path}.{strange[0][:80]}", wrong="nothing of this name belongs there")
+    return kind(**{name: _value(written[name], hint, f"{path}.{name}") for name, hint in wanted.items()})
 
 
 @cache
@@ -141,83 +139,83 @@ def _fields(kind: Any) -> Mapping[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
-def _tagged(value: Any, tag: str, content: str, place: str) -> Any:
+def _tagged(value: Any, tag: str, content: str, path: str) -> Any:
     if not isinstance(value, dict) or value.get("is") != tag or value.keys() != {"is", content}:
-        raise TraceSchemaError(place, f"{_named(value)} is not a {tag}")
+        raise TraceSchemaError(path, f"{_named(value)} is not a {tag}")
     return value[content]
 
 
-def _tuple(value: Any, arguments: tuple[Any, ...], place: str) -> tuple[Any, ...]:
-    items = _items(value, "tuple", place)
+def _tuple(value: Any, arguments: tuple[Any, ...], path: str) -> tuple[Any, ...]:
+    items = _items(value, "tuple", path)
     kinds = [arguments[0]] * len(items) if arguments[-1] is Ellipsis else list(arguments)
     if len(kinds) != len(items):
-        raise TraceSchemaError(place, f"it has {len(items)} parts, and {len(kinds)} belong there")
-    return tuple(_value(item, kind, f"{place}[{i}]") for i, (item, kind) in enumerate(zip(items, kinds, strict=True)))
+        raise TraceSchemaError(path, f"it has {len(items)} parts, and {len(kinds)} belong there")
+    return tuple(_value(item, kind, f"{path}[{i}]") for i, (item, kind) in enumerate(zip(items, kinds, strict=True)))
 
 
-def _mapping(value: Any, read_key: Callable[[Any], Any], read: Callable[[Any, str], Any], place: str) -> dict[Any, Any]:
+def _mapping(value: Any, read_key: Callable[[Any], Any], read: Callable[[Any, str], Any], path: str) -> dict[Any, Any]:
     found = {}
-    for item in _items(value, "mapping", place):
+    for item in _items(value, "mapping", path):
         if not isinstance(item, list) or len(item) != 2:
-            raise TraceSchemaError(place, "an entry is not a pair of key and value")
+            raise TraceSchemaError(path, "an entry is not a pair of key and value")
         key = read_key(item[0])
         if key in found:
-            raise TraceSchemaError(place, f"key {key!r} is there twice")
-        found[key] = read(item[1], f"{place}[{key!r}]")
+            raise TraceSchemaError(path, f"key {key!r} is there twice")
+        found[key] = read(item[1], f"{path}[{key!r}]")
     return found
 
 
-def _items(value: Any, tag: str, place: str) -> list[Any]:
-    items = _tagged(value, tag, "items", place)
+def _items(value: Any, tag: str, path: str) -> list[Any]:
+    items = _tagged(value, tag, "items", path)
     if not isinstance(items, list):
-        raise TraceSchemaError(place, f"{_named(items)} is not a list")
+        raise TraceSchemaError(path, f"{_named(items)} is not a list")
     return items
 
 
-def _text(value: Any, place: str) -> str:
+def _text(value: Any, path: str) -> str:
     if type(value) is not str:
-        raise TraceSchemaError(place, f"{_named(value)} is not a text")
+        raise TraceSchemaError(path, f"{_named(value)} is not a text")
     return value
 
 
-def _member(value: Any, kind: type[StrEnum], place: str) -> StrEnum:
+def _member(value: Any, kind: type[StrEnum], path: str) -> StrEnum:
     if not isinstance(value, str) or value not in {member.value for member in kind}:
-        raise TraceSchemaError(place, f"{_named(value)} is none of {', '.join(kind)}")
+        raise TraceSchemaError(path, f"{_named(value)} is none of {', '.join(kind)}")
     return kind(value)
 
 
-def _boolean(value: Any, place: str) -> bool:
+def _boolean(value: Any, path: str) -> bool:
     if type(value) is not bool:
-        raise TraceSchemaError(place, f"{_named(value)} is not a truth value")
+        raise TraceSchemaError(path, f"{_named(value)} is not a truth value")
     return value
 
 
-def _integer(value: Any, place: str) -> int:
+def _integer(value: Any, path: str) -> int:
     if type(value) is not int or value not in _INTEGERS:
-        raise TraceSchemaError(place, f"{_named(value)} is not an integer of 64 bits")
+        raise TraceSchemaError(path, f"{_named(value)} is not an integer of 64 bits")
     return value
 
 
-def _number(value: Any, place: str) -> float:
+def _number(value: Any, path: str) -> float:
     if type(value) not in {int, float} or not (value in _INTEGERS if type(value) is int else math.isfinite(value)):
-        raise TraceSchemaError(place, f"{_named(value)} is not a number")
+        raise TraceSchemaError(path, f"{_named(value)} is not a number")
     return value if type(value) is int else float(value)
 
 
-def _operation(value: Any, place: str) -> Operation:
-    number = _tagged(value, "Operation", "value", place)
+def _operation(value: Any, path: str) -> Operation:
+    number = _tagged(value, "Operation", "value", path)
     if type(number) is not int or number not in {int(known) for known in Operation}:
-        raise TraceSchemaError(place, f"{_named(number)} is not the number of an operation")
+        raise TraceSchemaError(path, f"{_named(number)} is not the number of an operation")
     return Operation(number)
 
 
-def _era(value: Any, place: str) -> Era:
-    if _text(value, place) not in set(Era):
-        raise TraceSchemaError(place, f"{_named(value)} is not the name of an era")
+def _era(value: Any, path: str) -> Era:
+    if _text(value, path) not in set(Era):
+        raise TraceSchemaError(path, f"{_named(value)} is not the name of an era")
     return Era(value)
 
 
-def decoded_page(value: Any, place: str) -> pa.RecordBatch:
+def decoded_page(value: Any, path: str) -> pa.RecordBatch:
     """Read a page.
 
     Raises:
@@ -226,44 +224,44 @@ def decoded_page(value: Any, place: str) -> pa.RecordBatch:
     >>> decoded_page(encoded(pa.RecordBatch.from_pydict({"a": [1]})), "$").to_pydict()
     {'a': [1]}
     """
-    text = _tagged(value, "page", "arrow", place)
+    text = _tagged(value, "page", "arrow", path)
     try:
         with pa.ipc.open_stream(base64.b64decode(text, validate=True)) as stream:
             (page,) = list(stream)
         page.validate(full=True)
     except (pa.ArrowException, ValueError, TypeError, OSError, KeyError, NotImplementedError, MemoryError) as error:
-        raise TraceSchemaError(place, f"it holds no page of Arrow data: {' '.join(str(error).split())[:200]}") from error
+        raise TraceSchemaError(path, f"it holds no page of Arrow data: {' '.join(str(error).split())[:200]}") from error
     return page
 
 
-def _free(value: Any, place: str, depth: int = 0) -> Any:
+def _free(value: Any, path: str, depth: int = 0) -> Any:
     """Read a value of a row, whose type nothing tells."""
     if depth > _DEPTH:
-        raise TraceSchemaError(place, f"it is nested deeper than {_DEPTH} levels")
+        raise TraceSchemaError(path, f"it is nested deeper than {_DEPTH} levels")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     tag = value.get("is") if isinstance(value, dict) else None
     if tag == "tuple":
-        return tuple(_free(item, f"{place}[{i}]", depth + 1) for i, item in enumerate(_items(value, "tuple", place)))
+        return tuple(_free(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(_items(value, "tuple", path)))
     if tag == "mapping":
-        return _mapping(value, lambda key: _key(key, place), lambda item, at: _free(item, at, depth + 1), place)
+        return _mapping(value, lambda key: _key(key, path), lambda item, at: _free(item, at, depth + 1), path)
     if tag == "value":
-        page = decoded_page(_tagged(value, "value", "page", place), place)
+        page = decoded_page(_tagged(value, "value", "page", path), path)
         if page.num_columns != 1 or page.num_rows != 1:
-            raise TraceSchemaError(place, f"a page of {page.num_columns} columns and {page.num_rows} rows is not one value")
+            raise TraceSchemaError(path, f"a page of {page.num_columns} columns and {page.num_rows} rows is not one value")
         try:
             return python_values(page.column(0))[0]
         except (pa.ArrowException, ValueError, TypeError, OverflowError, ArithmeticError) as error:
-            raise TraceSchemaError(place, f"its value has no form in Python: {error}") from error
-    raise TraceSchemaError(place, f"{_named(value)} is not a value of a row")
+            raise TraceSchemaError(path, f"its value has no form in Python: {error}") from error
+    raise TraceSchemaError(path, f"{_named(value)} is not a value of a row")
 
 
-def _key(value: Any, place: str) -> Any:
-    key = _free(value, place, _DEPTH)
+def _key(value: Any, path: str) -> Any:
+    key = _free(value, path, _DEPTH)
     try:
         hash(key)
     except TypeError as error:
-        raise TraceSchemaError(place, f"{_named(value)} cannot be a key") from error
+        raise TraceSchemaError(path, f"{_named(value)} cannot be a key") from error
     return key
 
 
@@ -295,18 +293,18 @@ def _check_plan(trace: Trace) -> None:
     known: dict[str, int] = {}
     for at, record in enumerate(trace.plan):
         if record.id in known:
-            raise TraceSchemaError(place=f"$.plan[{at}].id", wrong=f"node {record.id!r} is there twice")
+            raise TraceSchemaError(path=f"$.plan[{at}].id", wrong=f"node {record.id!r} is there twice")
         known[record.id] = at
     used: set[str] = set()
     for at, record in enumerate(trace.plan):
         for i, source in enumerate(record.sources):
             if known.get(source, -1) <= at or source in used:
                 raise TraceSchemaError(
-                    place=f"$.plan[{at}].sources[{i}]", wrong=f"{source!r} is not a node below it, and of it alone"
+                    path=f"$.plan[{at}].sources[{i}]", wrong=f"{source!r} is not a node below it, and of it alone"
                 )
             used.add(source)
     if len(used) != max(len(known) - 1, 0):
-        raise TraceSchemaError(place="$.plan", wrong="its nodes are not one tree")
+        raise TraceSchemaError(path="$.plan", wrong="its nodes are not one tree")
 
 
 def _check_pages(pages: PageSample) -> None:
@@ -317,33 +315,31 @@ def _check_pages(pages: PageSample) -> None:
         _check_channels(layout.before.count, pages.before, "$.pages.layout")
         merge_row = pages.before.column(layout.before.merge_row).type
         if not pa.types.is_struct(merge_row) or merge_row.num_fields != layout.merge_row.count:
-            raise TraceSchemaError(place="$.pages.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
+            raise TraceSchemaError(path="$.pages.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
     elif not pages.before.schema.equals(pages.after.schema):
-        raise TraceSchemaError(place="$.pages.transformed", wrong="the pages before and after have other channels")
+        raise TraceSchemaError(path="$.pages.transformed", wrong="the pages before and after have other channels")
     for name, rows, told in (
         ("produced", pages.before.num_rows, len(pages.produced)),
         ("writers", pages.after.num_rows, len(pages.writers)),
         ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
     ):
         if rows != told:
-            raise TraceSchemaError(place=f"$.pages.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
+            raise TraceSchemaError(path=f"$.pages.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
     if not set(pages.produced) <= {0, 1, 2} or sum(pages.produced) != pages.after.num_rows:
-        raise TraceSchemaError(place="$.pages.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
+        raise TraceSchemaError(path="$.pages.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
 
 
-def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, place: str) -> None:
+def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, path: str) -> None:
     """See that a layout is one, and that of a page with the table's columns."""
     if not 0 <= layout.column_count <= page.num_columns:
-        raise TraceSchemaError(
-            place=f"{place}.column_count", wrong=f"{layout.column_count} is not a number of columns of its page"
-        )
-    places = layout.redistribution_columns
-    if not set(places) <= set(range(layout.column_count)) or list(places) != sorted(set(places)):
-        wrong = f"{list(places)} are not columns of the table, in table order"
-        raise TraceSchemaError(place=f"{place}.redistribution_columns", wrong=wrong)
-    _check_channels(channels, page, place)
+        raise TraceSchemaError(path=f"{path}.column_count", wrong=f"{layout.column_count} is not a number of columns of its page")
+    indexes = layout.redistribution_columns
+    if not set(indexes) <= set(range(layout.column_count)) or list(indexes) != sorted(set(indexes)):
+        wrong = f"{list(indexes)} are not columns of the table, in table order"
+        raise TraceSchemaError(path=f"{path}.redistribution_columns", wrong=wrong)
+    _check_channels(channels, page, path)
 
 
-def _check_channels(channels: int, page: pa.RecordBatch, place: str) -> None:
+def _check_channels(channels: int, page: pa.RecordBatch, path: str) -> None:
     if channels != page.num_columns:
-        raise TraceSchemaError(place, f"it is one of {channels} channels, and there are {page.num_columns}")
+        raise TraceSchemaError(path, f"it is one of {channels} channels, and there are {page.num_columns}")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import ClauseRecord, MatchPattern, Trace
 
+    _Predicate = Callable[[MatchPattern, "MatchedClauses"], bool]
+
 __all__ = ["ENGINES", "EngineRule", "MatchedClauses", "Verdict", "verdicts_of"]
 
 
@@ -82,104 +84,110 @@ class Verdict:
     source: str
 
 
-def trino(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """One clause for two source rows, "no clause" being one of them (Trino 476: MarkDistinct on unique_id and case_number).
+_RULES: Final[list[EngineRule]] = []
 
-    Source: https://trino.io/docs/current/develop/supporting-merge.html, "Detecting duplicate matching target rows".
-    """
+
+def _rule(name: str, rule: str, *, source: str) -> Callable[[_Predicate], _Predicate]:
+    """Put an engine's predicate into the table, beside what it is in words and who says so."""
+
+    def kept(fails: _Predicate) -> _Predicate:
+        _RULES.append(EngineRule(name, rule, source, fails))
+        return fails
+
+    return kept
+
+
+@_rule(
+    "Trino",
+    'One clause for two source rows, "no clause" being one of them (Trino 476: MarkDistinct on unique_id and case_number).',
+    source='https://trino.io/docs/current/develop/supporting-merge.html, "Detecting duplicate matching target rows"',
+)
+def _trino(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.repeated
 
 
-def postgresql(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """A row is changed by one source row at most; the second attempt is the error (ISO 9075-2, 14.12 MERGE, cardinality violation).
-
-    Source: https://www.postgresql.org/docs/current/sql-merge.html, "Notes".
-    """
+@_rule(
+    "ISO SQL, PostgreSQL",
+    "A row is changed by one source row at most; the second attempt is the error (ISO 9075-2, 14.12 MERGE, cardinality violation).",
+    source='https://www.postgresql.org/docs/current/sql-merge.html, "Notes"',
+)
+def _postgresql(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1
 
 
-def spark(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """Every match counts, whether a clause fires or not; nothing is checked without WHEN MATCHED or for one unconditional DELETE.
-
-    Source: https://github.com/apache/spark, RewriteMergeIntoTable.isCardinalityCheckNeeded and MergeRowsExec.
-    """
+@_rule(
+    "Spark",
+    "Every match counts, whether a clause fires or not; nothing is checked without WHEN MATCHED or for one unconditional DELETE.",
+    source="https://github.com/apache/spark, RewriteMergeIntoTable.isCardinalityCheckNeeded and MergeRowsExec",
+)
+def _spark(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.matches > 1 and clauses.count > 0 and not clauses.single_delete
 
 
-def delta(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """Two source rows that change a row are ambiguous, except for one unconditional DELETE.
-
-    Source: https://docs.databricks.com/sql/language-manual/delta-merge-into.html, "WHEN MATCHED".
-    """
+@_rule(
+    "Delta Lake",
+    "Two source rows that change a row are ambiguous, except for one unconditional DELETE.",
+    source='https://docs.databricks.com/sql/language-manual/delta-merge-into.html, "WHEN MATCHED"',
+)
+def _delta(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1 and not clauses.single_delete
 
 
-def delta_rs(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """As Delta Lake: two source rows that change a row fail, except for one unconditional DELETE (run with deltalake 1.6).
-
-    Source: https://delta-io.github.io/delta-rs/usage/merging-tables/ and a run in this package's tests.
-    """
+@_rule(
+    "delta-rs",
+    "As Delta Lake: two source rows that change a row fail, except for one unconditional DELETE (run with deltalake 1.6).",
+    source="https://delta-io.github.io/delta-rs/usage/merging-tables/ and a run in this package's tests",
+)
+def _delta_rs(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1 and not clauses.single_delete
 
 
-def duckdb(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """A row is changed by one source row at most, deleted rows included (run with DuckDB 2.0).
-
-    Source: https://duckdb.org/docs/stable/sql/statements/merge_into.html and a run in this package's tests.
-    """
+@_rule(
+    "DuckDB",
+    "A row is changed by one source row at most, deleted rows included (run with DuckDB 2.0).",
+    source="https://duckdb.org/docs/stable/sql/statements/merge_into.html and a run in this package's tests",
+)
+def _duckdb(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1
 
 
-def sql_server(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """A row is updated or deleted once; more is error 8672.
-
-    Source: https://learn.microsoft.com/sql/t-sql/statements/merge-transact-sql, "Remarks".
-    """
+@_rule(
+    "SQL Server",
+    "A row is updated or deleted once; more is error 8672.",
+    source='https://learn.microsoft.com/sql/t-sql/statements/merge-transact-sql, "Remarks"',
+)
+def _sql_server(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1
 
 
-def oracle(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """MERGE is deterministic: a row is changed once, more is ORA-30926 (its DELETE is a part of UPDATE).
-
-    Source: https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html, "Purpose".
-    """
+@_rule(
+    "Oracle",
+    "MERGE is deterministic: a row is changed once, more is ORA-30926 (its DELETE is a part of UPDATE).",
+    source='https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html, "Purpose"',
+)
+def _oracle(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1
 
 
-def db2(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """A row is identified once for an update or delete; more is SQLCODE -788.
-
-    Source: https://www.ibm.com/support/knowledgecenter/SSEPEK_12.0.0/codes/src/tpc/n788.html.
-    """
+@_rule(
+    "Db2",
+    "A row is identified once for an update or delete; more is SQLCODE -788.",
+    source="https://www.ibm.com/support/knowledgecenter/SSEPEK_12.0.0/codes/src/tpc/n788.html",
+)
+def _db2(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1
 
 
-def snowflake(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    """Several changes of a row fail if an UPDATE is among them; several DELETEs are deterministic.
-
-    Holds while ERROR_ON_NONDETERMINISTIC_MERGE is true, as it is by default.
-    Source: https://docs.snowflake.com/en/sql-reference/sql/merge, "Duplicate join behavior".
-    """
+@_rule(
+    "Snowflake",
+    "Several changes of a row fail if an UPDATE is among them; several DELETEs are deterministic. Holds while ERROR_ON_NONDETERMINISTIC_MERGE is true, as it is by default.",
+    source='https://docs.snowflake.com/en/sql-reference/sql/merge, "Duplicate join behavior"',
+)
+def _snowflake(row: MatchPattern, clauses: MatchedClauses) -> bool:
     return row.acting > 1 and row.updates > 0
 
 
-def _engine(name: str, fails: Callable[[MatchPattern, MatchedClauses], bool]) -> EngineRule:
-    said, _, source = (fails.__doc__ or "").partition("Source: ")
-    return EngineRule(name, " ".join(said.split()), " ".join(source.split()).rstrip("."), fails)
-
-
-ENGINES: Final = (
-    _engine("Trino", trino),
-    _engine("ISO SQL, PostgreSQL", postgresql),
-    _engine("Spark", spark),
-    _engine("Delta Lake", delta),
-    _engine("delta-rs", delta_rs),
-    _engine("DuckDB", duckdb),
-    _engine("SQL Server", sql_server),
-    _engine("Oracle", oracle),
-    _engine("Db2", db2),
-    _engine("Snowflake", snowflake),
-)
+ENGINES: Final = tuple(_RULES)
 """The engines, in the order in which they are shown."""
 
 

@@ -175,8 +175,8 @@ class HivePageSourceProvider(ConnectorPageSourceProvider):
 
 def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandle]) -> Iterator[Page]:
     """Read a file's columns, partition values and row ids, less what was deleted."""
-    places = {column.name: index for index, column in enumerate(table.data_columns)}
-    wanted = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in places]
+    indexes = {column.name: index for index, column in enumerate(table.data_columns)}
+    wanted = [c.name for c in columns if not isinstance(c, HiveRowIdColumn) and c.name in indexes]
     partition = dict(zip(table.partitioned_by, partition_texts(split.partition), strict=True))
     values = {c.name: partition_value(partition[c.name], c, table.name) for c in table.partition_columns}
     stripes, bounds = _stripes_of(split, table)
@@ -185,7 +185,7 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
     names = [column.name for column in columns]
     if split.bucket is not None:
         wanted += [name for name in table.bucketed_by if name not in wanted]
-    data = [(places[name], table.data_columns[places[name]]) for name in wanted]
+    data = [(indexes[name], table.data_columns[indexes[name]]) for name in wanted]
     for rows, keys, arrays in read_rows(split.path, data, split.original, keys=with_ids or bool(deleted), stripes=stripes):
         found = dict(zip(wanted, arrays, strict=True))
         if split.bucket is not None:

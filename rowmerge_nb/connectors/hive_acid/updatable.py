@@ -99,18 +99,18 @@ class HiveUpdatablePageSource(UpdatablePageSource):
         page = self.source.get_next_page()
         if page is None:
             return None
-        places = {column.name: index for index, column in enumerate(self._read[:-1])}
+        indexes = {column.name: index for index, column in enumerate(self._read[:-1])}
         ids = row_ids_of(page)
         # The partition is that of the file: of any of its rows.
-        self._values = {c.name: page.column(places[c.name])[0] for c in self._partition} if page.num_rows else {}
+        self._values = {c.name: page.column(indexes[c.name])[0] for c in self._partition} if page.num_rows else {}
         channels = []
         for column in self._columns:
             if isinstance(column, HiveRowIdColumn):
                 channels.append(ids)
             elif isinstance(column, HiveUpdateRowIdColumn):
-                channels.append(self._row_ids(ids, [page.column(places[kept.name]) for kept in self._kept], column))
+                channels.append(self._row_ids(ids, [page.column(indexes[kept.name]) for kept in self._kept], column))
             else:
-                channels.append(page.column(places[column.name]))
+                channels.append(page.column(indexes[column.name]))
         return pa.RecordBatch.from_arrays(channels, names=[column.name for column in self._columns])
 
     def _row_ids(self, ids: pa.StructArray, kept: list[pa.Array], column: ColumnHandle) -> pa.StructArray:

@@ -99,7 +99,7 @@ class HivePageSink(ConnectorPageSink):
         """Write the rows of a page."""
         width = len(self._table.data_columns)
         data = page.select(list(range(width)))
-        for partition, bucket, rows in _places(self._table, page, self._buckets(page)):
+        for partition, bucket, rows in _destinations(self._table, page, self._buckets(page)):
             writer = self._writers.get((partition, bucket))
             if writer is None:
                 path = self.folder / partition / "delta" / bucket_file(bucket)
@@ -127,9 +127,9 @@ class HivePageSink(ConnectorPageSink):
         if table.bucket_count is None:
             return np.zeros(page.num_rows, np.int64)
         names = [column.name for column in table.columns]
-        places = [names.index(name) for name in table.bucketed_by]
-        types = [table.columns[place].type for place in places]
-        columns = [page.column(place) for place in places]
+        indexes = [names.index(name) for name in table.bucketed_by]
+        types = [table.columns[index].type for index in indexes]
+        columns = [page.column(index) for index in indexes]
         return buckets_of(columns, types, table.bucket_count, table.bucketing_version).astype(np.int64)
 
 
@@ -158,7 +158,7 @@ class HiveMergeSink(ConnectorMergeSink):
             ids = row_ids_of(parts.deletions)
             write_ids, buckets, numbers = (ids.field(i).to_numpy(zero_copy_only=False) for i in range(3))
             keys = RowKeys(write_ids, normalized_buckets(buckets), numbers)
-            for partition, bucket, rows in _places(self._table, parts.deletions, buckets_in(buckets)):
+            for partition, bucket, rows in _destinations(self._table, parts.deletions, buckets_in(buckets)):
                 self._deletes[partition, bucket].append(keys if rows is None else keys.take(rows))
         if parts.insertions is not None:
             self._inserts.append_page(parts.insertions)
@@ -204,7 +204,7 @@ class HivePageSinkProvider(ConnectorPageSinkProvider):
         return HiveMergeSink(hive_table(merge_handle.get_table_handle()).table, merge_handle.write, session.writer or 0)
 
 
-def _places(
+def _destinations(
     table: HiveTable, page: Page, buckets: npt.NDArray[np.int64]
 ) -> Iterator[tuple[str, int, npt.NDArray[np.int64] | None]]:
     """Give partitions and buckets of a page, and the rows of each in their order; None for all rows."""
@@ -214,11 +214,11 @@ def _places(
         yield "", int(buckets[0]), None
         return
     partitions, codes = group_by_partition(columns, page.num_rows)
-    places = codes << 16 | buckets
-    order = np.argsort(places, kind="stable")
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(places[order]) != 0]))
+    destinations = codes << 16 | buckets
+    order = np.argsort(destinations, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(destinations[order]) != 0]))
     for rows in np.split(order, starts[1:]):
-        code, bucket = divmod(int(places[rows[0]]), 1 << 16)
+        code, bucket = divmod(int(destinations[rows[0]]), 1 << 16)
         yield partition_name(table.partitioned_by, partitions[code]), bucket, rows
 
 

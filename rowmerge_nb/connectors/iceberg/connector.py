@@ -251,8 +251,8 @@ class IcebergConnector(Connector):
         found: list[tuple[Orphan, Table | None]] = []
         for table in filter(None, map(self._tables.load, self._tables.names())):
             found += [(orphan, table) for orphan in orphans_of(table, running, ended, age)]
-            places = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
-            used = [Path(path) for path in map(local_path, places) if path]
+            locations = (table.location(), *(table.properties.get(f"write.{kind}.path", "") for kind in ("data", "metadata")))
+            used = [Path(path) for path in map(local_path, locations) if path]
             folders = {folder for folder in folders if not any(path.is_relative_to(folder) for path in used)}
         found += [(orphan, None) for orphan in folders_without_table(folders, running, age)]
         return sorted(found, key=lambda pair: pair[0].name)

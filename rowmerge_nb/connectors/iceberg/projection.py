@@ -29,7 +29,7 @@ class Found:
     Args:
         field: the field.
         name: the column's name in the file, or of a part of a row the name there; None if the file does not have it.
-        place: the part's place in its row.
+        index: the part's index in its row.
         parts: the parts of a nested field.
     """
 

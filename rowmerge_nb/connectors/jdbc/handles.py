@@ -140,11 +140,11 @@ class Stage:
     """Where the attempts of one statement put their rows, until the driver applies those that count.
 
     Args:
-        place: SQLite: a directory; PostgreSQL: a table, beside the target.
+        area: SQLite: a directory; PostgreSQL: a table, beside the target.
         schema: the schema of that table.
     """
 
-    place: str
+    area: str
     schema: str = ""
 
 

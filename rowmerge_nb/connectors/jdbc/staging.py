@@ -155,7 +155,7 @@ class CopyWriter(StageWriter):
             return
         if self._session is None:
             self._session = self._store.connect(writing=True)
-        self._session.ingest(self._stage.schema, self._stage.place, pa.Table.from_batches(self._waiting), "Staging rows")
+        self._session.ingest(self._stage.schema, self._stage.area, pa.Table.from_batches(self._waiting), "Staging rows")
         self._waiting.clear()
 
 

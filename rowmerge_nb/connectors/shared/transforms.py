@@ -147,41 +147,50 @@ column of type date. hour takes: timestamp, timestamp with time zone.
         for text in texts:
             transform = _parsed(str(text), columns)
             if transform in found:
-                _refuse(f"{transform} is named twice", "Name each of them once.")
+                _refuse(f": {transform} is named twice", "Name each of them once.")
             found.append(transform)
-    except AnalysisError as error:
-        message = error.message.replace("'partitioned_by'", f"'{table_property}'", 1)
-        raise AnalysisError(message, code=error.code, properties=(table_property,), hint=error.hint) from None
+    except _UnfitEntryError as error:
+        msg = f"Table property '{table_property}'{error.what}"
+        raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", properties=(table_property,), hint=error.hint) from None
     return tuple(found)
+
+
+class _UnfitEntryError(Exception):
+    """An entry of the property is none; whose property it is, the caller knows."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what, hint)
+        self.what = what
+        self.hint = hint
 
 
 def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
     if text.lower() in columns:
         column, kind = columns[text.lower()]
         if kind.base in _NESTED:
-            _refuse(f"column '{column}' is of type {kind}, by which rows cannot be placed", "Name columns of plain types.")
+            _refuse(f": column '{column}' is of type {kind}, by which rows cannot be placed", "Name columns of plain types.")
         return Transform("identity", column, None, kind.base)
     call = _CALL.fullmatch(text)
     if call is None:
         if re.fullmatch(r"\w+", text):
             _unknown_column(text, columns)
-        _refuse(f"'{text}' is not a partition transform", f"There are: {_FORMS}.")
+        _refuse(f": '{text}' is not a partition transform", f"There are: {_FORMS}.")
     name, written, width = call[1].lower(), call[2], int(call[3]) if call[3] else None
     column = written[1:-1].replace('""', '"') if written.startswith('"') else written
     if name not in {*_TAKES, "void"}:
-        _refuse(f"'{text}' is not a partition transform", f"There are: {_FORMS}.")
+        _refuse(f": '{text}' is not a partition transform", f"There are: {_FORMS}.")
     if column.lower() not in columns:
         _unknown_column(column, columns)
     takes_width = name in {"bucket", "truncate"}
     if takes_width != (width is not None):
-        _refuse(f"'{text}' {'lacks its number' if takes_width else 'takes no number'}", f"There are: {_FORMS}.")
+        _refuse(f": '{text}' {'lacks its number' if takes_width else 'takes no number'}", f"There are: {_FORMS}.")
     if width is not None and not 1 <= width <= _MOST:
-        _refuse(f"{width} in '{text}' is out of range", f"It is from 1 to {_MOST}.")
+        _refuse(f": {width} in '{text}' is out of range", f"It is from 1 to {_MOST}.")
     spelled, kind = columns[column.lower()]
     transform = Transform(name, spelled, width, kind.base)
     if name in _TAKES and kind.base not in _TAKES[name]:
         takes = ", ".join(sorted(_TAKES[name]))
-        _refuse(f"{transform} cannot be computed of a column of type {kind}", f"{name} takes: {takes}.")
+        _refuse(f": {transform} cannot be computed of a column of type {kind}", f"{name} takes: {takes}.")
     return transform
 
 
@@ -197,10 +206,8 @@ def uuid_bytes(values: pa.Array) -> pa.Array:
 
 def _unknown_column(column: str, columns: Mapping[str, tuple[str, Type]]) -> NoReturn:
     hint = f"Its columns are: {', '.join(name for name, _ in columns.values())}."
-    msg = f"Table property 'partitioned_by' names column '{column}', which the table does not have"
-    raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=hint)
+    _refuse(f" names column '{column}', which the table does not have", hint)
 
 
 def _refuse(what: str, hint: str) -> NoReturn:
-    msg = f"Table property 'partitioned_by': {what}"
-    raise AnalysisError(msg, code="INVALID_TABLE_PROPERTY", hint=hint)
+    raise _UnfitEntryError(what, hint)

@@ -101,12 +101,12 @@ class Scans:
         if is_spark_frame(source.table.dataframe):
             return None
         names = [symbol.name for symbol in source.outputs]
-        places = [names.index(symbol) for _, symbol in keys]
+        indexes = [names.index(symbol) for _, symbol in keys]
         wanted = replace(
-            source, outputs=tuple(source.outputs[i] for i in places), columns=tuple(source.columns[i] for i in places)
+            source, outputs=tuple(source.outputs[i] for i in indexes), columns=tuple(source.columns[i] for i in indexes)
         )
         read = self._scan_pass(wanted).rows()
-        found = tuple(SourceKeys.of(read.column(i)) for i in range(len(places)))
+        found = tuple(SourceKeys.of(read.column(i)) for i in range(len(indexes)))
         channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
         domains = dict(node.constraint.domains)
         for channel, known in zip(channels, found, strict=True):
@@ -274,7 +274,7 @@ def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
     nested = {index for index, column in enumerate(columns) if any(part.base == "row" for part in parts_of(column.type))}
     if not nested:
         return rows
-    kinds = {place: spark_type(columns[place].type) for place in nested}
+    kinds = {index: spark_type(columns[index].type) for index in nested}
     found = [F.col(quote(name)) for name in rows.columns]
     return rows.select(
         *(c.cast(kinds[i]).alias(n) if i in kinds else c for i, (n, c) in enumerate(zip(rows.columns, found, strict=True)))

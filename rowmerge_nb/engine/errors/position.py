@@ -34,11 +34,11 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
         if error.line is not None and error.column is not None:
             lines = statement.split("\n")
             index = sum(len(line) + 1 for line in lines[: error.line - 1]) + error.column - 1
-            place = offset + index
+            start = offset + index
             if index == len(statement):
                 # What is missing at the end is missing behind the blanks that follow.
-                place += len(text[place:]) - len(text[place:].lstrip())
-            span = Span.within(text, place, place)
+                start += len(text[start:]) - len(text[start:].lstrip())
+            span = Span.within(text, start, start)
             error.at(span, error.length)
         error.statement = text
         raise

@@ -316,9 +316,9 @@ def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context:
     from pyspark.sql import functions as F  # noqa: N812
 
     names = [column.name for column in node.columns]
-    places = sorted(names.index(name) for name in layout.partition_columns)
+    indexes = sorted(names.index(name) for name in layout.partition_columns)
     if layout.partitioning is None:
-        hashed = hash_expression([f"c{i}" for i in places])
+        hashed = hash_expression([f"c{i}" for i in indexes])
         return rows.repartitionById(context.writers, F.expr(partition_expression(hashed, context.writers)))
     arguments = tuple(names.index(name) for name in layout.partition_columns)
     function = context.tables.bucket_function(layout, tuple(node.columns[i].type for i in arguments))
@@ -347,10 +347,10 @@ def _input_names(node: MergeProcessor) -> list[str]:
 
     Where matches are checked, ``unique_id`` and what the extended dialect adds come behind it.
     """
-    place = [node.source.outputs[channel].name for channel in node.layout.before.write_redistribution_columns]
+    location = [node.source.outputs[channel].name for channel in node.layout.before.write_redistribution_columns]
     hashed = [HASH] if node.layout.before.hash is not None else []
     checked = [UNIQUE_ID, *_extras(node.source)] if isinstance(node.source, DuplicateCheck) else []
-    return [*place, *hashed, ROW_ID, MERGE_ROW, CASE_NUMBER, *checked]
+    return [*location, *hashed, ROW_ID, MERGE_ROW, CASE_NUMBER, *checked]
 
 
 def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str, str]]:
@@ -384,14 +384,14 @@ def _merge_pass(
         return UpdatePass(paradigm=node.paradigm, rule=None, **common)
     check = node.source
     rule = DuplicateRule(check.rule, node.paradigm, check.idle)
-    places = {name: index for index, name in enumerate(_input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
+    indexes = {name: index for index, name in enumerate(_input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
     return MergePass(
         paradigm=node.paradigm,
         rule=rule,
         updates=_cases(node, Operation.UPDATE),
         deletes=_cases(node, Operation.DELETE),
-        source_present=places.get(SOURCE_PRESENT),
-        returning=places.get(RETURNING),
+        source_present=indexes.get(SOURCE_PRESENT),
+        returning=indexes.get(RETURNING),
         **common,
     )
 
@@ -408,17 +408,17 @@ def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
 def _placing(node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext) -> Placing:
     names = [column.name for column in processor.columns]
 
-    def place(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Destination:
+    def destination(layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Destination:
         if layout is None:
             return Destination(even=True)
         function = context.tables.bucket_function(layout, types) if layout.partitioning is not None else None
         return Destination(function, arguments)
 
     columns = tuple(names.index(name) for name in node.insert_layout.partition_columns) if node.insert_layout else ()
-    inserts = place(node.insert_layout, columns, tuple(processor.columns[i].type for i in columns))
+    inserts = destination(node.insert_layout, columns, tuple(processor.columns[i].type for i in columns))
     if node.update_layout is None and processor.layout.era is Era.DOCUMENTS:
         return Placing(inserts, inserts)
-    updates = place(node.update_layout, (processor.layout.after.row_id,), (processor.row_id.type,))
+    updates = destination(node.update_layout, (processor.layout.after.row_id,), (processor.row_id.type,))
     if inserts.function and updates.function and inserts.function.bucket_count != updates.function.bucket_count:
         counts = f"{inserts.function.bucket_count} and {updates.function.bucket_count} buckets"
         msg = f"Insert and update layout have mismatched BucketNodeMap: {counts}"
@@ -432,9 +432,11 @@ def _exchanged(rows: Any, node: Exchange, processor: MergeProcessor | DeleteProj
 
     channels = processor.layout.after
     # In table order, as the channel ``hash`` has them, so that the same values give the same number.
-    by_columns = hash_expression([f"c{place}" for place in processor.layout.redistribution_columns])
+    by_columns = hash_expression([f"c{index}" for index in processor.layout.redistribution_columns])
     by_row_id = hash_expression([f"c{channels.row_id}"]) if node.update_layout is not None else by_columns
     inserts = f"c{channels.operation} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
-    place = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
-    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(F.expr(partition_expression(place, context.writers)))
+    destination = f"coalesce({quote(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id} END)"
+    writer = F.when(F.col(quote(RECORD)).isNotNull(), F.lit(0)).otherwise(
+        F.expr(partition_expression(destination, context.writers))
+    )
     return rows.repartitionById(context.writers, writer)

@@ -45,9 +45,9 @@ class InsertRun(StatementRun):
         """Give the trace as far as it is known."""
         return replace(super().trace(state), rows_before=self.analysis.target.row_count)
 
-    def place(self, error: RowMergeError, failure: BaseException) -> None:
+    def locate(self, error: RowMergeError, failure: BaseException) -> None:
         """Say in an error which expression of the statement it is about, or which of its constants."""
-        super().place(error, failure)
+        super().locate(error, failure)
         if error.line is None and self.analysis.stored is not None:
             span = self.analysis.stored.span_of(error.code, error.message)
             if span is not None:

@@ -149,10 +149,10 @@ class MergeRun(StatementRun):
         count = sum(pattern.rows for pattern in account.patterns if pattern.acting > 1)
         return (NoticeRecord(two_versions(groups, count, self.analysis), kind=CHANGED_TWICE),)
 
-    def place(self, error: RowMergeError, failure: BaseException) -> None:
+    def locate(self, error: RowMergeError, failure: BaseException) -> None:
         """Say which expression a run-time error comes from, or which clause was matched twice."""
         if not isinstance(error, DuplicateMatchError):
-            super().place(error, failure)
+            super().locate(error, failure)
         elif error.line is None and error.groups:
             numbers = {source.case_number for source in error.groups[0].sources}
             clauses = [clause for clause in self.analysis.clauses if clause.number in numbers]

@@ -192,7 +192,7 @@ class StatementRun:
         """Give the result that belongs to a trace."""
         return Result(trace, self.rows if trace.state == StatementState.FINISHED else None, rehearsed=self.rehearsed)
 
-    def place(self, error: RowMergeError, failure: BaseException) -> None:
+    def locate(self, error: RowMergeError, failure: BaseException) -> None:
         """Say in an error which expression of the statement it is about.
 
         Args:
@@ -233,7 +233,7 @@ class StatementRun:
     def _error(self, failure: BaseException) -> RowMergeError:
         """Give an error of ours for what was raised before the point of no return."""
         error = self.error_of(failure, self.step)
-        self.place(error, failure)
+        self.locate(error, failure)
         return error
 
     def _late_error(self, failure: BaseException) -> RowMergeError:
@@ -368,5 +368,5 @@ class StatementRun:
 def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
     """Give an error as plain data."""
     step = getattr(error, "step", "")
-    place = (error.line, error.column, error.length)
-    return ErrorRecord(error.code, error.message, *place, error.hint, step, consequences, error.changed)
+    position = (error.line, error.column, error.length)
+    return ErrorRecord(error.code, error.message, *position, error.hint, step, consequences, error.changed)

@@ -87,7 +87,7 @@ class KeyFilter:
     """The join keys that rows of a table must have to matter.
 
     Args:
-        channels: the keys' places among the channels of a page.
+        channels: the keys' indexes among the channels of a page.
         keys: the keys, one for each channel. A row stays if each of its values occurs, so it may stay without a match of its own.
     """
 
@@ -95,14 +95,14 @@ class KeyFilter:
     keys: tuple[SourceKeys, ...]
 
     def pages(self, pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-        """Give the rows that matter of pages, and their places counted over all pages."""
+        """Give the rows that matter of pages, and their positions counted over all pages."""
         matchers = [keys.matcher() for keys in self.keys]
         together = 1 if all(isinstance(matcher, _Bitmap) for matcher in matchers) else LOOKUP_PAGES
         start = 0
         for group in _groups(pages, together):
-            for page, places in self._matching(group, matchers):
-                if len(places):
-                    yield page.take(pa.array(places)) if len(places) < page.num_rows else page, places + start
+            for page, positions in self._matching(group, matchers):
+                if len(positions):
+                    yield page.take(pa.array(positions)) if len(positions) < page.num_rows else page, positions + start
                 start += page.num_rows
 
     def _matching(

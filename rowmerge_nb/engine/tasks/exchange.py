@@ -104,11 +104,11 @@ class PlacePass:
 
     Args:
         schema: the table's columns.
-        place: how the insert layout places rows.
+        destination: how the insert layout places rows.
     """
 
     schema: pa.Schema
-    place: Destination
+    destination: Destination
 
     @property
     def exchanged(self) -> pa.Schema:
@@ -121,7 +121,7 @@ class PlacePass:
         for batch in batches:
             arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
             page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-            bucket = self.place.buckets(page, np.arange(page.num_rows), 0)
+            bucket = self.destination.buckets(page, np.arange(page.num_rows), 0)
             yield pa.RecordBatch.from_arrays([*batch.columns[: len(self.schema)], bucket], schema=self.exchanged)
 
 

@@ -208,8 +208,8 @@ class PageEvaluator:
         sql = f"SELECT {quoted(number)}{texts} FROM page WHERE {'true' if where is None else where.text}"
         needed = {name for expression in expressions for name in expression.reads}
         read = [index for index, known in enumerate(page.schema.names) if known in needed]
-        arrays = [page.column(place) for place in read] + [pa.array(np.arange(page.num_rows))]
-        names = [page.schema.names[place] for place in read] + [number]
+        arrays = [page.column(channel) for channel in read] + [pa.array(np.arange(page.num_rows))]
+        names = [page.schema.names[channel] for channel in read] + [number]
         for query, answer in zip(self.program.queries, self.answers, strict=True):
             if query.kind != "in":
                 arrays.append(pa.repeat(answer[0], page.num_rows))

@@ -105,7 +105,7 @@ class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
         before, merge_row = self.layout.before, self.layout.merge_row
         fields = page.column(before.merge_row).flatten()
         arrays = [
-            *(fields[place] for place in merge_row.columns),
+            *(fields[index] for index in merge_row.columns),
             pa.array(operation),
             *([fields[merge_row.case_number]] if self.layout.after.case_number is not None else []),
             page.column(before.row_id),
@@ -134,7 +134,7 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
     """
 
     def transform_page(self, page: Page) -> Page:
-        """Split updates in two, keep the old place of what is deleted, and drop the rows where nothing fired."""
+        """Split updates in two, keep the old location of what is deleted, and drop the rows where nothing fired."""
         operation = self.operations(page)
         produced = _produced(operation)
         origin = np.repeat(np.arange(len(operation)), produced)
@@ -167,11 +167,11 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         inserted = pa.array(origin, mask=deletes)
         both = pa.array(np.where(deletes, origin, origin + page.num_rows))
         data = []
-        for place in self.layout.merge_row.columns:
-            if place in kept:
-                data.append(pa.concat_arrays([page.column(kept[place]), fields[place]]).take(both))
+        for index in self.layout.merge_row.columns:
+            if index in kept:
+                data.append(pa.concat_arrays([page.column(kept[index]), fields[index]]).take(both))
             else:
-                data.append(fields[place].take(inserted))
+                data.append(fields[index].take(inserted))
         return data
 
     def _numbers(self, deletes: npt.NDArray[np.bool_], from_update: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:

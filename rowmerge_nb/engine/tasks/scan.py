@@ -73,9 +73,9 @@ class ScanPass:
             step = "get_next_page"
             pages = self._pages(source)
             matching = self.keys.pages(pages) if self.keys is not None else _numbered(pages)
-            for page, places in matching:
+            for page, positions in matching:
                 arrays = [conform(page.column(i), self.schema.field(i).type) for i in range(len(self.columns))]
-                arrays.append(pa.array(places + position))
+                arrays.append(pa.array(positions + position))
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except Exception as error:
             # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
@@ -120,7 +120,7 @@ def cell_of(page: pa.RecordBatch) -> bytes:
 
 
 def _numbered(pages: Iterable[Page]) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
-    """Give pages with the places of their rows, counted over all pages."""
+    """Give pages with the positions of their rows, counted over all pages."""
     start = 0
     for page in pages:
         yield page, np.arange(start, start + page.num_rows)

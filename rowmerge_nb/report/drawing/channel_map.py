@@ -31,14 +31,14 @@ class Slot:
 
 @dataclass(frozen=True)
 class Half:
-    """What a row after ``transform_page`` consists of: per column and for the other channels a short text."""
+    """What a row after ``transform_page`` consists of: per column and for the other channels a short text, None for NULL."""
 
     label: str
     style: str
-    columns: tuple[str, ...]
+    columns: tuple[str | None, ...]
     operation: str
     case: str
-    row_id: str
+    row_id: str | None
     from_update: str
 
 
@@ -67,8 +67,8 @@ def _slots(channels: Channels) -> list[Slot]:
     count = len(channels.columns)
     if count <= MOST_COLUMNS:
         return [Slot(index) for index in range(count)]
-    places = {channel.name for channel in channels.redistribution}
-    keep = {0, 1, 2, count - 1} | {i for i, channel in enumerate(channels.columns) if channel.name in places}
+    redistribution = {channel.name for channel in channels.redistribution}
+    keep = {0, 1, 2, count - 1} | {i for i, channel in enumerate(channels.columns) if channel.name in redistribution}
     slots: list[Slot] = []
     for index in range(count):
         if index in keep:
@@ -105,16 +105,18 @@ def _splits(pages: Pages) -> bool:
 def _before(pages: Pages, slots: list[Slot]) -> list[list[Box]]:
     """Draw the page before; a channel that goes no further says so, the others have their wire there."""
     channels = pages.channels
-    place = channels.place
+    location = channels.location
     total = "" if pages.total_before is None else f", {plural(pages.total_before, 'row')}"
     merge_row: list[Text] = [mono(channels.merge_row.number, "mut", size=11), bold(_BLANK + channels.merge_row.name)]
     head = [
-        Box([[muted(f"before{total}")]], span=len(place)),
+        Box([[muted(f"before{total}")]], span=len(location)),
         Box([merge_row], "CENTER", "", "Nt", PageLayout(len(slots)).merge_row.count),
         Box([[plain(_BLANK)]], span=2),
     ]
     taken = (*(channels.redistribution if _splits(pages) else ()), channels.row_id)
-    cells = [_channel(channel, f"p{i}", "node", 44, "" if channel in taken else "ends here") for i, channel in enumerate(place)]
+    cells = [
+        _channel(channel, f"p{i}", "node", 44, "" if channel in taken else "ends here") for i, channel in enumerate(location)
+    ]
     for at, slot in enumerate(slots):
         cells.append(
             _hidden(slot, f"f{at}", "Nt") if slot.hidden else _channel(channels.fields[slot.index], f"f{at}", "Nt", 44, "")
@@ -143,7 +145,7 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
     rows = [bars, cells]
     for half in halves:
         values = [*half.columns, half.operation, *([half.case] if channels.after_case else []), half.row_id, half.from_update]
-        boxes = [Box([[muted(value) if value == "NULL" else plain(value)]], "CENTER", "", half.style + "t") for value in values]
+        boxes = [Box([[muted("NULL") if value is None else plain(value)]], "CENTER", "", half.style + "t") for value in values]
         rows.append([Box([[bold(half.label, half.style)]]), *boxes])
     given = ["yes"] * (count - 1) + ["no"]
     return [*rows, [Box([[muted("the sink gets")]]), *(Box([[muted(word)]], "CENTER") for word in given)]]
@@ -152,10 +154,14 @@ def _after(pages: Pages, slots: list[Slot], halves: list[Half]) -> list[list[Box
 def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
     """Say what the rows of each operation consist of after ``transform_page``."""
     channels = pages.channels
-    places = {channel.name: channel.number for channel in channels.redistribution}
+    redistribution = {channel.name: channel.number for channel in channels.redistribution}
     new = tuple("…" if slot.hidden else f"from {channels.fields[slot.index].number}" for slot in slots)
     old = tuple(
-        "…" if slot.hidden else f"from {places[name]}" if (name := channels.columns[slot.index].name) in places else "NULL"
+        "…"
+        if slot.hidden
+        else f"from {redistribution[name]}"
+        if (name := channels.columns[slot.index].name) in redistribution
+        else None
         for slot in slots
     )
     row_id, case = f"from {channels.row_id.number}", f"from {channels.case.number}"
@@ -163,13 +169,13 @@ def _halves(pages: Pages, slots: list[Slot]) -> list[Half]:
     if _splits(pages):
         updates = [
             Half("UPDATE, DELETE half", "D", old, "5" if current else "2", "0", row_id, "0"),
-            Half("UPDATE, INSERT half", "I", new, "4" if current else "1", "0", "NULL", "1"),
+            Half("UPDATE, INSERT half", "I", new, "4" if current else "1", "0", None, "1"),
         ]
-        others = [Half("DELETE", "D", old, "2", "0", row_id, "0"), Half("INSERT", "I", new, "1", "0", "NULL", "0")]
+        others = [Half("DELETE", "D", old, "2", "0", row_id, "0"), Half("INSERT", "I", new, "1", "0", None, "0")]
     else:
         updates = [Half("UPDATE", "U", new, "3", case, row_id, "0")]
         # A DELETE's merge row holds what is kept of it already.
-        others = [Half("DELETE", "D", new, "2", case, row_id, "0"), Half("INSERT", "I", new, "1", case, "NULL", "0")]
+        others = [Half("DELETE", "D", new, "2", case, row_id, "0"), Half("INSERT", "I", new, "1", case, None, "0")]
     # An UPDATE statement does nothing else.
     return updates if pages.updates_only else [*updates, *others]
 

@@ -92,7 +92,7 @@ class Stored:
 
     Args:
         title: who got the pages: sinks, or in the older flow the page sources that had read the rows.
-        place: the word for one of them: ``writer`` or ``split``.
+        caller: the word for one of them: ``writer`` or ``split``.
         channels: the pages' channels.
         operation: which of them is the operation; None in the older flow, where the call says it.
         pages: the pages' first rows.
@@ -101,7 +101,7 @@ class Stored:
     """
 
     title: str
-    place: str
+    caller: str
     channels: tuple[Channel, ...]
     operation: int | None
     pages: tuple[StoredPage, ...]
@@ -119,7 +119,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         changes = _changes(sample)
     else:
         channels = stored_channels(sample.after.schema)
-        columns = tuple(channels[place] for place in sample.layout.after.columns)
+        columns = tuple(channels[channel] for channel in sample.layout.after.columns)
         changes = _without_merge_rows(sample)
     counts = operation_counts(trace)
     known = [counts.get(style) or 0 for style in "IUD"]
@@ -137,7 +137,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 
 def _changes(sample: PageSample) -> list[Change]:
     """List every sampled row that changes something, in the order of the source."""
-    places = sample.layout.merge_row
+    layout = sample.layout.merge_row
     merge_rows = struct_rows(sample.before.column(sample.layout.before.merge_row))
     row_ids = python_values(sample.row_ids)
     both = _both_sides(sample)
@@ -145,11 +145,11 @@ def _changes(sample: PageSample) -> list[Change]:
     for index, values in enumerate(merge_rows):
         if values is None:
             continue
-        operation, case = Operation(values[places.operation]), values[places.case_number]
+        operation, case = Operation(values[layout.operation]), values[layout.case_number]
         if operation is Operation.NONE:
             continue
         at, target = both[index]
-        change = _change(operation, [values[place] for place in places.columns], target, case, at, row_ids[index])
+        change = _change(operation, [values[i] for i in layout.columns], target, case, at, row_ids[index])
         changes.append((at is None, at or 0, index, change))
     return [entry[-1] for entry in sorted(changes, key=lambda entry: entry[:3])]
 
@@ -162,7 +162,7 @@ def _without_merge_rows(sample: PageSample) -> list[Change]:
     channels = sample.layout.after
     row_ids = python_values(sample.after.column(channels.row_id))
     operations = map(Operation, sample.after.column(channels.operation).to_pylist())
-    values = zip(*(python_values(sample.after.column(place)) for place in channels.columns), strict=True)
+    values = zip(*(python_values(sample.after.column(channel)) for channel in channels.columns), strict=True)
     return [
         _change(operation, list(new), target, 0, None, row_id)
         for (_, target), operation, new, row_id in zip(_both_sides(sample), operations, values, row_ids, strict=True)
@@ -207,7 +207,7 @@ def build_stored(trace: Trace, pages: Pages | None) -> Stored | None:
     if layout is None:
         return _given_back(trace, channels, samples)
     if pages is not None:
-        channels = tuple(pages.channels.after[place] for place in layout.after.stored)
+        channels = tuple(pages.channels.after[channel] for channel in layout.after.stored)
     operation = layout.after.operation
     shown = tuple(_stored_page(sample, operation) for sample in samples)
     total = sum(page.total for page in shown)

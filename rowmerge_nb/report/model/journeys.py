@@ -44,20 +44,20 @@ class Journeys:
 
     Args:
         joined: the rows come from a join; those of UPDATE and DELETE were chosen by the WHERE condition.
-        place: what stored a row: ``writers``, or in the older flow ``split``.
+        stored_by: what stored a row: ``writers``, or in the older flow ``split``.
     """
 
     rows: tuple[JourneyRow, ...]
     summary: str
     joined: bool
-    place: str
+    stored_by: str
 
     @property
     def heads(self) -> tuple[str, ...]:
         """The heads of the columns."""
         if self.joined:
-            return ("source row", "join", "target row", "not true", "clause", "becomes", self.place)
-        return ("row", "operation", "becomes", self.place)
+            return ("source row", "join", "target row", "not true", "clause", "becomes", self.stored_by)
+        return ("row", "operation", "becomes", self.stored_by)
 
     def values(self, row: JourneyRow) -> tuple[str, ...]:
         """Give the texts of a row, one per head."""
@@ -76,8 +76,8 @@ def build_journeys(trace: Trace) -> Journeys | None:
     joined = trace.kind == "MERGE"
     rows = plural(total, "joined row" if joined else "row")
     summary = rows if len(shown) >= total else f"{number(len(shown))} of {rows}"
-    place = "split" if trace.flow == Flow.UPDATABLE else "writers"
-    return Journeys(tuple(_row(journey, joined) for journey in shown), summary, joined, place)
+    stored_by = "split" if trace.flow == Flow.UPDATABLE else "writers"
+    return Journeys(tuple(_row(journey, joined) for journey in shown), summary, joined, stored_by)
 
 
 def _row(journey: Journey, joined: bool) -> JourneyRow:

@@ -148,12 +148,12 @@ def _finished(trace: Trace) -> Phrase:
     if trace.kind == "SELECT":
         return (Run("The query ran." if trace.count is None else f"{plural(trace.count, 'row')} selected."),)
     count = trace.count or 0
-    verb, style, place = {
+    verb, style, preposition = {
         "INSERT": ("inserted", "I", "into"),
         "DELETE": ("deleted", "D", "from"),
         "UPDATE": ("updated", "U", "in"),
     }.get(trace.kind, ("changed", "b", "in"))
-    return (Run(f"{plural(count, 'row')} {verb}", style), Run(f" {place} "), name, Run("."), *_sizes(trace))
+    return (Run(f"{plural(count, 'row')} {verb}", style), Run(f" {preposition} "), name, Run("."), *_sizes(trace))
 
 
 def _changes(trace: Trace) -> Phrase:

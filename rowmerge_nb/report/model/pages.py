@@ -89,14 +89,14 @@ class Channels:
     insert_from_update: Channel
 
     @property
-    def place(self) -> tuple[Channel, ...]:
+    def location(self) -> tuple[Channel, ...]:
         """The channels in front of the merge row: what tells the row, and where it was."""
         return (*self.redistribution, *([self.hash] if self.hash else []), self.row_id)
 
     @property
     def before(self) -> tuple[Channel, ...]:
         """The page before, merge row unfolded into its fields."""
-        return (*self.place, *self.fields, self.present, self.operation, self.case, self.case_number, self.is_distinct)
+        return (*self.location, *self.fields, self.present, self.operation, self.case, self.case_number, self.is_distinct)
 
     @property
     def after(self) -> tuple[Channel, ...]:
@@ -248,10 +248,10 @@ def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Chan
     """Read channels off the schemas, by position: a table may well have a column called ``hash`` or ``row_id``."""
     layout, before = sample.layout, sample.before.schema
     merge_row = before.field(layout.before.merge_row).type
-    columns = [merge_row.field(place) for place in layout.merge_row.columns]
+    columns = [merge_row.field(index) for index in layout.merge_row.columns]
     types = [str(from_arrow(column.type)) for column in columns]
     if processor is not None and len(processor.layout) == layout.after.count:
-        types = [processor.layout[place][1] for place in layout.after.columns]
+        types = [processor.layout[channel][1] for channel in layout.after.columns]
     row_id = str(from_arrow(before.field(layout.before.row_id).type))
     return _numbered([column.name for column in columns], types, row_id, layout)
 
@@ -259,11 +259,11 @@ def _channels_of_pages(sample: PageSample, processor: NodeRecord | None) -> Chan
 def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
     known = processor.facts.redistribution_columns if isinstance(processor.facts, ProcessorFacts) else ()
     layout = PageLayout.of_output(len(processor.layout), era=Era(trace.era))
-    columns = [processor.layout[place] for place in layout.after.columns]
-    places = tuple(index for index, (name, _) in enumerate(columns) if name in known)
+    columns = [processor.layout[channel] for channel in layout.after.columns]
+    indexes = tuple(index for index, (name, _) in enumerate(columns) if name in known)
     _, row_id = processor.layout[layout.after.row_id]
     return _numbered(
-        [name for name, _ in columns], [kind for _, kind in columns], row_id, replace(layout, redistribution_columns=places)
+        [name for name, _ in columns], [kind for _, kind in columns], row_id, replace(layout, redistribution_columns=indexes)
     )
 
 
@@ -277,11 +277,11 @@ def _numbered(names: Sequence[str], types: Sequence[str], row_id: str, layout: P
     redistribution = zip(before.write_redistribution_columns, layout.redistribution_columns, strict=True)
     return Channels(
         layout=layout,
-        redistribution=tuple(replace(columns[place], number=str(channel)) for channel, place in redistribution),
+        redistribution=tuple(replace(columns[index], number=str(channel)) for channel, index in redistribution),
         hash=Channel(str(before.hash), HASH, "bigint") if before.hash is not None else None,
         row_id=Channel(str(before.row_id), ROW_ID, row_id),
         merge_row=Channel(str(before.merge_row), MERGE_ROW, "row(" + ", ".join(f"{name} {kind}" for name, kind in parts) + ")"),
-        fields=tuple(inner[place] for place in merge_row.columns),
+        fields=tuple(inner[index] for index in merge_row.columns),
         present=inner[merge_row.present],
         operation=inner[merge_row.operation],
         case=inner[merge_row.case_number],
@@ -333,25 +333,25 @@ def _witness(witness: pa.RecordBatch | None, count: int) -> list[tuple[int | Non
 def _ledger_row(
     row: Sequence[Any], witness: tuple[int | None, Any], channels: Channels, after: tuple[AfterRow, ...]
 ) -> LedgerRow:
-    before, places = channels.layout.before, channels.layout.merge_row
+    before, layout = channels.layout.before, channels.layout.merge_row
     merge_row = row[before.merge_row]
-    values = merge_row if merge_row is not None else [None] * places.count
-    operation = values[places.operation]
+    values = merge_row if merge_row is not None else [None] * layout.count
+    operation = values[layout.operation]
     asked = Operation(operation) if operation is not None else Operation.NONE
     return LedgerRow(
         source="" if witness[0] is None else str(witness[0]),
         name=None if witness[1] is None else cell(witness[1], 24),
-        redistribution=tuple(cell(row[place]) for place in before.write_redistribution_columns),
+        redistribution=tuple(cell(row[channel]) for channel in before.write_redistribution_columns),
         hash=tail(row[before.hash]) if before.hash is not None else None,
         row_id=cell(row[before.row_id]),
-        fields=tuple(cell(values[place]) for place in places.columns),
-        present=cell(values[places.present]),
+        fields=tuple(cell(values[index]) for index in layout.columns),
+        present=cell(values[layout.present]),
         operation=_small(operation),
-        case=_small(values[places.case_number]),
+        case=_small(values[layout.case_number]),
         case_number=_small(row[before.case_number]),
         is_distinct=_small(row[before.is_distinct]),
         merge_null=merge_row is None,
-        idle=asked is Operation.NONE and values[places.present] is True,
+        idle=asked is Operation.NONE and values[layout.present] is True,
         style=style_of(asked),
         word=asked.name if asked is not Operation.NONE else "none",
         letter=asked.letter,
@@ -360,18 +360,18 @@ def _ledger_row(
 
 
 def _after_row(after: Sequence[Sequence[Any]], index: int, channels: Channels, writers: Sequence[int]) -> AfterRow:
-    places = channels.layout.after
-    code = Operation(after[places.operation][index])
+    layout = channels.layout.after
+    code = Operation(after[layout.operation][index])
     writer = writers[index] if index < len(writers) and writers[index] >= 0 else None
     return AfterRow(
         word=code.name,
         letter=code.letter,
         style=style_of(code),
         code=int(code),
-        columns=tuple(cell(after[i][index]) for i in places.columns),
-        case=_small(after[places.case_number][index]) if places.case_number is not None else None,
-        row_id=cell(after[places.row_id][index]),
-        insert_from_update=_small(after[places.insert_from_update][index]),
+        columns=tuple(cell(after[i][index]) for i in layout.columns),
+        case=_small(after[layout.case_number][index]) if layout.case_number is not None else None,
+        row_id=cell(after[layout.row_id][index]),
+        insert_from_update=_small(after[layout.insert_from_update][index]),
         writer=writer,
     )
 

@@ -311,9 +311,9 @@ def _typed(rows: npt.NDArray[np.int64], texts: pa.StringArray) -> tuple[list[_Pa
     inside = known.indices.to_numpy()
     parts = []
     for part in column.parts:
-        place_in_part = np.full(len(constants), -1)
-        place_in_part[part.rows] = np.arange(len(part.rows))
-        indexes = place_in_part[inside]
+        index_in_part = np.full(len(constants), -1)
+        index_in_part[part.rows] = np.arange(len(part.rows))
+        indexes = index_in_part[inside]
         parts.append(_Part(part.kind, rows[indexes >= 0], part.texts.take(pa.array(indexes[indexes >= 0]))))
     return parts, set(column.types)
 

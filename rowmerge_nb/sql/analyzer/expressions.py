@@ -433,13 +433,13 @@ class ExpressionAnalyzer(CallAnalyzer):
             common = wider
         return [self.coerce(part, common) for part in parts]
 
-    def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, place: Span) -> NoReturn:
+    def no_common_type(self, what: str, common: Type, kind: Type, kinds: str, span: Span) -> NoReturn:
         """Refuse a value whose type does not fit those before it; ``kinds`` are the types of all."""
         said = (
             f"{what} must be the same type or coercible to a common type. "
             f"Cannot find common type between {common} and {kind}, all types (without duplicates): [{kinds}]"
         )
-        self.context.error("TYPE_MISMATCH", said, place)
+        self.context.error("TYPE_MISMATCH", said, span)
 
 
 _FIELDS: Final = frozenset(

@@ -125,7 +125,7 @@ def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items:
             run = written.run
             found += [(literal_constant(text).type, partial(run.span_of, index)) for index, text in enumerate(run.texts)]
         elif isinstance(item, e.Typed):
-            found.append((item.type, partial(_place, written)))
+            found.append((item.type, partial(_span, written)))
     common = UNKNOWN
     for kind, index in found:
         wider = common_type(common, kind)
@@ -136,5 +136,5 @@ def _refuse(analyzer: ExpressionAnalyzer, node: s.InList, value: e.Typed, items:
     raise AssertionError(node)
 
 
-def _place(node: s.Expression) -> Span:
+def _span(node: s.Expression) -> Span:
     return node.error_span

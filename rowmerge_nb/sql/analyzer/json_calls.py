@@ -76,10 +76,10 @@ def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:
     try:
         return parse_path(literal.value)
     except PathSyntaxError as error:
-        span, place = node.path.span, error.offset
-        line, before = span.line + literal.value.count("\n", 0, place), literal.value.rfind("\n", 0, place)
-        column = place - before if line > span.line else span.column + 1 + place
-        begin = min(span.start + 1 + place, span.end)
+        span, index = node.path.span, error.offset
+        line, before = span.line + literal.value.count("\n", 0, index), literal.value.rfind("\n", 0, index)
+        column = index - before if line > span.line else span.column + 1 + index
+        begin = min(span.start + 1 + index, span.end)
         analyzer.context.error("SYNTAX_ERROR", error.message, Span(begin, span.end, line, column))
     except PathRefusedError as error:
         analyzer.refuse(f"{error} in the JSON path '{literal.value}' is not supported by this engine", node.path)

@@ -93,7 +93,7 @@ def _order(analyzer: CallAnalyzer, node: j.JsonConstructor, keys: list[e.Typed])
 
 
 def hash_order(names: Sequence[str]) -> list[int]:
-    """Give the places of names in the order in which a hash table of Java has them.
+    """Give the indexes of names in the order in which a hash table of Java has them.
 
     >>> hash_order(["b", "key", "a"])
     [2, 0, 1]
@@ -101,7 +101,7 @@ def hash_order(names: Sequence[str]) -> list[int]:
     buckets = _BUCKETS
     while len(set(names)) > buckets * _FULL // _BUCKETS:
         buckets *= 2
-    return sorted(range(len(names)), key=lambda place: _hash(names[place]) & (buckets - 1))
+    return sorted(range(len(names)), key=lambda index: _hash(names[index]) & (buckets - 1))
 
 
 def _hash(name: str) -> int:

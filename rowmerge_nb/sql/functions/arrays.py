@@ -43,8 +43,8 @@ shuffle(array(E)) E -> array(E) | shuffle({0})
 slice(array(E), bigint, bigint) E -> array(E) | CASE WHEN {2} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:length must be greater than or equal to 0} WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} WHEN {1} < -size({0}) THEN slice({0}, 1, 0) ELSE slice({0}, {int:1}, {int:2}) END
 trim_array(array(E), bigint) E -> array(E) | CASE WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:size must not be negative: $1} WHEN {1} > size({0}) THEN {too long} ELSE slice({0}, 1, size({0}) - {int:1}) END
 zip(array(T1), array(T2)) T1, T2 -> array(row(T1,T2)) | zip_with({0}, {1}, (x, y) -> named_struct('field0', x, 'field1', y))
-zip(array(T1), array(T2), array(T3)) T1, T2, T3 -> array(row(T1,T2,T3)) | transform({places 3}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i)))
-zip(array(T1), array(T2), array(T3), array(T4)) T1, T2, T3, T4 -> array(row(T1,T2,T3,T4)) | transform({places 4}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i), 'field3', get({3}, i)))
+zip(array(T1), array(T2), array(T3)) T1, T2, T3 -> array(row(T1,T2,T3)) | transform({fields 3}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i)))
+zip(array(T1), array(T2), array(T3), array(T4)) T1, T2, T3, T4 -> array(row(T1,T2,T3,T4)) | transform({fields 4}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i), 'field3', get({3}, i)))
 transform(array(T), function(T,U)) T, U -> array(U) | transform({0}, {1})
 filter(array(T), function(T,boolean)) T -> array(T) | filter({0}, {1})
 reduce(array(T), S, function(S,T,S), function(S,R)) T, S, R -> R | reduce({0}, {1}, {2}, {3})
@@ -55,7 +55,7 @@ zip_with(array(T), array(U), function(T,U,R)) T, U, R -> array(R) | zip_with({0}
 """
 
 
-def _places(arrays: int) -> str:
+def _fields_of(arrays: int) -> str:
     """The places of the longest array, from 0; NULL if an array is."""
     longest = ", ".join(f"size({{{i}}})" for i in range(arrays))
     absent = " OR ".join(f"{{{i}}} IS NULL" for i in range(arrays))
@@ -73,7 +73,7 @@ FRAGMENTS: Final = {
         "otherwise stop should be less than or equal to start}"
     ),
     "too long": "{fail:INVALID_FUNCTION_ARGUMENT:size must not exceed array cardinality $(size($0)): $1}",
-    "places 3": _places(3),
-    "places 4": _places(4),
+    "fields 3": _fields_of(3),
+    "fields 4": _fields_of(4),
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""

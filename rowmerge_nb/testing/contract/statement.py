@@ -226,7 +226,7 @@ class PageStatement:
         """Where the channels of the merge's pages lie."""
         columns = self.columns
         wanted = set(self.insert_layout.partition_columns) if self.insert_layout is not None else set()
-        redistribution = tuple(place for place, column in enumerate(columns) if column.name in wanted)
+        redistribution = tuple(index for index, column in enumerate(columns) if column.name in wanted)
         return PageLayout(len(columns), redistribution, self.era)
 
     @property
@@ -246,8 +246,8 @@ class PageStatement:
         asked: list[tuple[Any, Operation, int, Row]] = []
         for key in changes.deleted:
             kept = [
-                value if self.era is Era.CURRENT or place in layout.redistribution_columns else None
-                for place, value in enumerate(old[key])
+                value if self.era is Era.CURRENT or index in layout.redistribution_columns else None
+                for index, value in enumerate(old[key])
             ]
             asked.append((key, Operation.DELETE, len(changes.clauses), tuple(kept)))
         for key, new in changes.updated:
@@ -262,7 +262,7 @@ class PageStatement:
         control = [pa.array([key is not None for key, *_ in asked]), pa.array([int(o) for _, o, *_ in asked], pa.int8()), cases]
         taken = pa.array([numbers.get(key) if key is not None else None for key, *_ in asked], pa.int64())
         channels = [
-            *(data[place].take(taken) for place in layout.redistribution_columns),
+            *(data[index].take(taken) for index in layout.redistribution_columns),
             *([pa.array([0] * len(asked), pa.int64())] if layout.before.hash is not None else []),
             row_ids.take(taken),
             pa.StructArray.from_arrays([*values, *control], fields=merge_row),
@@ -289,10 +289,10 @@ class PageStatement:
             return [number * 2 // page.num_rows for number in range(page.num_rows)]
         columns, layout = [column.name for column in self.columns], self.layout
         arguments = tuple(columns.index(n) for n in self.insert_layout.partition_columns) if self.insert_layout else ()
-        inserts = self._place(self.insert_layout, arguments, tuple(self.columns[i].type for i in arguments))
+        inserts = self._destination(self.insert_layout, arguments, tuple(self.columns[i].type for i in arguments))
         updates = inserts
         if self.update_layout is not None or self.era is Era.CURRENT:
-            updates = self._place(self.update_layout, (layout.after.row_id,), (self._row_id.type,))
+            updates = self._destination(self.update_layout, (layout.after.row_id,), (self._row_id.type,))
         buckets = Placing(inserts, updates).buckets(page, layout, 0).to_pylist()
         hashed = [page.column(i).to_pylist() for i in arguments]
         return [
@@ -300,7 +300,9 @@ class PageStatement:
             for row, bucket in enumerate(buckets)
         ]
 
-    def _place(self, layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]) -> Destination:
+    def _destination(
+        self, layout: ConnectorTableLayout | None, arguments: tuple[int, ...], types: tuple[Any, ...]
+    ) -> Destination:
         if layout is None:
             return Destination(even=True)
         return Destination(None if layout.partitioning is None else self.bucket_function(layout, types), arguments)

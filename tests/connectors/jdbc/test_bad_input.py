@@ -89,7 +89,7 @@ def test_staged_rows_that_the_driver_does_not_see_are_told(lite: Database) -> No
     sink = statement.sink()
     sink.store_merged_rows(statement.page([(2, 1, None)]))
     fragments = sink.finish()
-    (file,) = Path(statement.merge.stage.place).glob("*.arrow")
+    (file,) = Path(statement.merge.stage.area).glob("*.arrow")
     file.unlink()
     error = refused(lambda: statement.finish(fragments))
     statement.rollback()

@@ -83,7 +83,7 @@ class RowKeys:
         self.numbers = numbers
 
     @property
-    def places(self) -> npt.NDArray[np.int64]:
+    def locations(self) -> npt.NDArray[np.int64]:
         """Write id and bucket as one number."""
         return self.write_ids << 32 | self.buckets
 
@@ -111,7 +111,7 @@ class RowKeys:
 
     def order(self) -> npt.NDArray[np.int64]:
         """Give the order in which Hive wants events: by write id, bucket, row number."""
-        return np.lexsort((self.numbers, self.places))
+        return np.lexsort((self.numbers, self.locations))
 
     def as_array(self) -> pa.Array:
         """Give them as row ids."""
@@ -163,7 +163,7 @@ class DeletedRows:
 
     def __init__(self, paths: Sequence[Path], bounds: KeyBounds | None = None) -> None:
         keys = RowKeys.concat([found for path in paths for found in _events_within(path, bounds)])
-        self._places, codes = np.unique(keys.places, return_inverse=True)
+        self._locations, codes = np.unique(keys.locations, return_inverse=True)
         self._events = ascending(codes.reshape(-1).astype(np.int64) << _ROW_ID_BITS | keys.numbers)
 
     def __bool__(self) -> bool:
@@ -171,11 +171,11 @@ class DeletedRows:
 
     def contains(self, keys: RowKeys) -> npt.NDArray[np.bool_]:
         """Tell for every row whether it was deleted."""
-        places = keys.places
-        codes = np.minimum(np.searchsorted(self._places, places), self._places.size - 1)
+        locations = keys.locations
+        codes = np.minimum(np.searchsorted(self._locations, locations), self._locations.size - 1)
         events = codes.astype(np.int64) << _ROW_ID_BITS | keys.numbers
         found = np.minimum(np.searchsorted(self._events, events), self._events.size - 1)
-        hit: npt.NDArray[np.bool_] = (self._places[codes] == places) & (self._events[found] == events)
+        hit: npt.NDArray[np.bool_] = (self._locations[codes] == locations) & (self._events[found] == events)
         return hit
 
 

@@ -161,9 +161,9 @@ def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int |
         keys: the rows.
     """
     order = keys.order()
-    places, numbers = keys.places[order], keys.numbers[order]
+    locations, numbers = keys.locations[order], keys.numbers[order]
     first = np.ones(order.size, bool)
-    first[1:] = (places[1:] != places[:-1]) | (numbers[1:] != numbers[:-1])
+    first[1:] = (locations[1:] != locations[:-1]) | (numbers[1:] != numbers[:-1])
     current = np.broadcast_to(np.asarray(write_id, np.int64), order.shape)[order[first]]
     keys = keys.take(order[first])
     count = keys.numbers.size

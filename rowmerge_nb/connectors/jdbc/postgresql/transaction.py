@@ -366,4 +366,4 @@ class PostgresTransaction(JdbcTransaction):
 
 
 def _table(stage: Stage) -> str:
-    return f"{quoted(stage.schema)}.{quoted(stage.place)}"
+    return f"{quoted(stage.schema)}.{quoted(stage.area)}"

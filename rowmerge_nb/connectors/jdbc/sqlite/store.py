@@ -191,7 +191,7 @@ class SqliteStore(Store):
 
     def stage_writer(self, stage: Stage) -> StageWriter:
         """Make what writes an attempt's rows into a file."""
-        return FileWriter(stage.place)
+        return FileWriter(stage.area)
 
     def stage_columns(self, handle: JdbcTableHandle) -> list[tuple[str, pa.DataType, str]]:
         """Give the columns of a stage, declared as the table's, so that values compare alike."""

@@ -192,12 +192,10 @@ class SqliteTransaction(JdbcTransaction):
         session.execute(f"CREATE TEMP TABLE rowmerge_nb_stage ({declared})", "Staging rows")
         for attempt in attempts:
             try:
-                with pa.OSFile(str(file_of(stage.place, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
+                with pa.OSFile(str(file_of(stage.area, attempt)), "rb") as file, pa.ipc.open_stream(file) as reader:
                     session.bind(f"INSERT INTO {STAGE} VALUES ({', '.join('?' * len(columns))})", reader, "Staging rows")
             except OSError as error:
-                msg = (
-                    f"Staged rows of SQLite table '{handle.name}' cannot be read from '{file_of(stage.place, attempt)}': {error}"
-                )
+                msg = f"Staged rows of SQLite table '{handle.name}' cannot be read from '{file_of(stage.area, attempt)}': {error}"
                 hint = "Driver and tasks must see the same directory beside the database."
                 raise ConnectorError(msg, code="JDBC_ERROR", hint=hint) from error
         staged = session.value(f"SELECT count(*) AS n FROM {STAGE}")

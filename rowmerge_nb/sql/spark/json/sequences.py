@@ -83,7 +83,7 @@ def _chosen(elements: str, step: Subscripts, *, strict: bool) -> str:
 
 
 def _slice(part: Range, *, strict: bool) -> str:
-    first, last = _place(part.first), _place(part.last)
+    first, last = _index(part.first), _index(part.last)
     low, high = f"greatest({first}, 0)", f"least({last}, size(`$a`) - 1)"
     inside = f"{first} <= {last} AND {low} <= {high}"
     found = f"slice(`$a`, {low} + 1, {high} - {low} + 1)"
@@ -96,7 +96,7 @@ def _slice(part: Range, *, strict: bool) -> str:
     return f"IF({first} BETWEEN 0 AND {last} AND {last} < size(`$a`), {found}, array({shown}))"
 
 
-def _place(offset: tuple[int, bool]) -> str:
+def _index(offset: tuple[int, bool]) -> str:
     number, from_last = offset
     return f"(size(`$a`) - 1 + ({number}))" if from_last else f"({number})"
 
