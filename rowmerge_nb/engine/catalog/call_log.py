@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.trace import Call
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["CallLog", "T", "layout_text"]
 
 T = TypeVar("T")
-
-CONNECTORS_ERROR: Final = "The connector raised it: the traceback of this error's __cause__ shows where."
-"""What to look at where a connector raises an error that is not one of ours."""
 
 
 @dataclass
@@ -44,7 +41,7 @@ class CallLog:
             if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
                 raise
             msg = f"{method} failed: {error_text(failure)}"
-            raise ExecutionError(msg, step=method, hint=CONNECTORS_ERROR) from failure
+            raise ExecutionError(msg, step=method) from failure
         note(carries(given), None)
         return given
 

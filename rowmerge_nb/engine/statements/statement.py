@@ -65,6 +65,8 @@ CONNECTOR_STEPS = {
     *("begin_merge", "finish_merge", "commit"),
     *("begin_delete", "finish_delete", "begin_update", "finish_update"),
 }
+CONNECTORS_ERROR: Final = "The connector raised it: the traceback of this error's __cause__ shows where."
+"""What to look at where a connector raises an error that is not one of ours."""
 
 
 @dataclass(kw_only=True)
@@ -335,7 +337,10 @@ class StatementRun:
             return interrupted
         if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
             return ExecutionError(f"{step} failed: {error_text(failure)}", step=step)
-        return with_next_step(translate(failure, step))
+        error = with_next_step(translate(failure, step))
+        if error is failure and error.hint is None and isinstance(error.__cause__, Exception):
+            error.hint = CONNECTORS_ERROR
+        return error
 
     def roll_back(self) -> str:
         """Roll back, and say how that went; a failure here does not hide the one that led here."""

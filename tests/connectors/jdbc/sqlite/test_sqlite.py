@@ -148,11 +148,14 @@ def test_a_lock_of_another_program_is_told_after_a_while(lite: Database, monkeyp
     assert lite.rows("SELECT * FROM t") == [(2,)]
 
 
-@pytest.mark.parametrize("name", ["n" * 300, "a\0b"])
+@pytest.mark.parametrize(
+    ("name", "code", "hint"),
+    [("n" * 300, "JDBC_ERROR", "Correct the path."), ("a\0b", "INVALID_ARGUMENTS", "Give another path.")],
+)
 @pytest.mark.parametrize("create", [True, False])
-def test_a_path_that_no_file_can_have_is_told(tmp_path: Path, name: str, create: bool) -> None:
+def test_a_path_that_no_file_can_have_is_told(tmp_path: Path, name: str, code: str, hint: str, create: bool) -> None:
     error = refused(lambda: opened(tmp_path / name, create=create))
-    assert (error.code, error.hint) == ("JDBC_ERROR", "Correct the path.")
+    assert (error.code, error.hint) == (code, hint)
 
 
 def test_files_that_are_not_there_or_no_databases_are_told(tmp_path: Path) -> None:
