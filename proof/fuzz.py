@@ -32,6 +32,7 @@ __all__ = ["Failure", "Summary", "fuzz", "main"]
 
 REFERENCES: Final = ("oracle", "duckdb", "postgresql")
 STORES: Final = ("memory", "hive", "sqlite")
+FORMS: Final = ("tasks", "large", "spark")
 AT_ONCE: Final = 2
 MOST_DIFFERENCES: Final = 50
 """A run ends early that has found so many: then it is not the statements, the engine is gone."""
@@ -241,6 +242,12 @@ def _parser() -> argparse.ArgumentParser:
         "--flow", choices=("merge", "updatable"), default="merge", help="how UPDATE and DELETE are executed (%(default)s)"
     )
     parser.add_argument(
+        "--form",
+        choices=FORMS,
+        default="tasks",
+        help="what executes a row change: tasks, tasks as of large tables, Spark (%(default)s)",
+    )
+    parser.add_argument(
         "--store", choices=STORES, default="memory", help="where the target is; others take UPDATE and DELETE (%(default)s)"
     )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="statements at the same time (%(default)s)")
@@ -265,7 +272,7 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
 
     def backend(name: str, flow: str = options.flow) -> Backend:
         if name == "rowmerge_nb":
-            return _engine_under_test(options.store, flow, stack)
+            return _engine_under_test(options.store, flow, options.form, stack)
         return PostgreSQL(uri) if name == "postgresql" else DuckDB() if name == "duckdb" else Oracle()
 
     # The older flow is compared with the other one as well.
@@ -276,12 +283,14 @@ def _maker(options: argparse.Namespace, stack: ExitStack) -> Callable[[], tuple[
     )
 
 
-def _engine_under_test(store: str, flow: str, stack: ExitStack) -> EngineUnderTest:
+def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> EngineUnderTest:
     """Make an engine with a store of its own."""
     from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.plan.rules import RuleSettings
 
+    off = frozenset({"change_in_task"} if form == "spark" else ())
     if store == "memory":
-        return EngineUnderTest(Engine(cores=2), flow)
+        return EngineUnderTest(Engine(cores=2, rule_settings=RuleSettings(small_rows=0) if form == "large" else None), flow, off)
     from proof.engines.stores import StoreUnderTest
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
     from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
@@ -291,7 +300,7 @@ def _engine_under_test(store: str, flow: str, stack: ExitStack) -> EngineUnderTe
     schema = "default" if store == "hive" else "main"
     engine = Engine(cores=2, catalog="store", schema=schema)
     engine.add_catalog("store", connector)
-    return StoreUnderTest(engine, "store", connector, schema, keyed=store == "sqlite", flow=flow)
+    return StoreUnderTest(engine, "store", connector, schema, keyed=store == "sqlite", flow=flow, rules_off=off)
 
 
 def _told(summary: Summary, make: Callable[[], tuple[Backend, Sequence[Backend]]]) -> Iterator[str]:

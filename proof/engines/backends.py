@@ -177,6 +177,7 @@ class EngineUnderTest:
     Args:
         engine: an `rowmerge_nb.Engine`.
         flow: how UPDATE and DELETE are executed; what the flow ``updatable`` refuses is passed over.
+        rules_off: rules that no statement has.
     """
 
     name: str = "rowmerge_nb"
@@ -189,8 +190,9 @@ class EngineUnderTest:
         "INVALID_CAST_ARGUMENT": OUT_OF_RANGE,
     }
 
-    def __init__(self, engine: Any, flow: str = "merge") -> None:
+    def __init__(self, engine: Any, flow: str = "merge", rules_off: frozenset[str] = frozenset()) -> None:
         self._engine = engine
+        self._rules_off = rules_off
         self._printer = Printer("trino")
         self._flow = flow
         if flow != "merge":
@@ -219,7 +221,7 @@ class EngineUnderTest:
                 era=settings.era,
                 duplicates=settings.duplicates,
                 trace=settings.trace,
-                rules_off=() if settings.rules else tuple(RULES),
+                rules_off=self._rules_off if settings.rules else tuple(RULES),
                 flow=self._flow,
             )
         except RowMergeError as error:

@@ -42,9 +42,17 @@ class StoreUnderTest(EngineUnderTest):
     """
 
     def __init__(
-        self, engine: Any, catalog: str, connector: Connector, schema: str, *, keyed: bool = False, flow: str = "merge"
+        self,
+        engine: Any,
+        catalog: str,
+        connector: Connector,
+        schema: str,
+        *,
+        keyed: bool = False,
+        flow: str = "merge",
+        rules_off: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__(engine, flow)
+        super().__init__(engine, flow, rules_off)
         self.name = f"{self.name} on {connector.name}"
         self._catalog = catalog
         self._connector = connector
@@ -60,7 +68,9 @@ class StoreUnderTest(EngineUnderTest):
         sources = {table.name: arrow_table(table) for table in scenario.tables[1:]}
         try:
             sql = self._printer.statement(scenario)
-            result = self._engine.run(sql, namespace=sources, era=settings.era, trace=settings.trace, flow=self._flow)
+            result = self._engine.run(
+                sql, namespace=sources, era=settings.era, trace=settings.trace, flow=self._flow, rules_off=self._rules_off
+            )
         except RowMergeError as error:
             self._pass_over(error)
             same = read_rows(self._connector, name, target.names) == before

@@ -21,6 +21,7 @@ from rowmerge_nb.plan.nodes import (
     MergeProcessor,
     MergeWriter,
     Output,
+    PhysicalForm,
     PlanNode,
     Project,
     SearchedCase,
@@ -275,10 +276,19 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         return (
             f"Exchange by {node.keys[0].name}: {'yes' if node.exchange else 'no, every match of a target row is in one task'}",
         )
-    if isinstance(node, MergeWriter) and node.fused:
+    if isinstance(node, MergeWriter):
         below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
-        return (f"Runs in one pass with {below}",)
+        return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node.form))
     return ()
+
+
+def _form(form: PhysicalForm | None) -> tuple[str, ...]:
+    if form is None:
+        return ()
+    if form.by_spark:
+        return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
+    many = ", each of which gets all of the source" if form.replicated else ""
+    return (f"What is below it runs in the task{'s' if many else ''} that read{'' if many else 's'} the target{many}, on pages",)
 
 
 def _case_text(case: SearchedCase) -> str:

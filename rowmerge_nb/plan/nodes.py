@@ -173,6 +173,7 @@ class CaseBranch:
         expressions: the same as expressions, in table order.
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
         assigned: the columns that an UPDATE sets or an INSERT fills, in the order in which the clause names them.
+        test: of the predicate the AND condition alone, which asks for more than the rows of the right side; None without one.
     """
 
     number: int
@@ -184,6 +185,7 @@ class CaseBranch:
     expressions: tuple[Typed, ...]
     by_source: bool = False
     assigned: tuple[str, ...] = ()
+    test: Typed | None = None
 
     @property
     def present(self) -> str:
@@ -454,6 +456,24 @@ class Exchange(PlanNode):
     text: str
 
 
+@dataclass(frozen=True)
+class PhysicalForm:
+    """What executes the nodes from the scan of the target to the processor.
+
+    Args:
+        by_spark: why Spark's operators have to; ``""`` where the task does it all that reads the target.
+        replicated: there are many such tasks, each of which gets all of the source; else a MERGE has one task.
+    """
+
+    by_spark: str = ""
+    replicated: bool = False
+
+    @property
+    def in_task(self) -> bool:
+        """One task does it all, on pages."""
+        return not self.by_spark
+
+
 @dataclass(frozen=True, kw_only=True)
 class MergeWriter(PlanNode):
     """Hands pages to the connector's merge sinks, and collects their fragments.
@@ -461,12 +481,14 @@ class MergeWriter(PlanNode):
     Args:
         table: the target.
         fused: processor and writer run in one pass, because no exchange lies between them.
+        form: what executes the nodes below; None where the rule is off that decides it, and Spark does.
     """
 
     meaning: ClassVar[str] = "Each writer hands its pages to a merge sink of the connector, which stores them out of sight."
     source: PlanNode
     table: TableBinding
     fused: bool = False
+    form: PhysicalForm | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -403,6 +403,7 @@ class _MergePlanner(RowChangePlanner):
             expressions=tuple(tree for _, tree in pairs),
             by_source=clause.by_source,
             assigned=tuple(self.columns[index].name for index in clause.assigned),
+            test=clause.condition.tree if clause.condition is not None else None,
         )
 
     def _else(self) -> CaseBranch:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from rowmerge_nb.plan.in_task import FormLimits, form_of
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
     Exchange,
@@ -44,12 +45,14 @@ class RuleSettings:
         key_rows: a source of at most this many rows has its join keys sent to all tasks to prune the target.
         off: names of the rules that are not to be applied.
         few_tasks_rows: so many changed rows are written by few tasks.
+        source_bytes: a source of at most so many bytes is sent to every task that reads the target.
     """
 
     small_rows: int = 10_000
     key_rows: int = 2_000_000
     off: frozenset[str] = frozenset()
     few_tasks_rows: int = 4_000_000
+    source_bytes: int = 1 << 27
 
 
 def apply_rules(plan: Output, settings: RuleSettings) -> Output:
@@ -117,7 +120,9 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
     rows = _changing_rows(plan)
     if scan is None or (rows is not None and rows <= settings.small_rows):
         return plan
-    needed = read_symbols(plan)
+    # What decides a row's old place goes through to the processor, whether an expression reads it or not.
+    through = {symbol for node in below if isinstance(node, Project) and node.case is not None for symbol in node.outputs}
+    needed = read_symbols(plan) | {symbol.name for symbol in through}
     dropped = {symbol for symbol in scan.outputs if symbol != scan.row_id and symbol.name not in needed}
 
     def prune(node: PlanNode) -> PlanNode:
@@ -243,6 +248,27 @@ def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
     return _rewrite(plan, fuse)
 
 
+def change_in_task(plan: Output, settings: RuleSettings) -> Output:
+    """Execute all from the scan of the target to the processor in the task that reads it, on pages, where that is possible.
+
+    An UPDATE or DELETE of any size, and a MERGE whose tables one task can hold, of expressions that pages can be asked for.
+    """
+    writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
+    if writer is None:
+        return plan
+    below = chain(writer.source)
+    join = next((node for node in below if isinstance(node, Join)), None)
+    sizes = [estimated_rows(side) for side in (join.sources if join is not None else below[-1:])]
+    form = form_of(writer, below, sizes, FormLimits(settings.small_rows, settings.source_bytes))
+
+    def choose(node: PlanNode) -> PlanNode:
+        if isinstance(node, Join) and form.replicated:
+            return replace(node, distribution="REPLICATED", replicate_target=False)
+        return replace(node, form=form) if isinstance(node, MergeWriter) else node
+
+    return _rewrite(plan, choose)
+
+
 def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
     """Let one writer take all rows of a small INSERT: then they need not be sent anywhere."""
 
@@ -267,6 +293,7 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "co_locate_matches": co_locate_matches,
     "write_where_rows_are": write_where_rows_are,
     "fuse_processor_and_writer": fuse_processor_and_writer,
+    "change_in_task": change_in_task,
     "insert_few_rows_at_once": insert_few_rows_at_once,
 }
 """All rules by name, in the order in which they are applied."""

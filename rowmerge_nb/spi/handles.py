@@ -136,6 +136,14 @@ class ConnectorSplit:
         """
         return True
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Reading it gives the same rows in the same order, however often and wherever it is read while the statement runs.
+
+        Where that is so of all splits of a MERGE's source, every task reads the source itself; else one task does, and sends the rows.
+        """
+        return False
+
     def with_rows(self) -> ConnectorSplit:
         """Give a split of the same rows that any machine can read; by default this one."""
         return self

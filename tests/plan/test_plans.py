@@ -146,10 +146,16 @@ def test_small_sides_are_replicated_and_read_in_one_partition() -> None:
 
 
 def test_large_sides_are_partitioned_by_their_keys_and_the_target_pruned() -> None:
-    plan = records(settings=LARGE)
+    plan = records(settings=LARGE, rules_off=["change_in_task"])
     assert facts_of(one(plan, "Join")).distribution == "PARTITIONED"
     assert not facts_of(one(plan, "MarkDistinct")).exchange
     assert one(plan, "AssignUniqueId").sources == (one(plan, "SemiJoin").id,), "rows are numbered after they were pruned"
+
+
+def test_a_source_that_every_task_has_is_replicated() -> None:
+    plan = records(settings=LARGE)
+    assert facts_of(one(plan, "Join")).distribution == "REPLICATED"
+    assert not facts_of(one(plan, "MarkDistinct")).exchange
 
 
 def test_a_join_without_equal_keys_marks_behind_an_exchange() -> None:

@@ -122,6 +122,11 @@ class HiveSplit(ConnectorSplit):
         """A small table is read at once."""
         return self.small
 
+    @property
+    def is_repeatable(self) -> bool:
+        """The files of a write id do not change, and those that are read stay."""
+        return True
+
 
 def hive_table(handle: ConnectorTableHandle) -> HiveTableHandle:
     """Give a handle as one of this connector."""

@@ -232,6 +232,11 @@ class IcebergSplit(ConnectorSplit):
         """A small table is read at once."""
         return self.small
 
+    @property
+    def is_repeatable(self) -> bool:
+        """The files of a snapshot do not change."""
+        return True
+
 
 def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:
     """Give a handle as one of this connector."""

@@ -123,6 +123,11 @@ class JdbcSplit(ConnectorSplit):
     predicate: str = ""
 
     @property
+    def is_repeatable(self) -> bool:
+        """All who read it see one state of the database, if that has a name; SQLite has none."""
+        return bool(self.snapshot)
+
+    @property
     def carries_rows(self) -> bool:
         """Small tables are read at once, where the statement is planned."""
         return self.small

@@ -65,6 +65,11 @@ class MemorySplit(ConnectorSplit):
         """A large table's rows are in a file of this machine."""
         return self.path is None
 
+    @property
+    def is_repeatable(self) -> bool:
+        """A version does not change."""
+        return True
+
     def with_rows(self) -> MemorySplit:
         """Give a split that carries the rows of this one."""
         if self.path is None:

@@ -20,12 +20,14 @@ from rowmerge_nb.engine.tasks.outcome import OUTCOME
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
 from rowmerge_nb.engine.tasks.writer import PageSinkFactory, SinkFactory
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.plan.nodes import TableScan
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTransactionHandle, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.typed.domains import intersect
 from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import parts_of, spark_type
+from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.transaction import OpenCatalog, StatementTransaction
     from rowmerge_nb.engine.spark.marks import Mark
-    from rowmerge_nb.plan.nodes import TableScan
+    from rowmerge_nb.plan.nodes import Join
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.spi.types import Type
@@ -100,20 +102,47 @@ class Scans:
         """
         if is_spark_frame(source.table.dataframe):
             return None
+        narrowed, channels, found = self._narrowed(node, self._keys_scan(source, keys), keys)
+        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
+
+    def narrowed_scan(self, node: TableScan, join: Join) -> ScanPass:
+        """Give what reads the target within tasks, asked for no more than the keys of the source, where these are at hand."""
+        source = join.right
+        # Of a DataFrame Spark would have to run the query for its keys.
+        if (
+            isinstance(source, TableScan)
+            and source.table.deterministic
+            and not is_spark_frame(source.table.dataframe)
+            and join.type is not JoinType.FULL
+        ):
+            keys = self._keys_scan(source, join.key_columns)
+            # The tasks read the source later than this: what is not the same then must not leave out any row of the target.
+            if all(getattr(split, "is_repeatable", False) for split in keys.splits):
+                node, _, _ = self._narrowed(node, keys, join.key_columns)
+        task = self.page_scan(node)
+        assert task is not None
+        return task
+
+    def _keys_scan(self, source: TableScan, keys: Sequence[tuple[str, str]]) -> ScanPass:
+        """Give what reads the keys of a table, and no other column."""
         names = [symbol.name for symbol in source.outputs]
         indexes = [names.index(symbol) for _, symbol in keys]
-        wanted = replace(
-            source, outputs=tuple(source.outputs[i] for i in indexes), columns=tuple(source.columns[i] for i in indexes)
+        return self._scan_pass(
+            replace(source, outputs=tuple(source.outputs[i] for i in indexes), columns=tuple(source.columns[i] for i in indexes))
         )
-        read = self._scan_pass(wanted).rows()
-        found = tuple(SourceKeys.of(read.column(i)) for i in range(len(indexes)))
+
+    def _narrowed(
+        self, node: TableScan, source: ScanPass, keys: Sequence[tuple[str, str]]
+    ) -> tuple[TableScan, tuple[int, ...], tuple[SourceKeys, ...]]:
+        """Tell a scan the keys that another table has; give the scan, which of its channels have keys, and the keys."""
+        read = source.rows()
+        found = tuple(SourceKeys.of(read.column(i)) for i in range(len(keys)))
         channels = tuple([symbol.name for symbol in node.outputs].index(symbol) for symbol, _ in keys)
         domains = dict(node.constraint.domains)
         for channel, known in zip(channels, found, strict=True):
             name, domain = node.columns[channel].name, known.domain
             domains[name] = intersect(domains[name], domain) if name in domains else domain
-        narrowed = replace(node, constraint=Constraint(domains))
-        return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
+        return replace(node, constraint=Constraint(domains)), channels, found
 
     def opened_splits(
         self, node: TableScan, handle: Any
@@ -153,6 +182,19 @@ class Scans:
             handle = self._transaction.merge_handle.get_table_handle()
         columns = [*self.own_columns(node.table, node.data_columns), *node.row_id_columns]
         return self._pass(node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint)
+
+    def page_scan(self, node: TableScan) -> ScanPass | None:
+        """Give what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
+        if is_spark_frame(node.table.dataframe):
+            return None
+        task = self._scan_pass(node)
+        pages = [pa.field(symbol.name, symbol.type.arrow) for symbol in node.outputs]
+        splits = [split.with_rows() for split in task.splits] if self._travel(task.splits) else task.splits
+        return replace(task, schema=pa.schema([*pages, (POSITION, pa.int64())]), splits=splits)
+
+    def split_numbers(self, count: int) -> Any:
+        """Give a row for every split, its number in ``id``, each in a task of its own."""
+        return self._spark().range(0, count, 1, max(count, 1))
 
     def _scanned(self, task: ScanPass, node: TableScan) -> Any:
         return _fields_named(self._read(task), node.data_columns)

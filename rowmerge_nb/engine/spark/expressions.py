@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.engine.spark.types import spark_type
 from rowmerge_nb.engine.tasks.exchange import hash_expression
-from rowmerge_nb.plan.nodes import Filter, Join, Project, SemiJoin, Source
+from rowmerge_nb.plan.nodes import Filter, Join, MergeWriter, Project, SemiJoin, Source
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.printer import print_spark
@@ -86,10 +86,14 @@ def answer(node: QueryJoin) -> str:
 
 
 def sql_of(plan: PlanNode) -> Iterator[str]:
-    """Give all texts that Spark is given of a plan that it executes."""
-    for node in chain(plan):
+    """Give all texts that Spark is given of a plan that it executes; of a row change within tasks that is the source query's alone."""
+    nodes = chain(plan)
+    in_task = any(isinstance(node, MergeWriter) and node.form is not None and node.form.in_task for node in nodes)
+    for node in nodes:
         if isinstance(node, Source):
             yield node.spark
+        elif in_task:
+            continue
         elif isinstance(node, Project):
             yield from computed(node).values()
         elif isinstance(node, Filter | Join):

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from rowmerge_nb.engine.spark.expressions import computed, conformed
+from rowmerge_nb.engine.spark.in_task import join_of, join_task, replicated_tasks, row_task, source_schema, target_scan
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_type
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
 from rowmerge_nb.engine.tasks.exchange import BUCKET, Destination, PlacePass, Placing, hash_expression, partition_expression
+from rowmerge_nb.engine.tasks.in_task import PIECES, LocalExchange, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.merge import MergePass
-from rowmerge_nb.engine.tasks.outcome import RECORD
+from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import InsertPass, SinkFactory, WriterPass
@@ -47,6 +49,7 @@ from rowmerge_nb.trace.nodes import JoinType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
@@ -66,6 +69,15 @@ class Tables(Protocol):
 
     def scan_matching(self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]) -> Any:
         """Scan as ``scan`` does, without the rows whose keys no row of another table has; None where its keys are not at hand."""
+
+    def page_scan(self, node: TableScan) -> ScanPass | None:
+        """Give what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
+
+    def narrowed_scan(self, node: TableScan, join: Join) -> ScanPass:
+        """Give what reads the target within tasks, asked for no more than the keys of the source, where these are at hand."""
+
+    def split_numbers(self, count: int) -> Any:
+        """Give a row for every split, its number in ``id``, each in a task of its own."""
 
     def in_tasks(self, rows: Any, task: Any, schema: pa.Schema, *, tells: bool = False) -> Any:
         """Give what a pass makes of rows, in Spark's types; ``tells`` if the last channel can carry a task's record."""
@@ -284,6 +296,10 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     if not isinstance(processor, MergeProcessor | DeleteProject):
         msg = f"A MergeWriter cannot stand on {type(processor).__name__}"
         raise TypeError(msg)
+    if node.form is not None and node.form.replicated and isinstance(processor, MergeProcessor):
+        return _replicated(processor, context)
+    if node.form is not None and node.form.in_task:
+        return _in_task(processor, exchange, context)
     if node.fused:
         merge = _merge_pass(processor, context, placing=None, sinks=sinks)
         return context.tables.outcome_of(_input(processor, context), merge)
@@ -293,6 +309,98 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     if exchange is not None:
         rows = _exchanged(rows, exchange, processor, context)
     return context.tables.outcome_of(rows, WriterPass(processor.layout, _columns(processor), sinks, context.per_clause))
+
+
+def _in_task(processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext) -> Any:
+    """Execute all from the scan to the processor in the tasks that read the target; a small statement in one task, writers included."""
+    sinks = context.tables.sinks()
+    scan = context.tables.page_scan(target_scan(processor))
+    assert scan is not None
+    shown, witness = (context.target, context.source), context.witness_type
+    placing = _placing(exchange, processor, context) if exchange is not None else None
+    above = _merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks)
+    writers = WriterPass(processor.layout, _columns(processor), sinks, context.per_clause)
+    local = _local_exchange(exchange, processor, writers, context) if exchange is not None else None
+    join = join_of(processor)
+    if join is not None and isinstance(processor, MergeProcessor):
+        source, rows = _task_source(join.right, context)
+        if source is None:
+            rows = _never_empty(rows, join, context)
+        return context.tables.outcome_of(rows, join_task(processor, scan, source, above, local, shown, witness))
+    numbers = context.tables.split_numbers(len(scan.splits))
+    small = (estimated_rows(processor) or SMALL_ROWS + 1) <= SMALL_ROWS
+    if small:
+        numbers = numbers.coalesce(1)
+    if exchange is None or small:
+        return context.tables.outcome_of(numbers, row_task(processor, scan, above, local, shown, witness))
+    task = row_task(processor, scan, above, None, shown, witness)
+    changed = context.tables.in_tasks(numbers, task, above.exchanged, tells=True)
+    return context.tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
+
+
+def _replicated(processor: MergeProcessor, context: LoweringContext) -> Any:
+    """Execute a MERGE in the tasks that read the target, each of which gets all of the source; then come the unmatched source rows.
+
+    The stage of the tasks has one exchange above it: with two, Spark would run it twice, sinks included.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    join = join_of(processor)
+    assert join is not None
+    target = context.tables.narrowed_scan(target_scan(processor), join)
+    scan, rows = _task_source(join.right, context)
+    schema = source_schema(join)
+    schema = schema if scan is None else schema.append(pa.field(POSITION, pa.int64()))
+    everywhere = scan is not None and all(getattr(split, "is_repeatable", False) for split in scan.splits)
+    source = ReplicatedSource(schema, scan if everywhere else None)
+    tasks = max(1, min(len(target.splits), context.partitions))
+    shown, witness = (context.target, context.source), context.witness_type
+    above = _merge_pass(processor, context, placing=None, sinks=context.tables.sinks())
+    joining, unmatched = replicated_tasks(processor, target, tasks, source, above, shown, witness)
+    receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
+    numbers = context.tables.split_numbers(tasks)
+    if everywhere:
+        told = context.tables.outcome_of(numbers, joining)
+        return context.tables.outcome_of(told.repartitionById(context.partitions, receiver), unmatched)
+    pieces = context.tables.in_tasks(rows, PackPass(scan, schema, _MOST_BYTES), PIECES)
+    # Of a source that Spark sees to be empty there is no piece, and each task has its row all the same.
+    told = context.tables.outcome_of(numbers.join(F.broadcast(pieces), F.lit(True), "left"), joining)
+    # By no equality and by nothing that NULL makes NULL: for a hash join Spark broadcasts in another form, and what must not be NULL
+    # it filters before. Either would be another plan than above, and the source would be packed once more.
+    wanted = (F.col("kind") == F.lit(PIECE_ROW)) & (F.col("writer") - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
+    sent = told.repartitionById(context.partitions, receiver).join(F.broadcast(pieces), wanted, "left")
+    return context.tables.outcome_of(sent.select(*OUTCOME.names, *PIECES.names), unmatched)
+
+
+_MOST_BYTES = 1 << 30
+"""A source that turns out to be larger than this is not sent to every task."""
+
+
+def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
+    """Give what reads the source of a small MERGE: the task itself, which needs one row to begin, or Spark, whose rows arrive there."""
+    while isinstance(node, Project):
+        # The mark of the source's rows; the task knows by itself which rows have one.
+        node = node.source
+    source = context.tables.page_scan(node) if isinstance(node, TableScan) else None
+    if source is not None:
+        return source, context.tables.split_numbers(1)
+    names = [quote(symbol.name) for symbol in node.outputs]
+    return None, lower(node, context).selectExpr(*(f"{name} AS c{index}" for index, name in enumerate(names))).coalesce(1)
+
+
+def _never_empty(rows: Any, join: Join, context: LoweringContext) -> Any:
+    """Put a row behind those of a query that is none of them, as its last column says: without any, Spark would run no task."""
+    kinds = [spark_type(field.type).simpleString() for field in source_schema(join)]
+    none = context.tables.split_numbers(1).selectExpr(*(f"CAST(NULL AS {kind})" for kind in kinds), "false")
+    return rows.selectExpr("*", "true").unionAll(none).coalesce(1)
+
+
+def _local_exchange(
+    node: Exchange, processor: MergeProcessor | DeleteProject, writers: WriterPass, context: LoweringContext
+) -> LocalExchange:
+    channels = processor.layout.after
+    by_row_id = channels.row_id if node.update_layout is not None else None
+    return LocalExchange(context.writers, processor.layout.redistribution_columns, by_row_id, channels.operation, writers)
 
 
 @lower.register

@@ -5,12 +5,13 @@ Workers are forked from it. What it has loaded they have too, so a first stateme
 
 from __future__ import annotations
 
+import duckdb  # noqa: F401
 import pyarrow as pa
 import pyarrow.compute
 from pyspark import daemon
 
 import rowmerge_nb.connectors.memory.reading
-import rowmerge_nb.engine.tasks.merge  # noqa: F401 - loaded for the workers
+import rowmerge_nb.engine.tasks.in_task  # noqa: F401 - loaded for the workers
 
 # Threads do not survive a fork: none may be started here.
 pa.set_cpu_count(1)

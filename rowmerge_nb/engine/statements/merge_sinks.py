@@ -16,6 +16,7 @@ from rowmerge_nb.plan.rules import read_views
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
+from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.words import operation_letters
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def lowered(run: StatementRun, context: LoweringContext) -> Any:
     run.begin_step("run")
     plan = plan_of(run)
     run.transaction.scans.make_views(run.analysis.bindings, read_views(plan))
-    return lower(plan, context)
+    with room():
+        return lower(plan, context)
 
 
 def check_stored(analysis: RowChangeAnalysis, account: Account, paradigm: RowChangeParadigm) -> None:

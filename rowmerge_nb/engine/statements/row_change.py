@@ -17,6 +17,7 @@ from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules
+from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import ClauseRecord, Consequence
 from rowmerge_nb.words import plural
 
@@ -98,7 +99,7 @@ def plan_change(
     facts = ask()
     settings = _whole_rows(run.settings) if run.options.trace == TraceLevel.FULL else run.settings
     run.begin_step("plan")
-    with run.timed("plan"):
+    with run.timed("plan"), room():
         first = plan(facts)
         run.plan = apply_rules(first, settings)
     return Planned(facts, first, settings)

@@ -33,6 +33,7 @@ from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, St
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.rules import is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.words import plural
 
@@ -206,7 +207,8 @@ class StatementRun:
 
     def sql(self) -> Sequence[str]:
         """Give the texts that Spark is given of the plan."""
-        return tuple(sql_of(self.plan)) if self.plan is not None else ()
+        with room():
+            return tuple(sql_of(self.plan)) if self.plan is not None else ()
 
     def facts(self) -> list[Consequence]:
         """Say what had happened when the statement failed."""
@@ -235,7 +237,8 @@ class StatementRun:
     def _error(self, failure: BaseException) -> RowMergeError:
         """Give an error of ours for what was raised before the point of no return."""
         error = self.error_of(failure, self.step)
-        self.locate(error, failure)
+        with room():
+            self.locate(error, failure)
         return error
 
     def _late_error(self, failure: BaseException) -> RowMergeError:

@@ -220,7 +220,10 @@ class UpdatableRun(StatementRun):
         columns = {column.name: column for column in self.analysis.target.columns if column.name in made}
         # Subqueries are numbered in the order of the table's columns, values stand in the order in which they were written.
         printed = {name: self._expression(made[name], printer, condition=False) for name in columns}
-        return tuple(AssignedColumn(name, columns[name].type.arrow, printed[name], not columns[name].nullable) for name in made)
+        return tuple(
+            AssignedColumn(name, columns[name].type.arrow, printed[name], None if columns[name].nullable else _refusal(name))
+            for name in made
+        )
 
     def _page_queries(self) -> tuple[PageQuery, ...]:
         return tuple(PageQuery(node.symbol.name, node.query.kind, node.symbol.type.arrow) for node in self._queries())
@@ -252,3 +255,8 @@ class UpdatableRun(StatementRun):
                 yield node, (account.read,), account.read
             elif isinstance(node, TableScan):
                 yield node, (), account.read
+
+
+def _refusal(column: str) -> tuple[str, str]:
+    """Give the code and the message of a NULL for a NOT NULL column."""
+    return "INVALID_ARGUMENTS", f"NULL value not allowed for NOT NULL column: {column}"

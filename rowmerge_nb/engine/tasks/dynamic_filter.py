@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["KeyFilter", "SourceKeys"]
+__all__ = ["KeyFilter", "SourceKeys", "comparable"]
 
 LISTED_KEYS = 1_000
 """Up to here a connector is told the keys themselves, above that their bounds."""
@@ -48,7 +48,7 @@ class SourceKeys:
     def of(cls, values: pa.Array | pa.ChunkedArray) -> SourceKeys:
         """Take a column of the source."""
         whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        return cls(_comparable(whole.drop_null()))
+        return cls(comparable(whole.drop_null()))
 
     @property
     def domain(self) -> ColumnDomain:
@@ -149,17 +149,17 @@ class _HashTable:
         if not len(column):
             return np.zeros(0, bool)
         kind = self.values.type
-        chunks = [_comparable(chunk) for chunk in column.chunks]
+        chunks = [comparable(chunk) for chunk in column.chunks]
         cast: Any = pa.chunked_array([chunk if chunk.type == kind else chunk.cast(kind) for chunk in chunks], kind)
         found = pc.is_in(cast, value_set=self.values, skip_nulls=True)
         return np.concatenate([chunk.to_numpy(zero_copy_only=False) for chunk in found.chunks])
 
 
-def _comparable(values: pa.Array) -> pa.Array:
+def comparable(values: pa.Array) -> pa.Array:
     """Bring values of one kind into one type: the width of integers, of decimals and of text's offsets does not matter."""
     kind = values.type
     if pa.types.is_dictionary(kind):
-        return _comparable(values.dictionary_decode())
+        return comparable(values.dictionary_decode())
     if pa.types.is_integer(kind):
         return values.cast(pa.int64())
     if pa.types.is_decimal(kind):

@@ -90,8 +90,12 @@ class MergePass:
         return pa.schema([*data, pa.field(BUCKET, pa.int32()), pa.field(RECORD, pa.binary())])
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on one partition."""
-        recorder = Recorder(task_partition(), self.per_clause)
+        """Work on the partition of this task."""
+        yield from self.work(batches, task_partition())
+
+    def work(self, batches: Batches, partition: int) -> Iterator[pa.RecordBatch]:
+        """Work on one partition; its number is also that of its writer."""
+        recorder = Recorder(partition, self.per_clause)
         try:
             pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +18,14 @@ from rowmerge_nb.names import quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["AssignedColumn", "PageEvaluator", "PageExpression", "PageProgram", "PageQuery", "require_duckdb"]
 
-INSTALL: Final = 'Run: pip install "rowmerge-nb[updatable]"'
+INSTALL: Final = "Run: pip install 'duckdb>=1.4'"
 _ROW: Final = "$row"
 """What the number of a row is called, unless a channel has that name."""
 _SETTINGS: Final = (
@@ -42,11 +46,11 @@ def require_duckdb() -> Any:
     try:
         import duckdb
     except ModuleNotFoundError as error:
-        msg = "DuckDB is not installed, which filters and projects pages in the flow 'updatable'"
+        msg = "DuckDB is not installed, which computes conditions and values on pages"
         raise SetupError(msg, hint=INSTALL) from error
     if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
-        msg = f"DuckDB {duckdb.__version__} is too old for the flow 'updatable'"
-        raise SetupError(msg, hint="Run: pip install 'duckdb>=1.4'")
+        msg = f"DuckDB {duckdb.__version__} is too old to compute on pages"
+        raise SetupError(msg, hint=INSTALL)
     return duckdb
 
 
@@ -56,14 +60,14 @@ class PageExpression:
 
     Args:
         text: DuckDB SQL over the page's channels.
-        span: where it was written.
+        span: where it was written; None of what was not, which cannot fail.
         words: where that is, for people: ``in the WHERE condition``.
         reads: the names of the channels that it reads.
         is_plain: it is a channel as it is, or where it reads none NULL; that needs no DuckDB.
     """
 
     text: str
-    span: Span
+    span: Span | None
     words: str
     reads: frozenset[str] = field(kw_only=True)
     is_plain: bool = False
@@ -76,12 +80,12 @@ class PageExpression:
 
 @dataclass(frozen=True)
 class AssignedColumn:
-    """A column that is assigned: its name, its type, the value, and whether it refuses NULL."""
+    """A column that is assigned: its name, its type, the value, and where it refuses NULL the code and the message of that."""
 
     name: str
     type: pa.DataType
     expression: PageExpression
-    required: bool
+    refusal: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ class PageEvaluator:
 
     program: PageProgram
     answers: Sequence[pa.Array] = ()
-    _connection: Any = field(default=None, repr=False)
+    _registered: list[str] = field(default_factory=list, repr=False)
 
     def filter(self, page: Page) -> Page:
         """Keep the rows for which the condition is true, in their order.
@@ -130,11 +134,18 @@ class PageEvaluator:
         where = self.program.where
         if where is None or not page.num_rows:
             return page
-        if where.is_null:
-            return page.slice(0, 0)
-        found = self._run(page, where=where)
-        kept = np.sort(found.column(0).to_numpy())
+        kept = self.rows_where(where, page)
         return page if len(kept) == page.num_rows else page.take(pa.array(kept))
+
+    def rows_where(self, where: PageExpression, page: Page) -> npt.NDArray[np.int64]:
+        """Give the positions of the rows for which a condition is true, in their order.
+
+        Raises:
+            ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's place.
+        """
+        if where.is_null:
+            return np.zeros(0, np.int64)
+        return np.sort(self._run(page, where=where).column(0).to_numpy())
 
     def project(self, page: Page) -> list[pa.Array]:
         """Compute the assigned columns for all rows of a page.
@@ -142,14 +153,21 @@ class PageEvaluator:
         Raises:
             ExecutionError: a value cannot be computed, or is NULL where the column refuses it; with the value's place.
         """
-        assigned = self.program.assigned
-        plain = self._plain(page)
+        return self.values_of(self.program.assigned, page)
+
+    def values_of(self, assigned: Sequence[AssignedColumn], page: Page) -> list[pa.Array]:
+        """Compute columns for all rows of a page.
+
+        Raises:
+            ExecutionError: a value cannot be computed, or is NULL where the column refuses it; with the value's place.
+        """
+        plain = _plain(assigned, page)
         values = iter(self._computed([column for column, known in zip(assigned, plain, strict=True) if known is None], page))
         arrays = [known if known is not None else next(values) for known in plain]
         for column, array in zip(assigned, arrays, strict=True):
-            if column.required and array.null_count:
-                msg = f"NULL value not allowed for NOT NULL column: {column.name}"
-                raise _placed(ExecutionError(msg, code="INVALID_ARGUMENTS", step="Project"), column.expression)
+            if column.refusal is not None and array.null_count:
+                code, msg = column.refusal
+                raise _placed(ExecutionError(msg, code=code, step="Project"), column.expression)
         return arrays
 
     def check(self, page: Page) -> None:
@@ -163,7 +181,12 @@ class PageEvaluator:
             if where is not None and not where.is_null:
                 self._run(page, where=where)
             self._computed(
-                [column for column, known in zip(self.program.assigned, self._plain(page), strict=True) if known is None], page
+                [
+                    column
+                    for column, known in zip(self.program.assigned, _plain(self.program.assigned, page), strict=True)
+                    if known is None
+                ],
+                page,
             )
         except ExecutionError as error:
             msg = f"The flow 'updatable' cannot compute this: {error.message}"
@@ -172,13 +195,9 @@ class PageEvaluator:
             raise refused from error
 
     def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-
-    def _plain(self, page: Page) -> list[pa.Array | None]:
-        """Give, per assigned column, the values that need no computing: NULL, or another column's as they are."""
-        return [_as_it_is(column, page) if column.expression.is_plain else None for column in self.program.assigned]
+        """Take the answers of queries back from the connection, which the next evaluator uses."""
+        while self._registered:
+            _connection().unregister(self._registered.pop())
 
     def _computed(self, columns: Sequence[AssignedColumn], page: Page) -> list[pa.Array]:
         if not columns:
@@ -224,14 +243,32 @@ class PageEvaluator:
             connection.unregister("page")
 
     def _connected(self) -> Any:
-        if self._connection is None:
-            self._connection = require_duckdb().connect()
-            for setting in _SETTINGS:
-                self._connection.execute(setting)
+        connection = _connection()
+        if not self._registered:
             for query, answer in zip(self.program.queries, self.answers, strict=True):
                 if query.kind == "in":
-                    self._connection.register(query.symbol, pa.table([answer], names=["v"]))
-        return self._connection
+                    self._registered.append(query.symbol)
+                    connection.register(query.symbol, pa.table([answer], names=["v"]))
+        return connection
+
+
+_process = threading.local()
+
+
+def _connection() -> Any:
+    """Give this thread's connection to a DuckDB of this process: making one takes longer than computing a page."""
+    made = getattr(_process, "connection", None)
+    if made is None or made[0] != os.getpid():
+        connection = require_duckdb().connect()
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        made = _process.connection = (os.getpid(), connection)
+    return made[1]
+
+
+def _plain(assigned: Sequence[AssignedColumn], page: Page) -> list[pa.Array | None]:
+    """Give, per assigned column, the values that need no computing: NULL, or another column's as they are."""
+    return [_as_it_is(column, page) if column.expression.is_plain else None for column in assigned]
 
 
 def _as_it_is(column: AssignedColumn, page: Page) -> pa.Array:
@@ -245,7 +282,8 @@ def _whole(array: Any) -> pa.Array:
 
 
 def _placed(error: ExecutionError, expression: PageExpression) -> ExecutionError:
-    error.at(expression.span).hint = f"It happened {expression.words}.{f' {error.hint}' if error.hint else ''}"
+    if expression.span is not None:
+        error.at(expression.span).hint = f"It happened {expression.words}.{f' {error.hint}' if error.hint else ''}"
     return error
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import conform, page_of
-from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,13 +48,29 @@ class ScanPass:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the rows of the splits."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self._read(number)
+        yield from self.marked(number for batch in batches for number in batch.column(0).to_pylist())
+
+    def marked(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        """Give the rows of the splits with these numbers; where no record can travel, an error is one of Spark's own."""
+        try:
+            yield from self.read(numbers)
+        except RowMergeError as error:
+            # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
+            msg = f"[[{error.code}]] {' '.join(error.message.split())}"
+            raise RuntimeError(msg) from error
+
+    def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        """Give the rows of the splits with these numbers.
+
+        Raises:
+            ExecutionError: the connector cannot read them; with its code, and the call that failed.
+        """
+        for number in numbers:
+            yield from self._read(number)
 
     def pages(self) -> list[pa.RecordBatch]:
         """Give the pages of all splits, read where this is called."""
-        return [page for number in range(len(self.splits)) for page in self._read(number)]
+        return list(self.read(range(len(self.splits))))
 
     def rows(self) -> pa.Table:
         """Give the rows of all splits, read where this is called."""
@@ -78,12 +94,11 @@ class ScanPass:
                 arrays.append(pa.array(positions + position))
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         except Exception as error:
-            # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
             code, text = "GENERIC_INTERNAL_ERROR", error_text(error)
             if isinstance(error, RowMergeError):
                 code, text = error.code, error.message
-            msg = f"[[{code}]] {step} failed: {' '.join(text.split())}"
-            raise RuntimeError(msg) from error
+            msg = f"{step} failed: {text}"
+            raise ExecutionError(msg, code=code, step=step) from error
         finally:
             if source is not None:
                 source.close()

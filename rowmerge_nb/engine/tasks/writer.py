@@ -38,9 +38,9 @@ class SinkFactory:
     session: ConnectorSession
     handle: Any
 
-    def __call__(self) -> ConnectorMergeSink:
-        """Make a sink."""
-        session = replace(self.session, writer=task_partition())
+    def __call__(self, writer: int) -> ConnectorMergeSink:
+        """Make the sink of a writer."""
+        session = replace(self.session, writer=writer)
         sink: ConnectorMergeSink = self.provider.create_merge_sink(self.transaction, session, self.handle)
         return sink
 
@@ -86,8 +86,12 @@ class WriterPass:
     per_clause: int
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on the rows of the writer that this task is."""
+        yield from self.write(batches, task_partition())
+
+    def write(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
         """Work on the rows of one writer."""
-        recorder = Recorder(task_partition(), self.per_clause)
+        recorder = Recorder(writer, self.per_clause)
         passed: list[bytes] = []
         pages = self._pages(batches, passed)
         yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(pages)
@@ -141,7 +145,7 @@ class MergeSinkWriter:
         if self.sink is None:
             self._step = "create_merge_sink"
             with recorder.call("create_merge_sink"):
-                self.sink = self.sinks()
+                self.sink = self.sinks(recorder.record.partition)
         operations = page.column(self.layout.after.operation)
         from_updates = pc.sum(page.column(self.layout.after.insert_from_update)).as_py() or 0
         stored = self.layout.stored_page(page)

@@ -82,7 +82,7 @@ def computed(text: str, rows: pa.Table | None = None) -> tuple[pa.Array, Type]:
     tree, symbols = tree_of(text)
     page = (rows if rows is not None else table()).combine_chunks().to_batches()[0].rename_columns(symbols)
     expression = PageExpression(PagePrinter().value(tree), Span(0, len(text), 1, 1), "in a test", reads=references(tree))
-    column = AssignedColumn("x", tree.type.arrow, expression, required=False)
+    column = AssignedColumn("x", tree.type.arrow, expression)
     evaluator = PageEvaluator(PageProgram(assigned=(column,)))
     try:
         (array,) = evaluator.project(page)

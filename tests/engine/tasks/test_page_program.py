@@ -148,7 +148,6 @@ def test_the_column_that_failed_is_told_when_several_are_computed() -> None:
             name,
             pa.int32(),
             PageExpression(PagePrinter().value(tree), span, f"in '{name}'", reads=references(tree)),
-            required=False,
         )
         for name, tree, span in zip("xy", (second, first), reversed(spans), strict=True)
     )
@@ -195,9 +194,9 @@ def test_an_error_that_nobody_knows_names_the_other_flow() -> None:
 
 def test_without_duckdb_a_sentence_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
-    with pytest.raises(SetupError, match="DuckDB is not installed, which filters and projects pages") as caught:
+    with pytest.raises(SetupError, match="DuckDB is not installed, which computes conditions and values on pages") as caught:
         require_duckdb()
-    assert caught.value.hint == 'Run: pip install "rowmerge-nb[updatable]"'
+    assert caught.value.hint == "Run: pip install 'duckdb>=1.4'"
 
 
 def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +208,7 @@ def test_an_old_duckdb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns_may_have_the_names_that_pages_use_themselves() -> None:
     page = pa.RecordBatch.from_pydict({"$row": [1, 0, 2], "page": [7, 8, 9], "v0": [4, 5, 6]})
     columns = [
-        AssignedColumn(name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), "", reads=frozenset(reads)), False)
+        AssignedColumn(name, pa.int64(), PageExpression(text, Span(0, 1, 1, 1), "", reads=frozenset(reads)))
         for name, text, reads in (("a", '("$row" + 10)', {"$row"}), ("b", '("v0" + "page")', {"v0", "page"}))
     ]
     where = PageExpression('("$row" >= 1)', Span(0, 1, 1, 1), "", reads=frozenset({"$row"}))

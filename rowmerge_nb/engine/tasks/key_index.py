@@ -1,0 +1,132 @@
+"""Finding the source rows that have the keys of a target row: what a task builds once of the whole source, and asks for every page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.engine.tasks.dynamic_filter import comparable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["KeyIndex"]
+
+NO_CODE: Final = -1
+DENSE: Final = 32
+"""Whole numbers are looked up in a table as long as there are at most so many between the smallest and the largest for each key."""
+DENSE_ANYWAY: Final = 1 << 20
+
+
+class _Dense:
+    """Codes of whole numbers that lie close together: what they are above the smallest."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low, self.high = low, high
+        self.size = high - low + 1
+
+    def codes(self, values: pa.Array) -> npt.NDArray[np.int64]:
+        numbers = (pc.fill_null(values, 0) if values.null_count else values).to_numpy(zero_copy_only=False)
+        # Before anything is subtracted, which could go beyond what a number holds.
+        within = (numbers >= self.low) & (numbers <= self.high)
+        if values.null_count:
+            within &= values.is_valid().to_numpy(zero_copy_only=False)
+        return np.where(within, numbers - self.low, NO_CODE)
+
+
+class _Listed:
+    """Codes of values of any type: their positions in a list of the distinct ones."""
+
+    def __init__(self, distinct: pa.Array) -> None:
+        self.distinct = distinct
+        self.size = len(distinct)
+
+    def codes(self, values: pa.Array) -> npt.NDArray[np.int64]:
+        cast = values if values.type == self.distinct.type else values.cast(self.distinct.type)
+        found = pc.fill_null(pc.index_in(cast, value_set=self.distinct, skip_nulls=True), NO_CODE)
+        codes: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return codes
+
+
+class KeyIndex:
+    """The rows of a source by their keys.
+
+    Args:
+        columns: the key columns, an array each; a row with a NULL among its keys is equal to nothing.
+
+    >>> index = KeyIndex([pa.array([7, 5, None, 7]), pa.array(["a", "b", "c", "a"])])
+    >>> rows, partners = index.matches([pa.array([5, 7, 9]), pa.array(["b", "a", "a"])])
+    >>> rows.tolist(), partners.tolist()
+    ([0, 1, 1], [1, 0, 3])
+    """
+
+    def __init__(self, columns: Sequence[pa.Array]) -> None:
+        self._coders = [_coder(comparable(column)) for column in columns]
+        self._steps: list[npt.NDArray[np.int64]] = []
+        codes = self._codes(columns, building=True)
+        rows = np.flatnonzero(codes != NO_CODE)
+        codes = codes[rows]
+        self._size = int(codes.max()) + 1 if len(codes) else 0
+        self._row_of = np.full(self._size, NO_CODE, np.int32 if len(columns[0]) < 1 << 31 else np.int64)
+        self._row_of[codes] = rows
+        # Of several rows with one code the last has stayed.
+        self._unique = bool((self._row_of[codes] == rows).all())
+        if not self._unique:
+            self._rows = rows[np.argsort(codes, kind="stable")]
+            self._starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=self._size))])
+
+    def matches(self, columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Give the pairs of rows with equal keys.
+
+        Args:
+            columns: the key columns of a page.
+
+        Returns:
+            The rows of the page in their order, each as often as it has partners, and the partners.
+        """
+        codes = self._codes(columns, building=False)
+        if not self._size:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        codes = np.where(codes < self._size, codes, NO_CODE)
+        if self._unique:
+            found = np.where(codes == NO_CODE, NO_CODE, self._row_of[codes])
+            rows = np.flatnonzero(found != NO_CODE)
+            return rows, found[rows].astype(np.int64)
+        there = codes != NO_CODE
+        starts = np.where(there, self._starts[codes], 0)
+        counts = np.where(there, self._starts[codes + 1] - starts, 0)
+        rows = np.repeat(np.arange(len(codes)), counts)
+        offsets = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return rows, self._rows[np.repeat(starts, counts) + offsets]
+
+    def _codes(self, columns: Sequence[pa.Array], *, building: bool) -> npt.NDArray[np.int64]:
+        """Give one number for the keys of each row, ``NO_CODE`` where no row of the source has them."""
+        codes = self._coders[0].codes(comparable(columns[0]))
+        size = self._coders[0].size
+        for step, (coder, column) in enumerate(zip(self._coders[1:], columns[1:], strict=True)):
+            more = coder.codes(comparable(column))
+            both = np.where((codes != NO_CODE) & (more != NO_CODE), codes * coder.size + more, NO_CODE)
+            # The pairs that occur get new numbers, so that there is room for the next column.
+            if building:
+                self._steps.append(np.unique(both[both != NO_CODE]))
+            known = self._steps[step]
+            size = len(known)
+            found = np.searchsorted(known, both)
+            hit = (both != NO_CODE) & (found < size)
+            hit[hit] = known[found[hit]] == both[hit]
+            codes = np.where(hit, found, NO_CODE)
+        return codes
+
+
+def _coder(values: pa.Array) -> _Dense | _Listed:
+    known = values.drop_null()
+    if pa.types.is_int64(known.type) and len(known):
+        bounds = pc.min_max(known).as_py()
+        if bounds["max"] - bounds["min"] < max(DENSE * len(known), DENSE_ANYWAY):
+            return _Dense(bounds["min"], bounds["max"])
+    return _Listed(known.unique())

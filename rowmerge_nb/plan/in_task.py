@@ -1,0 +1,154 @@
+"""Which plans are executed in the task that reads the target, on pages, and why others are not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.plan.extended import RETURNING
+from rowmerge_nb.plan.nodes import Exchange, Filter, Join, PhysicalForm, PlanNode, Project
+from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
+from rowmerge_nb.sql.typed.domains import conjuncts, plain_column
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rowmerge_nb.plan.nodes import MergeWriter
+    from rowmerge_nb.spi.types import Type
+
+
+__all__ = ["FormLimits", "form_of", "rest_of_on", "without_refusal"]
+
+MOST_PAIRS = 1_000_000
+"""Without equal columns in ON every row meets every other; so many pairs are made at most."""
+TEXT_BYTES = 32
+"""What a value of no fixed width is taken to need."""
+
+
+@dataclass(frozen=True)
+class FormLimits:
+    """Up to where a task takes the whole of a table.
+
+    Args:
+        small_rows: a target and a source of at most so many rows have one task for all.
+        source_bytes: a source of at most so many bytes, as far as one can tell, is sent to every task.
+    """
+
+    small_rows: int
+    source_bytes: int
+
+
+def form_of(writer: MergeWriter, below: Sequence[PlanNode], sizes: Sequence[int | None], limits: FormLimits) -> PhysicalForm:
+    """Choose what executes a plan from the scan of the target to the processor.
+
+    Args:
+        writer: the writer.
+        below: the nodes below it.
+        sizes: the rows of the tables that are joined where they are known, the target first; of an UPDATE or DELETE of the target.
+        limits: up to where a task takes the whole of a table.
+    """
+    join = next((node for node in below if isinstance(node, Join)), None)
+    if any(symbol.name == RETURNING for node in below for symbol in node.outputs):
+        return PhysicalForm("RETURNING is computed by Spark")
+    for tree, is_condition in _computed_on_pages(below):
+        try:
+            _check_printable(tree, condition=is_condition)
+        except UnprintableError as error:
+            return PhysicalForm(f"pages cannot be asked for {error}")
+    if join is None:
+        return PhysicalForm()
+    target, source = sizes
+    if target is not None and source is not None and max(target, source) <= limits.small_rows:
+        if not join.key_columns and target * source > MOST_PAIRS:
+            return PhysicalForm("ON has no columns that must be equal")
+        return PhysicalForm()
+    return _replicated(writer, join, source, limits)
+
+
+def _replicated(writer: MergeWriter, join: Join, source: int | None, limits: FormLimits) -> PhysicalForm:
+    if isinstance(writer.source, Exchange):
+        return PhysicalForm("rows go on to the writers of their partitions or buckets")
+    if not join.key_columns:
+        return PhysicalForm("ON has no columns that must be equal")
+    if source is None:
+        return PhysicalForm("nobody knows how large the source is")
+    size = source * sum(_width(symbol.type) for symbol in join.right.outputs)
+    if size > limits.source_bytes:
+        said = (
+            f"the source, about {size >> 20} MiB, is not sent to every task: that is done up to {limits.source_bytes >> 20} MiB"
+        )
+        return PhysicalForm(said)
+    return PhysicalForm(replicated=True)
+
+
+def _width(kind: Type) -> int:
+    """Guess how many bytes a value takes in a page."""
+    known = _fixed_width(kind)
+    return TEXT_BYTES if known is None else known
+
+
+def _fixed_width(kind: Type) -> int | None:
+    """Give the bytes of a value of a fixed width; None of other types."""
+    try:
+        return max(int(kind.arrow.bit_width) // 8, 1)
+    except ValueError:
+        return None
+
+
+def _check_printable(tree: Typed, *, condition: bool) -> None:
+    """See that an expression can be computed on pages.
+
+    Raises:
+        UnprintableError: it cannot.
+    """
+    if has_subquery(tree):
+        msg = "a subquery"
+        raise UnprintableError(msg)
+    printer = PagePrinter()
+    printer.text(tree, condition=condition)
+    if printer.subqueries:
+        msg = "a list of so many values"
+        raise UnprintableError(msg)
+
+
+def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:
+    """Give the expressions that pages are asked for, and whether each is a condition that keeps rows."""
+    for node in nodes:
+        if isinstance(node, Filter):
+            yield node.predicate, True
+        elif isinstance(node, Join):
+            rest = rest_of_on(node)
+            if rest is not None:
+                yield rest, True
+        elif isinstance(node, Project) and node.case is not None:
+            for branch in node.case.branches:
+                if branch.test is not None:
+                    yield branch.test, True
+                yield from ((without_refusal(value)[0], False) for value in branch.expressions)
+
+
+def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:
+    """Take what refuses NULL off a value of a NOT NULL column: give the value, and the refusal's code and message."""
+    if isinstance(value, Apply) and value.name == "coalesce":
+        inner, last = value.arguments[0], value.arguments[-1]
+        if isinstance(last, Apply) and last.name == "fail":
+            return replace(inner, origin=value.origin), last.detail
+    return value, None
+
+
+def rest_of_on(join: Join) -> Typed | None:
+    """Give what ON asks for beside equal values of the key columns; None if that is all."""
+    terms = [term for term in conjuncts(join.predicate) if not _is_key(term, join)]
+    if not terms:
+        return None
+    whole = terms[0] if len(terms) == 1 else Apply(join.predicate.type, "and", tuple(terms))
+    return replace(whole, origin=join.predicate.origin)
+
+
+def _is_key(term: Typed, join: Join) -> bool:
+    if not isinstance(term, Apply) or term.name != "=":
+        return False
+    sides = [plain_column(side) for side in term.arguments]
+    symbols = [side.symbol for side in sides if isinstance(side, Column)]
+    return len(symbols) == len(sides) and any(set(pair) == set(symbols) for pair in join.key_columns)

@@ -1,0 +1,248 @@
+"""A row change is the same whatever executes it: one task, many tasks with the whole source each, or Spark's operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.plan.rules import RuleSettings
+
+pytestmark = pytest.mark.spark
+
+BY_SPARK = frozenset({"change_in_task"})
+FORMS = {
+    "one task": (RuleSettings(), frozenset()),
+    "many tasks": (RuleSettings(small_rows=0, few_tasks_rows=1 << 40), frozenset()),
+    "spark": (RuleSettings(), BY_SPARK),
+    "spark, large": (RuleSettings(small_rows=0, few_tasks_rows=1 << 40), BY_SPARK),
+}
+SAID = {
+    "one task": "runs in the task that reads the target",
+    "many tasks": "runs in the tasks that read the target",
+    "spark": None,
+    "spark, large": None,
+}
+TARGET = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4, None, 6], pa.int32()),
+        "part": ["a", None, "b", "b", "a", "c"],
+        "v": pa.array([10, 20, None, 40, 50, 60], pa.int64()),
+        "x": [1.5, float("nan"), -0.0, None, 2.5, 0.0],
+    }
+)
+SOURCE = pa.table(
+    {
+        "id": pa.array([2, 3, None, 4, 9, 10], pa.int64()),
+        "part": [None, "b", "a", "b", "z", None],
+        "v": pa.array([1, 2, 3, None, 5, 6], pa.int64()),
+    }
+)
+MERGES = {
+    "all clauses": "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET v = t.v + s.v "
+    "WHEN NOT MATCHED AND s.v = 5 THEN INSERT (id, v) VALUES (s.id, s.v * 2) WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'new', s.v, 1e0)",
+    "no NOT MATCHED": "MERGE INTO t USING s ON t.id = s.id AND t.part = s.part WHEN MATCHED THEN UPDATE SET part = upper(s.part)",
+    "nothing else": "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+    "rest of ON": "MERGE INTO t USING s ON t.id = s.id AND t.x <> 2.5 AND s.v IS NOT NULL WHEN MATCHED THEN DELETE",
+    "a query": "MERGE INTO t USING (SELECT id, max(v) AS v FROM s GROUP BY id) q ON t.id = q.id WHEN MATCHED THEN UPDATE SET v = q.v "
+    "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (q.id, q.v)",
+    "values": "MERGE INTO t USING (VALUES (2, 'x'), (77, NULL)) AS q (id, p) ON q.id = t.id WHEN MATCHED THEN UPDATE SET part = q.p "
+    "WHEN NOT MATCHED THEN INSERT (id, part) VALUES (q.id, q.p)",
+    "by source": "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.v > 10 THEN UPDATE SET v = -1 "
+    "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN MATCHED THEN UPDATE SET part = 'm' WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+    "do nothing": "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.v = 40 THEN DO NOTHING WHEN MATCHED THEN DELETE",
+    "update": "UPDATE t SET v = v * 2, part = coalesce(part, 'none') WHERE x < 2 OR x IS NULL",
+    "update all": "UPDATE t SET v = id",
+    "delete": "DELETE FROM t WHERE part = 'b'",
+    "delete all": "DELETE FROM t",
+}
+
+
+def made(spark: Any, form: str, source: pa.Table = SOURCE, properties: str = "", **options: Any) -> Engine:
+    settings, off = FORMS[form]
+    engine = Engine(spark=spark, rule_settings=settings, dialect="extended", **options)
+    engine.options = engine.options.changed(rules_off=off)
+    engine.register("t0", TARGET)
+    engine.register("s", source)
+    engine.run(f"CREATE TABLE t {properties} AS SELECT * FROM t0")
+    return engine
+
+
+def seen(engine: Engine, statement: str) -> dict[str, Any]:
+    """Run a statement, and tell what it has left and what it has said of itself."""
+    result = engine.run(statement)
+    trace = result.trace
+    return {
+        "rows": sorted(map(repr, engine.table("t").to_pylist())),
+        "count": result.count,
+        "clauses": [clause.rows for clause in trace.clauses],
+        "matched": (trace.joined, trace.matched, trace.unmatched, trace.alone),
+        "patterns": trace.multiple_matches,
+        "stored": sum((Counter(writer.rows) for writer in trace.writers), Counter()),
+        "rows after": trace.rows_after,
+    }
+
+
+@pytest.mark.parametrize(
+    ("era", "paradigm"), [("documents", "DELETE_ROW_AND_INSERT_ROW"), ("current", "CHANGE_ONLY_UPDATED_COLUMNS")]
+)
+@pytest.mark.parametrize("name", MERGES)
+def test_all_forms_leave_the_same_rows_and_tell_the_same(spark: Any, name: str, era: str, paradigm: str) -> None:
+    properties = f"WITH (paradigm = '{paradigm}')"
+    found = {form: seen(made(spark, form, properties=properties, era=era), MERGES[name]) for form in FORMS}
+    assert found["one task"] == found["spark"]
+    assert found["many tasks"] == found["spark, large"]
+    assert found["one task"]["rows"] == found["many tasks"]["rows"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_plan_says_which_form_it_is(spark: Any, form: str) -> None:
+    text = str(made(spark, form).run(f"EXPLAIN {MERGES['all clauses']}"))
+    said = SAID[form]
+    assert (said in text) if said is not None else ("What is below it" not in text)
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("UPDATE t SET v = 1 WHERE id IN (SELECT id FROM s)", "a subquery"),
+        (MERGES["delete"].replace("'b'", "format('%s', v)"), "the function format"),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING t.id", "RETURNING is computed by Spark"),
+    ],
+)
+def test_what_pages_cannot_be_asked_for_is_named_in_the_plan(spark: Any, statement: str, why: str) -> None:
+    text = str(made(spark, "one task").run(f"EXPLAIN {statement}"))
+    assert "is executed by Spark's operators: " in text
+    assert why in text
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "column"),
+    [
+        ("MERGE INTO t USING s ON t.id = s.id AND 1 / (t.v - 20) = 0 WHEN MATCHED THEN DELETE", "DIVISION_BY_ZERO", 25),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND 1 / (s.v - 1) = 0 THEN DELETE", "DIVISION_BY_ZERO", 54),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id * 1000000000)",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            79,
+        ),
+        ("UPDATE t SET v = 1 / (v - 60)", "DIVISION_BY_ZERO", 18),
+    ],
+)
+def test_an_error_of_a_row_has_the_same_code_and_place_in_every_form(spark: Any, statement: str, code: str, column: int) -> None:
+    told = set()
+    for form in FORMS:
+        engine = made(spark, form)
+        with pytest.raises(RowMergeError) as caught:
+            engine.run(statement)
+        error = caught.value
+        told.add((error.code, error.message, error.line, error.column, error.hint))
+        assert engine.table("t").num_rows == TARGET.num_rows
+    ((found, _, line, place, _),) = told
+    assert (found, line, place) == (code, 1, column)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_target_row_that_two_source_rows_match_ends_the_statement_with_both_rows_named(spark: Any, form: str) -> None:
+    engine = made(spark, form, pa.table({"id": [4, 4, 9], "v": [1, 2, 3]}))
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+        )
+    assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+    (group,) = caught.value.groups
+    assert len(group.sources) == 2
+    assert engine.table("t").num_rows == TARGET.num_rows
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_clause_is_computed_for_the_rows_that_reach_it_and_for_no_other(spark: Any, form: str) -> None:
+    engine = made(spark, form)
+    result = engine.run(
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v IS NULL THEN DELETE "
+        "WHEN MATCHED AND 10 / (coalesce(s.v, 0)) > 0 THEN UPDATE SET v = 1"
+    )
+    assert result.count == 3
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("empty", ["source", "target", "both"])
+def test_a_side_without_rows(spark: Any, form: str, empty: str) -> None:
+    engine = made(spark, form, SOURCE.slice(0, 0) if empty != "target" else SOURCE)
+    if empty != "source":
+        engine.run("DELETE FROM t")
+    result = engine.run(MERGES["by source"])
+    assert result.count == {"source": 6, "target": 6, "both": 0}[empty]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_source_query_that_spark_sees_to_be_empty(spark: Any, form: str) -> None:
+    engine = made(spark, form)
+    merge = MERGES["by source"].replace("USING s", "USING (SELECT * FROM s WHERE 1 = 0) s")
+    assert engine.run(merge).count == TARGET.num_rows
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id, CAST(random(1000) AS bigint) AS v FROM big",
+        "SELECT id, v FROM big WHERE random() < 0.5",
+        "SELECT id, v FROM big LIMIT 4000",
+    ],
+)
+def test_a_source_that_is_another_at_every_reading_is_packed_once_for_both_stages(spark: Any, query: str) -> None:
+    engine = made(spark, "many tasks")
+    engine.register("big", pa.table({"id": range(200_000), "v": [0] * 200_000}))
+    engine.run("CREATE TABLE b AS SELECT id, v FROM big WHERE id % 2 = 0")
+    result = engine.run(
+        f"MERGE INTO b USING (SELECT * FROM ({query}) q ORDER BY v % 7) s ON b.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v "
+        "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+    )
+    told = str(engine.run("EXPLAIN MERGE INTO b USING (SELECT id, v FROM big) s ON b.id = s.id WHEN MATCHED THEN DELETE"))
+    assert "each of which gets all of the source" in told
+    ids = engine.table("b").column("id").to_pylist()
+    assert len(ids) == len(set(ids)) == 100_000 + result.trace.unmatched
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("era", ["documents", "current"])
+@pytest.mark.parametrize(
+    ("statement", "count"),
+    [
+        ("UPDATE t SET part = 'moved'", 6),
+        ("DELETE FROM t", 6),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET part = NULL", 3),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)", 6),
+    ],
+)
+def test_columns_that_decide_a_place_are_read_though_no_expression_asks_for_them(
+    spark: Any, form: str, era: str, statement: str, count: int
+) -> None:
+    engine = made(spark, form, properties="WITH (partitioned_by = ARRAY['part'])", era=era)
+    assert engine.run(statement).count == count
+
+
+@pytest.mark.parametrize("form", ["one task", "spark"])
+def test_rows_of_a_partitioned_table_go_to_the_same_writers(spark: Any, form: str) -> None:
+    engine = made(spark, form, properties="WITH (partitioned_by = ARRAY['part'])")
+    trace = engine.run(MERGES["all clauses"]).trace
+    assert trace.pages is not None
+    found = made(spark, "spark", properties="WITH (partitioned_by = ARRAY['part'])").run(MERGES["all clauses"]).trace
+    assert [(writer.writer, writer.rows) for writer in trace.writers] == [
+        (writer.writer, writer.rows) for writer in found.writers
+    ]
+    assert trace.pages.before.column("hash").to_pylist() == found.pages.before.column("hash").to_pylist()
+
+
+@pytest.mark.parametrize("function", ["upper({})", "CASE WHEN v > 5 THEN {} END"])
+@pytest.mark.parametrize(("form", "depth"), [("one task", 200), ("spark", 40)])
+def test_what_is_nested_deeply_is_planned_and_computed(spark: Any, form: str, depth: int, function: str) -> None:
+    """By Spark up to some hundred levels: after a hundred rounds its analyzer gives up."""
+    nested = "part"
+    for _ in range(depth):
+        nested = function.format(nested)
+    engine = made(spark, form)
+    assert engine.run(f"UPDATE t SET part = {nested} WHERE id = 1").count == 1

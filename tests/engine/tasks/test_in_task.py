@@ -1,0 +1,102 @@
+"""The parts of a row change within a task: joins of pages, pieces of a source, the searched CASE."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.engine.tasks.in_task import PIECE_ROWS, PIECES, KeyJoin, PackPass
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
+from rowmerge_nb.engine.tasks.scan import POSITION
+from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.sql.tree.statements import Span
+
+TARGET = pa.RecordBatch.from_pydict({"k": [1, 2, 3, None], "v": [10, 20, 30, 40], POSITION: [0, 1, 2, 3]})
+SOURCE = pa.RecordBatch.from_pydict({"s": [2, 3, 3, 9], "w": [1, 2, 3, 4]})
+
+
+def expression(text: str, *reads: str) -> PageExpression:
+    return PageExpression(text, Span(0, 1, 1, 1), "in a test", reads=frozenset(reads), is_plain=text in {f'"{r}"' for r in reads})
+
+
+def evaluator() -> PageEvaluator:
+    return PageEvaluator(PageProgram())
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_small_join_goes_by_the_source_and_has_the_rest_of_a_full_one_behind(full: bool) -> None:
+    rows = KeyJoin((("k", "s"),), expression('"w" <> 3', "w"), full).joined(TARGET, SOURCE, evaluator())
+    met = [(20, 1), (30, 2), (None, 3), (None, 4)]
+    assert list(zip(rows.column("v").to_pylist(), rows.column("w").to_pylist(), strict=True)) == met + (
+        [(10, None), (40, None)] if full else []
+    )
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool) -> None:
+    join = KeyJoin((("k", "s"),), expression('"w" > 2', "w"), full)
+    pages = [TARGET.slice(0, 2), TARGET.slice(2, 2)]
+    found = [
+        pair
+        for rows in join.matches(pages, SOURCE, join.index(SOURCE), evaluator())
+        for pair in zip(rows.column("v").to_pylist(), rows.column("w").to_pylist(), strict=True)
+    ]
+    assert found == [(30, 3), *([(10, None), (20, None), (40, None)] if full else [])]
+
+
+@pytest.mark.parametrize("count", [0, 1, PIECE_ROWS, PIECE_ROWS + 1, 3 * PIECE_ROWS - 1])
+def test_a_source_is_packed_into_pieces_of_one_size(count: int) -> None:
+    schema = pa.schema([("a", pa.int64())])
+    rows = pa.record_batch([pa.array(range(count), pa.int64())], schema=schema)
+    batches = [rows.slice(start, 50_000) for start in range(0, count, 50_000)]
+    packed = pa.Table.from_batches(list(PackPass(None, schema, 1 << 30)(batches)), PIECES)
+    assert packed["piece"].to_pylist() == list(range(max(1, -(-count // PIECE_ROWS))))
+    assert packed["first"].to_pylist() == [piece * PIECE_ROWS for piece in packed["piece"].to_pylist()]
+    values: list[int] = []
+    for cell in packed["cell"].to_pylist():
+        with pa.ipc.open_stream(cell[16:]) as stream:
+            values += stream.read_all()["a"].to_pylist()
+    assert values == list(range(count))
+
+
+def test_a_source_that_is_larger_than_it_seemed_is_not_sent() -> None:
+    schema = pa.schema([("a", pa.string())])
+    with pytest.raises(RuntimeError, match=r"EXCEEDED_LOCAL_MEMORY_LIMIT.*larger than 1 MiB.*rules_off"):
+        list(PackPass(None, schema, 1 << 20)([pa.record_batch([["x" * (2 << 20)]], schema=schema)]))
+
+
+def test_each_branch_is_computed_for_the_rows_that_reach_it() -> None:
+    kind = pa.struct([("v", pa.int64()), ("present", pa.bool_()), ("operation", pa.int8()), ("case_number", pa.int32())])
+    failing = expression('CASE WHEN "w" = 1 THEN error(\'[[DIVISION_BY_ZERO]] no\') ELSE "w" END', "w")
+    case = PageCase(
+        (
+            PageBranch(
+                0,
+                Operation.DELETE,
+                (True, True),
+                expression('"w" = 1', "w"),
+                (AssignedColumn("v", pa.int64(), expression("NULL")),),
+            ),
+            PageBranch(1, Operation.UPDATE, (True, True), None, (AssignedColumn("v", pa.int64(), failing),)),
+            PageBranch(
+                2,
+                Operation.INSERT,
+                (False, True),
+                expression('"w" > 3', "w"),
+                (AssignedColumn("v", pa.int64(), expression('"w"', "w")),),
+            ),
+        ),
+        PageBranch(-1, Operation.NONE),
+        kind,
+    )
+    rows = KeyJoin((("k", "s"),), None, full=True).joined(TARGET, SOURCE, evaluator())
+    made = case.merge_rows(rows, evaluator()).to_pylist()
+    assert made == [
+        {"v": None, "present": True, "operation": 2, "case_number": 0},
+        {"v": 2, "present": True, "operation": 3, "case_number": 1},
+        {"v": 3, "present": True, "operation": 3, "case_number": 1},
+        {"v": 4, "present": False, "operation": 1, "case_number": 2},
+        None,
+        None,
+    ]
