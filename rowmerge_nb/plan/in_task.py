@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import RETURNING
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.plan.nodes import MergeWriter
+    from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["FormLimits", "form_of", "rest_of_on", "without_refusal"]
+__all__ = ["form_of", "rest_of_on", "without_refusal"]
 
 MOST_PAIRS = 1_000_000
 """Without equal columns in ON every row meets every other; so many pairs are made at most."""
@@ -26,29 +27,18 @@ TEXT_BYTES = 32
 """What a value of no fixed width is taken to need."""
 
 
-@dataclass(frozen=True)
-class FormLimits:
-    """Up to where a task takes the whole of a table.
-
-    Args:
-        small_rows: a target and a source of at most so many rows have one task for all.
-        source_bytes: a source of at most so many bytes, as far as one can tell, is sent to every task.
-    """
-
-    small_rows: int
-    source_bytes: int
-
-
-def form_of(writer: MergeWriter, below: Sequence[PlanNode], sizes: Sequence[int | None], limits: FormLimits) -> PhysicalForm:
+def form_of(
+    writer: MergeWriter, below: Sequence[PlanNode], join: Join | None, sizes: Sequence[int | None], settings: RuleSettings
+) -> PhysicalForm:
     """Choose what executes a plan from the scan of the target to the processor.
 
     Args:
         writer: the writer.
         below: the nodes below it.
-        sizes: the rows of the tables that are joined where they are known, the target first; of an UPDATE or DELETE of the target.
-        limits: up to where a task takes the whole of a table.
+        join: the join among them; None of an UPDATE or DELETE.
+        sizes: the rows of the tables that are joined where they are known, the target first.
+        settings: up to where a task takes the whole of a table.
     """
-    join = next((node for node in below if isinstance(node, Join)), None)
     if any(symbol.name == RETURNING for node in below for symbol in node.outputs):
         return PhysicalForm("RETURNING is computed by Spark")
     for tree, is_condition in _computed_on_pages(below):
@@ -59,14 +49,14 @@ def form_of(writer: MergeWriter, below: Sequence[PlanNode], sizes: Sequence[int 
     if join is None:
         return PhysicalForm()
     target, source = sizes
-    if target is not None and source is not None and max(target, source) <= limits.small_rows:
+    if target is not None and source is not None and max(target, source) <= settings.small_rows:
         if not join.key_columns and target * source > MOST_PAIRS:
             return PhysicalForm("ON has no columns that must be equal")
         return PhysicalForm()
-    return _replicated(writer, join, source, limits)
+    return _replicated(writer, join, source, settings)
 
 
-def _replicated(writer: MergeWriter, join: Join, source: int | None, limits: FormLimits) -> PhysicalForm:
+def _replicated(writer: MergeWriter, join: Join, source: int | None, settings: RuleSettings) -> PhysicalForm:
     if isinstance(writer.source, Exchange):
         return PhysicalForm("rows go on to the writers of their partitions or buckets")
     if not join.key_columns:
@@ -74,9 +64,9 @@ def _replicated(writer: MergeWriter, join: Join, source: int | None, limits: For
     if source is None:
         return PhysicalForm("nobody knows how large the source is")
     size = source * sum(_width(symbol.type) for symbol in join.right.outputs)
-    if size > limits.source_bytes:
+    if size > settings.source_bytes:
         said = (
-            f"the source, about {size >> 20} MiB, is not sent to every task: that is done up to {limits.source_bytes >> 20} MiB"
+            f"the source, about {size >> 20} MiB, is not sent to every task: that is done up to {settings.source_bytes >> 20} MiB"
         )
         return PhysicalForm(said)
     return PhysicalForm(replicated=True)
@@ -84,16 +74,10 @@ def _replicated(writer: MergeWriter, join: Join, source: int | None, limits: For
 
 def _width(kind: Type) -> int:
     """Guess how many bytes a value takes in a page."""
-    known = _fixed_width(kind)
-    return TEXT_BYTES if known is None else known
-
-
-def _fixed_width(kind: Type) -> int | None:
-    """Give the bytes of a value of a fixed width; None of other types."""
     try:
         return max(int(kind.arrow.bit_width) // 8, 1)
     except ValueError:
-        return None
+        return TEXT_BYTES
 
 
 def _check_printable(tree: Typed, *, condition: bool) -> None:

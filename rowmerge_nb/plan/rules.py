@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from rowmerge_nb.plan.in_task import FormLimits, form_of
+from rowmerge_nb.plan.in_task import form_of
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
     Exchange,
@@ -33,7 +33,7 @@ from rowmerge_nb.trace.nodes import JoinType
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "is_small", "joined_rows", "read_views"]
+__all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "is_small", "join_of", "joined_rows", "read_views"]
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
 
 def _changing_rows(plan: PlanNode) -> int | None:
     """Give the rows that flow to the writer: those of the join, or of the one table of a statement without."""
-    join = next((node for node in chain(plan) if isinstance(node, Join)), None)
+    join = join_of(plan)
     return joined_rows(join) if join is not None else estimated_rows(plan)
 
 
@@ -210,7 +210,9 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
             return replace(node, distribution="PARTITIONED") if node.equalities else node
         if isinstance(node, MarkDistinct):
             # Spark plans a subquery of a condition or value as a join of its own, which may send the rows anywhere.
-            scattered = _join_below(node).distribution == "AUTOMATIC" or any(
+            join = join_of(node)
+            assert join is not None
+            scattered = join.distribution == "AUTOMATIC" or any(
                 has_subquery(part) for inner in chain(node) for part in inner.expressions
             )
             return replace(node, exchange=scattered)
@@ -256,10 +258,9 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     if writer is None:
         return plan
-    below = chain(writer.source)
-    join = next((node for node in below if isinstance(node, Join)), None)
-    sizes = [estimated_rows(side) for side in (join.sources if join is not None else below[-1:])]
-    form = form_of(writer, below, sizes, FormLimits(settings.small_rows, settings.source_bytes))
+    join = join_of(writer)
+    sizes = [estimated_rows(side) for side in join.sources] if join is not None else []
+    form = form_of(writer, chain(writer.source), join, sizes, settings)
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join) and form.replicated:
@@ -317,10 +318,9 @@ def chain(node: PlanNode) -> list[PlanNode]:
     return [node, *(inner for source in node.sources for inner in chain(source))]
 
 
-def _join_below(node: PlanNode) -> Join:
-    while not isinstance(node, Join):
-        node = node.sources[0]
-    return node
+def join_of(node: PlanNode) -> Join | None:
+    """Give the join of target and source below a node; None of a statement without one."""
+    return next((inner for inner in chain(node) if isinstance(inner, Join)), None)
 
 
 def _repeatable(node: PlanNode) -> bool:

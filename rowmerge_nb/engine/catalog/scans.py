@@ -27,7 +27,6 @@ from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.sql.typed.domains import intersect
 from rowmerge_nb.sql.typed.expressions import quote
 from rowmerge_nb.sql.typed.types import parts_of, spark_type
-from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.transaction import OpenCatalog, StatementTransaction
     from rowmerge_nb.engine.spark.marks import Mark
-    from rowmerge_nb.plan.nodes import Join
+    from rowmerge_nb.plan.nodes import SemiJoin
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.spi.types import Type
@@ -98,27 +97,23 @@ class Scans:
             keys: symbols of columns that must be equal: of the table, of the other table.
 
         Returns:
-            The rows; None where the other table is Spark's to read.
+            The rows; None where the other table is Spark's to read. All of them where it may not be the same later.
         """
         if is_spark_frame(source.table.dataframe):
             return None
-        narrowed, channels, found = self._narrowed(node, self._keys_scan(source, keys), keys)
+        read = self._keys_scan(source, keys)
+        if not read.is_repeatable:
+            # The join reads that table later, and may find keys that are not there yet.
+            return self.scan(node)
+        narrowed, channels, found = self._narrowed(node, read, keys)
         return self._scanned(replace(self._scan_pass(narrowed), keys=KeyFilter(channels, found)), node)
 
-    def narrowed_scan(self, node: TableScan, join: Join) -> ScanPass:
-        """Give what reads the target within tasks, asked for no more than the keys of the source, where these are at hand."""
-        source = join.right
-        # Of a DataFrame Spark would have to run the query for its keys.
-        if (
-            isinstance(source, TableScan)
-            and source.table.deterministic
-            and not is_spark_frame(source.table.dataframe)
-            and join.type is not JoinType.FULL
-        ):
-            keys = self._keys_scan(source, join.key_columns)
-            # The tasks read the source later than this: what is not the same then must not leave out any row of the target.
-            if all(getattr(split, "is_repeatable", False) for split in keys.splits):
-                node, _, _ = self._narrowed(node, keys, join.key_columns)
+    def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
+        """Give what reads the target within tasks, asked for no more than the keys of a semi join; its splits are those of `scan_matching`."""
+        if semi is not None and semi.key_columns and isinstance(semi.filtering_source, TableScan):
+            read = self._keys_scan(semi.filtering_source, semi.key_columns)
+            if read.is_repeatable:
+                node, _, _ = self._narrowed(node, read, semi.key_columns)
         task = self.page_scan(node)
         assert task is not None
         return task
@@ -220,7 +215,7 @@ class Scans:
             return spark.createDataFrame(task.rows(), schema).coalesce(len(task.splits))
         if self._travel(task.splits) and (pages := task.pages()):
             return self.in_tasks(relation_of(spark, [cell_of(page) for page in pages]), CellPass(), task.schema)
-        return self.in_tasks(spark.range(0, len(task.splits), 1, max(len(task.splits), 1)), task, task.schema)
+        return self.in_tasks(self.split_numbers(len(task.splits)), task, task.schema)
 
     def _travel(self, splits: Sequence[Any]) -> bool:
         """Tell whether the rows of splits must go to executors that cannot read them where they are."""
@@ -230,7 +225,7 @@ class Scans:
         """Give a row for every split, its number in ``id``; and whether the split itself, pickled, is in ``cell`` beside it."""
         spark = self._spark()
         if not self._travel(splits):
-            return spark.range(0, len(splits), 1, max(len(splits), 1)), False
+            return self.split_numbers(len(splits)), False
         return relation_of(spark, [pickled(split.with_rows())[0] for split in splits]), True
 
     # -- tasks ----------------------------------------------------------------------------------------------------

@@ -6,48 +6,30 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.in_task import (
-    ChangeChannels,
-    DeleteChannels,
-    JoinTask,
-    KeyJoin,
-    LocalExchange,
-    ReplicatedJoinTask,
-    ReplicatedSource,
-    RowTask,
-    UnmatchedPass,
-)
+from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
+from rowmerge_nb.engine.tasks.in_task import JoinTask, RowTask
+from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression
+from rowmerge_nb.engine.tasks.replicated import ReplicatedJoinTask, ReplicatedSource, UnmatchedPass
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import rest_of_on, without_refusal
-from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, PlanNode, Project, TableScan
-from rowmerge_nb.plan.rules import chain
+from rowmerge_nb.plan.nodes import DeleteProject, DuplicateCheck, Filter, Join, MergeProcessor, Project
+from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
 from rowmerge_nb.sql.typed.expressions import Column, references
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
+    from rowmerge_nb.engine.spark.lowering import LoweringContext
+    from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["join_of", "join_task", "replicated_tasks", "row_task", "source_schema", "target_scan"]
-
-Shown = tuple[tuple[tuple[str, "Symbol"], ...], tuple[tuple[str, "Symbol"], ...]]
-"""The symbols of the target and of the source whose values the witness has, by the names that people know them by."""
-
-
-def join_of(node: PlanNode) -> Join | None:
-    """Give the join below a node; None of a statement without one."""
-    return next((inner for inner in chain(node) if isinstance(inner, Join)), None)
-
-
-def target_scan(node: PlanNode) -> TableScan:
-    """Give the scan of the target below a node."""
-    return next(inner for inner in chain(node) if isinstance(inner, TableScan) and inner.row_id is not None)
+__all__ = ["join_task", "page_expression", "replicated_tasks", "row_task", "source_schema"]
 
 
 def row_task(
@@ -55,8 +37,7 @@ def row_task(
     target: ScanPass,
     above: MergePass,
     exchange: LocalExchange | None,
-    shown: Shown,
-    witness: pa.StructType | None,
+    context: LoweringContext,
 ) -> RowTask:
     """Give the pass of an UPDATE or DELETE.
 
@@ -65,71 +46,61 @@ def row_task(
         target: reads the target.
         above: the pass of the processor.
         exchange: the exchange within the task, if it is there.
-        shown: whose values the witness has.
-        witness: its type; None if rows do not carry it.
+        context: with which the plan is lowered.
     """
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
-    condition = None if where is None else _expression(where.predicate, condition=True)
+    condition = None if where is None else page_expression(where.predicate, PagePrinter(), condition=True)
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
             schema=above.output_schema,
             kept=tuple(kept.get(column.name) for column in node.columns),
             row_id=ROW_ID,
-            witness=witness,
-            shown=_symbols(shown),
+            witness=context.witness_type,
+            shown=_shown(context),
         )
     else:
-        channels = _channels(node, above, shown, witness)
+        channels = _channels(node, above, context)
     return RowTask(target, condition, channels, above, exchange)
 
 
 def join_task(
     node: MergeProcessor,
-    target: ScanPass,
-    source: ScanPass | None,
+    join: Join,
+    scans: tuple[ScanPass, ScanPass | None],
     above: MergePass,
     exchange: LocalExchange | None,
-    shown: Shown,
-    witness: pa.StructType | None,
+    context: LoweringContext,
 ) -> JoinTask:
-    """Give the pass of a MERGE; the arguments are those of `row_task`, and what reads the source, if the task does."""
-    join = join_of(node)
-    assert join is not None
-    return JoinTask(
-        target=target,
-        source=source,
-        source_schema=source_schema(join),
-        join=_key_join(join),
-        channels=_channels(node, above, shown, witness),
-        above=above,
-        exchange=exchange,
-    )
+    """Give the pass of a MERGE of which one task has all.
+
+    Args:
+        node: what is below the writer or its exchange.
+        join: the join below.
+        scans: what reads the target, and the source; None where the source's rows arrive.
+        above: the passes from MarkDistinct to the processor.
+        exchange: the exchange within the task, if it is there.
+        context: with which the plan is lowered.
+    """
+    target, source = scans
+    return JoinTask(target, source, source_schema(join), _key_join(join), _channels(node, above, context), above, exchange)
 
 
 def replicated_tasks(
-    node: MergeProcessor,
-    target: ScanPass,
-    tasks: int,
-    source: ReplicatedSource,
-    above: MergePass,
-    shown: Shown,
-    witness: pa.StructType | None,
+    node: MergeProcessor, join: Join, target: ScanPass, source: ReplicatedSource, above: MergePass, context: LoweringContext
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass]:
-    """Give the passes of a MERGE whose source is sent to every task: that of the tasks, and that of the unmatched source rows.
+    """Give the passes of a MERGE whose source every task has: that of the tasks, and that of the unmatched source rows.
 
     Args:
         node: what is below the writer.
+        join: the join below.
         target: reads the target.
-        tasks: how many tasks there are.
         source: the source.
         above: the passes of the processor and the writer.
-        shown: whose values the witness has.
-        witness: its type; None if rows do not carry it.
+        context: with which the plan is lowered.
     """
-    join = join_of(node)
-    assert join is not None
-    channels = _channels(node, above, shown, witness)
+    tasks = max(1, min(len(target.splits), context.partitions))
+    channels = _channels(node, above, context)
     joined = ReplicatedJoinTask(target, tasks, source, _key_join(join), channels, above)
     return joined, UnmatchedPass(tasks, target.schema, source, channels, above)
 
@@ -142,10 +113,14 @@ def source_schema(join: Join) -> pa.Schema:
 
 def _key_join(join: Join) -> KeyJoin:
     rest = rest_of_on(join)
-    return KeyJoin(join.key_columns, None if rest is None else _expression(rest, condition=True), join.type is JoinType.FULL)
+    return KeyJoin(
+        join.key_columns,
+        None if rest is None else page_expression(rest, PagePrinter(), condition=True),
+        join.type is JoinType.FULL,
+    )
 
 
-def _channels(node: MergeProcessor, above: MergePass, shown: Shown, witness: pa.StructType | None) -> ChangeChannels:
+def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext) -> ChangeChannels:
     project = next(inner for inner in chain(node) if isinstance(inner, Project) and inner.case is not None)
     assert project.case is not None
     schema, before = above.input_schema, node.layout.before
@@ -157,13 +132,14 @@ def _channels(node: MergeProcessor, above: MergePass, shown: Shown, witness: pa.
         case=_case(project.case, node, schema.field(before.merge_row).type, joined),
         numbered=isinstance(node.source, DuplicateCheck),
         marked=joined is not None and joined.type is JoinType.FULL,
-        witness=witness,
-        shown=_symbols(shown),
+        witness=context.witness_type,
+        shown=_shown(context),
     )
 
 
-def _symbols(shown: Shown) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    target, source = (tuple(symbol.name for _, symbol in side) for side in shown)
+def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Give the symbols of the target and of the source whose values the witness has."""
+    target, source = (tuple(symbol.name for _, symbol in side) for side in (context.target, context.source))
     return target, source
 
 
@@ -182,7 +158,7 @@ def _branch(branch: CaseBranch, node: MergeProcessor, kind: pa.StructType, join:
         number=branch.number,
         operation=branch.operation,
         sides=sides,
-        condition=None if branch.test is None else _expression(branch.test, condition=True),
+        condition=None if branch.test is None else page_expression(branch.test, PagePrinter(), condition=True),
         values=tuple(
             _assigned(column, kind.field(index).type, value)
             for index, (column, value) in enumerate(zip(node.columns, branch.expressions, strict=bool(branch.expressions)))
@@ -192,10 +168,20 @@ def _branch(branch: CaseBranch, node: MergeProcessor, kind: pa.StructType, join:
 
 def _assigned(column: Symbol, kind: pa.DataType, value: Typed) -> AssignedColumn:
     tree, refusal = without_refusal(value)
-    return AssignedColumn(column.name, kind, _expression(tree, condition=False), refusal)
+    return AssignedColumn(column.name, kind, page_expression(tree, PagePrinter(), condition=False), refusal)
 
 
-def _expression(tree: Typed, *, condition: bool) -> PageExpression:
-    text = PagePrinter().text(tree, condition=condition)
+def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool) -> PageExpression:
+    """Print an expression for pages.
+
+    Args:
+        tree: the expression.
+        printer: keeps the subqueries that it asks for.
+        condition: it is to keep rows.
+
+    Raises:
+        UnprintableError: pages cannot be asked for it.
+    """
+    text = printer.text(tree, condition=condition)
     span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
     return PageExpression(text, span, words, reads=references(tree), is_plain=isinstance(tree, Column) or is_null(tree))

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from rowmerge_nb.engine.spark.expressions import computed, conformed
-from rowmerge_nb.engine.spark.in_task import join_of, join_task, replicated_tasks, row_task, source_schema, target_scan
+from rowmerge_nb.engine.spark.in_task import join_task, replicated_tasks, row_task, source_schema
 from rowmerge_nb.engine.spark.types import is_spark_frame, spark_type
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
-from rowmerge_nb.engine.tasks.exchange import BUCKET, Destination, PlacePass, Placing, hash_expression, partition_expression
-from rowmerge_nb.engine.tasks.in_task import PIECES, LocalExchange, PackPass, ReplicatedSource
+from rowmerge_nb.engine.tasks.exchange import (
+    BUCKET,
+    Destination,
+    LocalExchange,
+    PlacePass,
+    Placing,
+    hash_expression,
+    partition_expression,
+)
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD
+from rowmerge_nb.engine.tasks.replicated import PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import InsertPass, SinkFactory, WriterPass
@@ -39,7 +47,7 @@ from rowmerge_nb.plan.nodes import (
     TableWriter,
 )
 from rowmerge_nb.plan.planner import UNIQUE_ID
-from rowmerge_nb.plan.rules import estimated_rows
+from rowmerge_nb.plan.rules import chain, estimated_rows, join_of
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.sql.spark.printer import print_spark
@@ -73,8 +81,8 @@ class Tables(Protocol):
     def page_scan(self, node: TableScan) -> ScanPass | None:
         """Give what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
 
-    def narrowed_scan(self, node: TableScan, join: Join) -> ScanPass:
-        """Give what reads the target within tasks, asked for no more than the keys of the source, where these are at hand."""
+    def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
+        """Give what reads the target within tasks, asked for no more than the keys of a semi join, where these are at hand."""
 
     def split_numbers(self, count: int) -> Any:
         """Give a row for every split, its number in ``id``, each in a task of its own."""
@@ -313,10 +321,9 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
 
 def _in_task(processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext) -> Any:
     """Execute all from the scan to the processor in the tasks that read the target; a small statement in one task, writers included."""
-    sinks = context.tables.sinks()
-    scan = context.tables.page_scan(target_scan(processor))
+    tables, sinks = context.tables, context.tables.sinks()
+    scan = tables.page_scan(_target_scan(processor))
     assert scan is not None
-    shown, witness = (context.target, context.source), context.witness_type
     placing = _placing(exchange, processor, context) if exchange is not None else None
     above = _merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks)
     writers = WriterPass(processor.layout, _columns(processor), sinks, context.per_clause)
@@ -326,16 +333,17 @@ def _in_task(processor: MergeProcessor | DeleteProject, exchange: Exchange | Non
         source, rows = _task_source(join.right, context)
         if source is None:
             rows = _never_empty(rows, join, context)
-        return context.tables.outcome_of(rows, join_task(processor, scan, source, above, local, shown, witness))
-    numbers = context.tables.split_numbers(len(scan.splits))
+        return tables.outcome_of(rows, join_task(processor, join, (scan, source), above, local, context))
+    numbers = tables.split_numbers(len(scan.splits))
     small = (estimated_rows(processor) or SMALL_ROWS + 1) <= SMALL_ROWS
-    if small:
-        numbers = numbers.coalesce(1)
     if exchange is None or small:
-        return context.tables.outcome_of(numbers, row_task(processor, scan, above, local, shown, witness))
-    task = row_task(processor, scan, above, None, shown, witness)
-    changed = context.tables.in_tasks(numbers, task, above.exchanged, tells=True)
-    return context.tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
+        return tables.outcome_of(numbers.coalesce(1) if small else numbers, row_task(processor, scan, above, local, context))
+    changed = tables.in_tasks(numbers, row_task(processor, scan, above, None, context), above.exchanged, tells=True)
+    return tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
+
+
+def _target_scan(node: PlanNode) -> TableScan:
+    return next(inner for inner in chain(node) if isinstance(inner, TableScan) and inner.row_id is not None)
 
 
 def _replicated(processor: MergeProcessor, context: LoweringContext) -> Any:
@@ -345,35 +353,29 @@ def _replicated(processor: MergeProcessor, context: LoweringContext) -> Any:
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    join = join_of(processor)
+    tables, join = context.tables, join_of(processor)
     assert join is not None
-    target = context.tables.narrowed_scan(target_scan(processor), join)
+    semi = next((node for node in chain(join.left) if isinstance(node, SemiJoin)), None)
+    target = tables.narrowed_scan(_target_scan(processor), semi)
     scan, rows = _task_source(join.right, context)
     schema = source_schema(join)
     schema = schema if scan is None else schema.append(pa.field(POSITION, pa.int64()))
-    everywhere = scan is not None and all(getattr(split, "is_repeatable", False) for split in scan.splits)
-    source = ReplicatedSource(schema, scan if everywhere else None)
-    tasks = max(1, min(len(target.splits), context.partitions))
-    shown, witness = (context.target, context.source), context.witness_type
-    above = _merge_pass(processor, context, placing=None, sinks=context.tables.sinks())
-    joining, unmatched = replicated_tasks(processor, target, tasks, source, above, shown, witness)
+    source = ReplicatedSource(schema, scan if scan is not None and scan.is_repeatable else None)
+    above = _merge_pass(processor, context, placing=None, sinks=tables.sinks())
+    joining, unmatched = replicated_tasks(processor, join, target, source, above, context)
     receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
-    numbers = context.tables.split_numbers(tasks)
-    if everywhere:
-        told = context.tables.outcome_of(numbers, joining)
-        return context.tables.outcome_of(told.repartitionById(context.partitions, receiver), unmatched)
-    pieces = context.tables.in_tasks(rows, PackPass(scan, schema, _MOST_BYTES), PIECES)
+    numbers = tables.split_numbers(joining.tasks)
+    if source.scan is not None:
+        told = tables.outcome_of(numbers, joining)
+        return tables.outcome_of(told.repartitionById(context.partitions, receiver), unmatched)
+    pieces = tables.in_tasks(rows, PackPass(scan, schema), PIECES)
     # Of a source that Spark sees to be empty there is no piece, and each task has its row all the same.
-    told = context.tables.outcome_of(numbers.join(F.broadcast(pieces), F.lit(True), "left"), joining)
+    told = tables.outcome_of(numbers.join(F.broadcast(pieces), F.lit(True), "left"), joining)
     # By no equality and by nothing that NULL makes NULL: for a hash join Spark broadcasts in another form, and what must not be NULL
     # it filters before. Either would be another plan than above, and the source would be packed once more.
     wanted = (F.col("kind") == F.lit(PIECE_ROW)) & (F.col("writer") - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
     sent = told.repartitionById(context.partitions, receiver).join(F.broadcast(pieces), wanted, "left")
-    return context.tables.outcome_of(sent.select(*OUTCOME.names, *PIECES.names), unmatched)
-
-
-_MOST_BYTES = 1 << 30
-"""A source that turns out to be larger than this is not sent to every task."""
+    return tables.outcome_of(sent.select(*OUTCOME.names, *PIECES.names), unmatched)
 
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:

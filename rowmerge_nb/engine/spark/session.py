@@ -63,6 +63,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     # A map task that is run again after its output was lost may send rows to other tasks than before; then these are run again, too.
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
+    # A source that is sent to every task may take as long as it takes.
+    "spark.sql.broadcastTimeout": "-1",
     # Pages of this many rows: vectorised work per page outweighs what a page costs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }

@@ -11,7 +11,8 @@ import pyarrow.compute
 from pyspark import daemon
 
 import rowmerge_nb.connectors.memory.reading
-import rowmerge_nb.engine.tasks.in_task  # noqa: F401 - loaded for the workers
+import rowmerge_nb.engine.tasks.merge
+import rowmerge_nb.engine.tasks.replicated  # noqa: F401 - loaded for the workers
 
 # Threads do not survive a fork: none may be started here.
 pa.set_cpu_count(1)

@@ -42,7 +42,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
 )
 from rowmerge_nb.plan.planner import plan_merge
-from rowmerge_nb.plan.rules import chain, estimated_rows, joined_rows
+from rowmerge_nb.plan.rules import chain, estimated_rows, join_of, joined_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
@@ -187,7 +187,9 @@ class MergeRun(StatementRun):
             yield inner, () if scan else (left if not pruned else None,), left if scan or not pruned else None
 
     def _join(self) -> Join:
-        return next(node for node in chain(plan_of(self)) if isinstance(node, Join))
+        join = join_of(plan_of(self))
+        assert join is not None
+        return join
 
 
 def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> Named:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.spark.expressions import answer
+from rowmerge_nb.engine.spark.in_task import page_expression
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.naming import kind_of
@@ -32,7 +33,6 @@ from rowmerge_nb.engine.statements.update_delete import shown_columns, target_sc
 from rowmerge_nb.engine.tasks.page_program import (
     AssignedColumn,
     PageEvaluator,
-    PageExpression,
     PageProgram,
     PageQuery,
     require_duckdb,
@@ -46,13 +46,11 @@ from rowmerge_nb.plan.updatable import QueryJoin, UpdateRows, plan_updatable, up
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableHandle
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
-from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
-from rowmerge_nb.sql.typed.expressions import Column, references
+from rowmerge_nb.sql.duckdb.printer import PagePrinter
 
 if TYPE_CHECKING:
     from rowmerge_nb.choices import StatementState
     from rowmerge_nb.engine.spark.lowering import LoweringContext
-    from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.trace.trace import Consequence, Trace
 
 __all__ = ["UpdatableRun"]
@@ -199,14 +197,8 @@ class UpdatableRun(StatementRun):
         nodes = chain(plan_of(self))
         where = next((node for node in nodes if isinstance(node, Filter)), None)
         printer = PagePrinter([field.symbol for field in self.analysis.target_fields])
-        printed = None if where is None else self._expression(where.predicate, printer, condition=True)
+        printed = None if where is None else page_expression(where.predicate, printer, condition=True)
         return PageProgram(printed, self._assigned(printer), self._page_queries())
-
-    def _expression(self, tree: Typed, printer: PagePrinter, *, condition: bool) -> PageExpression:
-        assert tree.origin is not None
-        text = printer.text(tree, condition=condition)
-        is_plain = isinstance(tree, Column) or is_null(tree)
-        return PageExpression(text, tree.origin.span, tree.origin.words, reads=references(tree), is_plain=is_plain)
 
     def _assigned(self, printer: PagePrinter) -> tuple[AssignedColumn, ...]:
         """Print the assigned values."""
@@ -219,7 +211,7 @@ class UpdatableRun(StatementRun):
         made = {names[channel]: assignment.value for channel, assignment in enumerate(project.assignments, 1)}
         columns = {column.name: column for column in self.analysis.target.columns if column.name in made}
         # Subqueries are numbered in the order of the table's columns, values stand in the order in which they were written.
-        printed = {name: self._expression(made[name], printer, condition=False) for name in columns}
+        printed = {name: page_expression(made[name], printer, condition=False) for name in columns}
         return tuple(
             AssignedColumn(name, columns[name].type.arrow, printed[name], None if columns[name].nullable else _refusal(name))
             for name in made

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["Batches", "conform", "for_spark", "last_channel", "page_of", "shown_zones"]
+__all__ = ["Batches", "conform", "for_spark", "last_channel", "page_in", "page_of", "shown_zones", "whole_page"]
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -51,6 +51,26 @@ def last_channel(batch: pa.RecordBatch) -> pa.Array:
     [2]
     """
     return batch.column(batch.num_columns - 1)
+
+
+def page_in(batch: pa.RecordBatch, schema: pa.Schema) -> Page:
+    """Give the first channels of what arrives the names and the types of a page.
+
+    >>> page_in(pa.RecordBatch.from_pydict({"c0": [1], "c1": [True]}), pa.schema([("id", pa.int32())])).to_pydict()
+    {'id': [1]}
+    """
+    arrays = [conform(batch.column(index), channel.type) for index, channel in enumerate(schema)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def whole_page(pages: Iterable[Page], schema: pa.Schema) -> Page:
+    """Put pages together; without any, give one without rows.
+
+    >>> whole_page([], pa.schema([("id", pa.int32())])).num_rows
+    0
+    """
+    found = list(pages)
+    return pa.concat_batches(found) if found else pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def _offsets(array: pa.Array) -> pa.Array:

@@ -6,7 +6,7 @@ The engine's own hash, by which rows go where a layout names no partitioning, an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark
+from rowmerge_nb.engine.tasks.outcome import RECORD
+from rowmerge_nb.engine.tasks.xxhash import xxhash64
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
@@ -21,11 +23,22 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from rowmerge_nb.engine.tasks.writer import WriterPass
     from rowmerge_nb.spi.layout import BucketFunction
     from rowmerge_nb.spi.page import Page, PageLayout
 
 
-__all__ = ["BUCKET", "EVEN_ROWS", "Destination", "PlacePass", "Placing", "hash_expression", "partition_expression"]
+__all__ = [
+    "BUCKET",
+    "EVEN_ROWS",
+    "Destination",
+    "LocalExchange",
+    "PlacePass",
+    "Placing",
+    "hash_expression",
+    "hashed",
+    "partition_expression",
+]
 
 
 def hash_expression(columns: Sequence[str]) -> str:
@@ -51,6 +64,14 @@ def partition_expression(bucket: str, partition_count: int) -> str:
     'CAST(pmod(xxhash64(c0), 4) AS INT)'
     """
     return f"CAST(pmod({bucket}, {partition_count}) AS INT)"
+
+
+def hashed(columns: Sequence[pa.Array], rows: int) -> pa.Array:
+    """Give the engine's hash of columns, by the types in which they travel through Spark."""
+    if not columns:
+        # All rows belong together, as `hash_expression` has it.
+        return pa.array(np.zeros(rows, np.int64))
+    return pa.array(xxhash64([conform(column, for_spark(column.type)) for column in columns], rows))
 
 
 @dataclass(frozen=True)
@@ -123,6 +144,44 @@ class PlacePass:
             page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
             bucket = self.destination.buckets(page, np.arange(page.num_rows), 0)
             yield pa.RecordBatch.from_arrays([*batch.columns[: len(self.schema)], bucket], schema=self.exchanged)
+
+
+@dataclass(frozen=True)
+class LocalExchange:
+    """The exchange and the writers behind it, in the task that has all rows: as many sinks as there would be tasks.
+
+    Args:
+        writers: how many writers there are.
+        by_columns: the channels whose hash decides over inserted rows where no bucket is given.
+        by_row_id: the channel whose hash decides over other rows; None if they go by the columns as well.
+        operation: the channel of the operation.
+        above: the pass of the writers.
+    """
+
+    writers: int
+    by_columns: tuple[int, ...]
+    by_row_id: int | None
+    operation: int
+    above: WriterPass = field(repr=False)
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Feed the writers, one after the other."""
+        arrived = [(batch, self._writer_of(batch)) for batch in batches]
+        for writer in range(self.writers):
+            rows = (batch.take(pa.array(np.flatnonzero(numbers == writer))) for batch, numbers in arrived)
+            yield from self.above.write((batch for batch in rows if batch.num_rows), writer)
+
+    def _writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """Give the number of each row's writer, as Spark's exchange computes it; records go to the first."""
+        numbers = hashed([batch.column(index) for index in self.by_columns], batch.num_rows).to_numpy()
+        if self.by_row_id is not None:
+            inserted = pc.is_in(batch.column(self.operation), value_set=_INSERTS).to_numpy(zero_copy_only=False)
+            numbers = np.where(inserted, numbers, hashed([batch.column(self.by_row_id)], batch.num_rows).to_numpy())
+        bucket = batch.column(batch.schema.names.index(BUCKET))
+        known = bucket.is_valid().to_numpy(zero_copy_only=False)
+        numbers = np.where(known, pc.fill_null(bucket, 0).to_numpy(zero_copy_only=False), numbers) % self.writers
+        is_record = batch.column(batch.schema.names.index(RECORD)).is_valid().to_numpy(zero_copy_only=False)
+        return np.where(is_record, 0, numbers)
 
 
 BUCKET: Final = "$bucket"

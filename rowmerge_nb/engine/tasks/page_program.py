@@ -256,14 +256,17 @@ _process = threading.local()
 
 
 def _connection() -> Any:
-    """Give this thread's connection to a DuckDB of this process: making one takes longer than computing a page."""
-    made = getattr(_process, "connection", None)
-    if made is None or made[0] != os.getpid():
+    """Give this thread's connection to a DuckDB of this process: making one takes longer than computing a page.
+
+    That of a parent process is kept unused: closing it would wait for threads that a fork does not have.
+    """
+    made: dict[int, Any] = vars(_process).setdefault("connections", {})
+    if os.getpid() not in made:
         connection = require_duckdb().connect()
         for setting in _SETTINGS:
             connection.execute(setting)
-        made = _process.connection = (os.getpid(), connection)
-    return made[1]
+        made[os.getpid()] = connection
+    return made[os.getpid()]
 
 
 def _plain(assigned: Sequence[AssignedColumn], page: Page) -> list[pa.Array | None]:

@@ -46,6 +46,11 @@ class ScanPass:
     schema: pa.Schema
     keys: KeyFilter | None = None
 
+    @property
+    def is_repeatable(self) -> bool:
+        """It gives the same rows in the same order whenever it reads."""
+        return all(getattr(split, "is_repeatable", False) for split in self.splits)
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the rows of the splits."""
         yield from self.marked(number for batch in batches for number in batch.column(0).to_pylist())

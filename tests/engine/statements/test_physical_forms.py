@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb import Engine, IcebergConnector, RowMergeError
+from rowmerge_nb.connectors.memory.reading import MemorySplit
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark
@@ -246,3 +248,41 @@ def test_what_is_nested_deeply_is_planned_and_computed(spark: Any, form: str, de
         nested = function.format(nested)
     engine = made(spark, form)
     assert engine.run(f"UPDATE t SET part = {nested} WHERE id = 1").count == 1
+
+
+@pytest.mark.parametrize("unpinned", [False, True])
+@pytest.mark.parametrize("off", [frozenset(), frozenset({"prune_target"}), BY_SPARK])
+@pytest.mark.parametrize("source", ["twice", "(SELECT * FROM twice) s"])
+def test_the_rows_of_a_duplicate_are_found_again_whatever_was_read_of_the_target(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, off: frozenset[str], *, unpinned: bool
+) -> None:
+    engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0))
+    engine.add_catalog("ice", IcebergConnector(tmp_path))
+    engine.run("CREATE TABLE ice.default.many (id bigint, part varchar)")
+    # A file each: by the keys all but one are left out where that is allowed, and a row's number counts the files that are read.
+    for part in range(6):
+        engine.run(f"INSERT INTO ice.default.many SELECT n, 'p{part}' FROM TABLE(sequence({part}0, {part}9)) AS t (n)")
+    engine.register("twice", pa.table({"id": [47, 47], "w": [1, 2]}))
+    if unpinned:
+        monkeypatch.setattr(MemorySplit, "is_repeatable", False)
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(
+            f"MERGE INTO ice.default.many m USING {source} ON m.id = {source.rpartition(' ')[2]}.id WHEN MATCHED AND w > 0 THEN DELETE",
+            rules_off=off,
+        )
+    (group,) = caught.value.groups  # type: ignore[attr-defined]
+    assert group.target == {"id": 47, "part": "p4"}
+    assert [row.values["w"] for row in group.sources] == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["all clauses", "by source", "a query"])
+def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, name: str) -> None:
+    shown = {}
+    for form in FORMS:
+        trace = made(spark, form).run(MERGES[name], trace="full").trace
+        assert trace.pages is not None
+        assert trace.pages.witness is not None
+        sides = trace.pages.witness.drop_columns(["source_row"]).to_pylist()
+        before = trace.pages.before.column(trace.pages.layout.before.merge_row).to_pylist()
+        shown[form] = sorted(map(repr, zip(sides, before, strict=True)))
+    assert shown["one task"] == shown["many tasks"] == shown["spark"] == shown["spark, large"]

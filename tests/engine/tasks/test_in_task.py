@@ -5,8 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.tasks.in_task import PIECE_ROWS, PIECES, KeyJoin, PackPass
+from rowmerge_nb.engine.tasks import replicated
+from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
+from rowmerge_nb.engine.tasks.replicated import PIECE_ROWS, PIECES, PackPass
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.spi.operations import Operation
@@ -50,9 +52,8 @@ def test_a_source_is_packed_into_pieces_of_one_size(count: int) -> None:
     schema = pa.schema([("a", pa.int64())])
     rows = pa.record_batch([pa.array(range(count), pa.int64())], schema=schema)
     batches = [rows.slice(start, 50_000) for start in range(0, count, 50_000)]
-    packed = pa.Table.from_batches(list(PackPass(None, schema, 1 << 30)(batches)), PIECES)
+    packed = pa.Table.from_batches(list(PackPass(None, schema)(batches)), PIECES)
     assert packed["piece"].to_pylist() == list(range(max(1, -(-count // PIECE_ROWS))))
-    assert packed["first"].to_pylist() == [piece * PIECE_ROWS for piece in packed["piece"].to_pylist()]
     values: list[int] = []
     for cell in packed["cell"].to_pylist():
         with pa.ipc.open_stream(cell[16:]) as stream:
@@ -60,10 +61,11 @@ def test_a_source_is_packed_into_pieces_of_one_size(count: int) -> None:
     assert values == list(range(count))
 
 
-def test_a_source_that_is_larger_than_it_seemed_is_not_sent() -> None:
+def test_a_source_that_is_larger_than_it_seemed_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replicated, "MOST_BYTES", 1 << 20)
     schema = pa.schema([("a", pa.string())])
     with pytest.raises(RuntimeError, match=r"EXCEEDED_LOCAL_MEMORY_LIMIT.*larger than 1 MiB.*rules_off"):
-        list(PackPass(None, schema, 1 << 20)([pa.record_batch([["x" * (2 << 20)]], schema=schema)]))
+        list(PackPass(None, schema)([pa.record_batch([["x" * (2 << 20)]], schema=schema)]))
 
 
 def test_each_branch_is_computed_for_the_rows_that_reach_it() -> None:

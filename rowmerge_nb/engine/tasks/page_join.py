@@ -1,0 +1,133 @@
+"""The join of target and source on pages: by equal keys, and by what else ON asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
+from rowmerge_nb.engine.tasks.key_index import KeyIndex
+from rowmerge_nb.engine.tasks.scan import POSITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["KeyJoin", "numbered"]
+
+_JOINED_ROWS = 1 << 16
+"""So many joined rows are computed together at least, if there are."""
+
+
+@dataclass(frozen=True)
+class KeyJoin:
+    """How the rows of both sides meet.
+
+    Args:
+        keys: pairs of symbols of columns that must be equal: of the target, of the source.
+        rest: what ON asks for beside that; None for nothing.
+        full: target rows without a source row stay.
+    """
+
+    keys: tuple[tuple[str, str], ...]
+    rest: PageExpression | None
+    full: bool
+
+    def joined(self, target: Page, source: Page, evaluator: PageEvaluator) -> JoinedRows:
+        """Join two pages: source row by source row, and last the target rows without one if they stay.
+
+        Raises:
+            ExecutionError: ON cannot be computed for a pair whose keys are equal; with its place.
+        """
+        rows, partners = self._pairs(target, source)
+        if self.rest is not None and len(rows):
+            pairs = JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
+            true = evaluator.rows_where(self.rest, pairs.page(sorted(self.rest.reads)))
+            rows, partners = rows[true], partners[true]
+        alone = np.setdiff1d(np.arange(source.num_rows), rows)
+        order = np.argsort(np.concatenate([rows, alone]), kind="stable")
+        rows = np.concatenate([rows, alone])[order]
+        partners = np.concatenate([partners, np.full(len(alone), NO_ROW)])[order]
+        if self.full:
+            unmatched = np.setdiff1d(np.arange(target.num_rows), partners)
+            rows, partners = np.concatenate([rows, np.full(len(unmatched), NO_ROW)]), np.concatenate([partners, unmatched])
+        return JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
+
+    def index(self, source: Page) -> KeyIndex:
+        """Make what finds the source rows of a page's keys."""
+        return KeyIndex([source.column(right) for _, right in self.keys])
+
+    def matches(self, pages: Iterable[Page], source: Page, index: KeyIndex, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
+        """Join pages of the target with the source; the source's rows without a partner are left out.
+
+        Small pages are put together: what is computed for each has its price.
+
+        Raises:
+            ExecutionError: ON cannot be computed for a pair whose keys are equal; with its place.
+        """
+        waiting: list[tuple[Page, npt.NDArray[np.int64]]] = []
+        count = 0
+        for page in pages:
+            partners, rows = index.matches([page.column(left) for left, _ in self.keys])
+            if self.full:
+                alone = np.setdiff1d(np.arange(page.num_rows), partners)
+                partners, rows = np.concatenate([partners, alone]), np.concatenate([rows, np.full(len(alone), NO_ROW)])
+            if len(rows):
+                # Of the page only what has met is kept, a row for each of its partners.
+                whole = len(rows) == page.num_rows and bool((partners == np.arange(page.num_rows)).all())
+                waiting.append((page if whole else page.take(pa.array(partners)), rows))
+                count += len(rows)
+            if count >= _JOINED_ROWS:
+                yield from self._checked(waiting, source, evaluator)
+                waiting, count = [], 0
+        if waiting:
+            yield from self._checked(waiting, source, evaluator)
+
+    def _checked(
+        self, parts: Sequence[tuple[Page, npt.NDArray[np.int64]]], source: Page, evaluator: PageEvaluator
+    ) -> Iterator[JoinedRows]:
+        """Give the pairs for which the rest of ON is true, too."""
+        target, rows = pa.concat_batches([page for page, _ in parts]), np.concatenate([rows for _, rows in parts])
+        pairs = JoinedRows(len(rows), (Side(target), Side(source, rows)))
+        if self.rest is not None:
+            met = np.flatnonzero(rows != NO_ROW)
+            true = met[evaluator.rows_where(self.rest, pairs.picked(met).page(sorted(self.rest.reads)))]
+            pairs = self._with_the_rest(pairs, true) if self.full else pairs.picked(true)
+        if pairs.count:
+            yield pairs
+
+    def _with_the_rest(self, pairs: JoinedRows, true: npt.NDArray[np.int64]) -> JoinedRows:
+        """Keep of a FULL join each target row without a true pair, once and without a partner."""
+        target, source = pairs.sides
+        rows = source.rows
+        assert rows is not None
+        positions = target.page.column(POSITION).to_numpy()
+        left = np.setdiff1d(positions, positions[true])
+        _, first = np.unique(positions, return_index=True)
+        alone = first[np.isin(positions[first], left)]
+        kept = np.concatenate([true, alone])
+        partners = np.concatenate([rows[true], np.full(len(alone), NO_ROW)])
+        return JoinedRows(len(kept), (target.picked(kept), Side(source.page, partners)))
+
+    def _pairs(self, target: Page, source: Page) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Give the pairs with equal keys: rows of the source, rows of the target."""
+        if not self.keys:
+            every = np.repeat(np.arange(source.num_rows), target.num_rows)
+            return every, np.tile(np.arange(target.num_rows), source.num_rows)
+        index = KeyIndex([target.column(left) for left, _ in self.keys])
+        return index.matches([source.column(right) for _, right in self.keys])
+
+
+def numbered(source: Page, first: int = 0) -> tuple[pa.Array, Page]:
+    """Give the numbers of a source's rows and its other channels: a table's rows have a position, others are counted."""
+    names = source.schema.names
+    if POSITION in names:
+        return source.column(POSITION), source.select([name for name in names if name != POSITION])
+    return pa.array(np.arange(first, first + source.num_rows)), source

@@ -1,0 +1,256 @@
+"""A MERGE whose source every task has: the tasks that join their splits with it, and the stage of the source rows that none has matched."""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.engine.tasks.arrow import Batches, page_in, whole_page
+from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
+from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, outcome
+from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
+from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
+from rowmerge_nb.engine.tasks.scan import cell_of
+from rowmerge_nb.engine.tasks.writer import task_partition
+from rowmerge_nb.errors import ExecutionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    from rowmerge_nb.engine.tasks.channels import ChangeChannels
+    from rowmerge_nb.engine.tasks.merge import MergePass
+    from rowmerge_nb.engine.tasks.scan import ScanPass
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["MOST_BYTES", "PIECES", "PIECE_ROWS", "PackPass", "ReplicatedJoinTask", "ReplicatedSource", "UnmatchedPass"]
+
+PIECES: Final = pa.schema([("piece", pa.int32()), ("cell", pa.binary())])
+"""What is sent of a source: pieces of its rows."""
+PIECE_ROWS: Final = 1 << 17
+"""The rows of a piece; the last one may have fewer."""
+MOST_BYTES: Final = 1 << 30
+"""A source that turns out to be larger than this is not sent to every task."""
+_PACKING_BYTES: Final = 16
+
+
+@dataclass(frozen=True)
+class PackPass:
+    """Packs the rows of a source into a few cells, which Spark sends to every task.
+
+    Args:
+        source: reads the source, all of it in this one task; None where its rows arrive.
+        schema: the source's channels, by the plan's symbols; of a table also the position behind them.
+    """
+
+    source: ScanPass | None
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Give the pieces: their numbers, and the rows as an Arrow stream behind what tells this packing from another."""
+        size = 0
+        # Both stages must have the rows of one packing: by this they see that they do.
+        packing = uuid.uuid4().bytes
+        for number, piece in enumerate(_pieces(self._rows(batches), self.schema)):
+            size += piece.nbytes
+            if size > MOST_BYTES:
+                msg = (
+                    f"[[EXCEEDED_LOCAL_MEMORY_LIMIT]] The source of the MERGE is larger than {MOST_BYTES >> 20} MiB, so it cannot be "
+                    "sent to every task; rules_off={'change_in_task'} has Spark join it"
+                )
+                raise RuntimeError(msg)
+            cell = pa.array([packing + cell_of(piece)], pa.binary())
+            yield pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), cell], schema=PIECES)
+
+    def _rows(self, batches: Batches) -> Iterator[Page]:
+        if self.source is None:
+            yield from (page_in(batch, self.schema) for batch in batches)
+            return
+        # What arrives says nothing here, but a worker that leaves rows behind is not used again.
+        deque(batches, maxlen=0)
+        for page in self.source.marked(range(len(self.source.splits))):
+            yield page.select(self.schema.names)
+
+
+def _pieces(pages: Iterable[Page], schema: pa.Schema) -> Iterator[Page]:
+    """Cut and put together pages, so that each has the rows of a piece; there is one piece at least, if it be empty."""
+    waiting: list[Page] = []
+    rows, made = 0, False
+    for page in pages:
+        start = 0
+        while page.num_rows - start >= PIECE_ROWS - rows:
+            waiting.append(page.slice(start, PIECE_ROWS - rows))
+            start += PIECE_ROWS - rows
+            yield pa.concat_batches(waiting)
+            waiting, rows, made = [], 0, True
+        if start < page.num_rows:
+            waiting.append(page.slice(start))
+            rows += page.num_rows - start
+    if waiting or not made:
+        yield whole_page(waiting, schema)
+
+
+def _piece(cell: pa.Scalar) -> Page:
+    with pa.ipc.open_stream(cell.as_buffer()[_PACKING_BYTES:]) as stream:
+        return stream.read_next_batch()
+
+
+def _packing(cell: pa.Scalar) -> bytes:
+    """Give what tells one packing of a source from another."""
+    return bytes(cell.as_buffer()[:_PACKING_BYTES])
+
+
+@dataclass(frozen=True)
+class ReplicatedSource:
+    """A source that every task has: it reads the source itself, or gets the pieces that one task has packed.
+
+    Args:
+        schema: the source's channels, by the plan's symbols; of a table also the position behind them.
+        scan: reads the source; None where pieces arrive.
+    """
+
+    schema: pa.Schema
+    scan: ScanPass | None
+
+    def page(self, cells: dict[int, pa.Scalar]) -> Page:
+        """Give all of its rows.
+
+        Args:
+            cells: the pieces that have arrived, by their numbers.
+        """
+        pages = self.scan.pages() if self.scan is not None else [_piece(cells[number]) for number in sorted(cells)]
+        return whole_page([page.select(self.schema.names) for page in pages], self.schema)
+
+
+@dataclass(frozen=True)
+class ReplicatedJoinTask:
+    """MERGE with a source that every task has: each joins the splits that are its own with all of it.
+
+    Which source rows it has matched it tells the stage of unmatched rows, piece by piece; where pieces have been packed, one task asks
+    for them to be sent there as well.
+
+    Args:
+        target: reads the target.
+        tasks: how many tasks there are; a task reads every split whose number leaves its own as the remainder.
+        source: the source.
+        join: how the rows meet.
+        channels: makes of joined rows what the pass above takes.
+        above: the passes from MarkDistinct to the sink.
+    """
+
+    target: ScanPass
+    tasks: int
+    source: ReplicatedSource
+    join: KeyJoin
+    channels: ChangeChannels
+    above: MergePass
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on the splits of one task."""
+        task = None
+        cells: dict[int, pa.Scalar] = {}
+        for batch in batches:
+            task = batch.column(0)[0].as_py()
+            if self.source.scan is None:
+                cells.update(
+                    (piece, cell)
+                    for piece, cell in zip(batch.column(1).to_pylist(), batch.column(2), strict=True)
+                    if cell.is_valid
+                )
+        if task is None:
+            # Spark has failed below, and throws away what comes out of this.
+            return
+        matched: list[npt.NDArray[np.bool_]] = []
+        yield from self.above.work(self._joined(task, cells, matched), task)
+        packing = _packing(next(iter(cells.values()))) if cells else bytes(_PACKING_BYTES)
+        for number, start in enumerate(range(0, max(len(matched[0]), 1) if matched else 0, PIECE_ROWS)):
+            bits = np.packbits(matched[0][start : start + PIECE_ROWS]).tobytes()
+            yield outcome([(MATCHED_ROW, number, packing + bits)])
+            if task == 0 and self.source.scan is None:
+                yield outcome([(PIECE_ROW, number, b"")])
+
+    def _joined(self, task: int, cells: dict[int, pa.Scalar], matched: list[npt.NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:
+        """Join; what is told of a source row that was matched goes into the list, when the source is there."""
+        numbers, source = numbered(self.source.page(cells))
+        matched.append(np.zeros(source.num_rows, bool))
+        evaluator, index = PageEvaluator(PageProgram()), self.join.index(source)
+        pages = self.target.read(range(task, len(self.target.splits), self.tasks))
+        for rows in self.join.matches(pages, source, index, evaluator):
+            partners = rows.sides[1].rows
+            assert partners is not None
+            matched[0][partners[partners != NO_ROW]] = True
+            yield self.channels.batch(rows, evaluator, numbers)
+
+
+@dataclass(frozen=True)
+class UnmatchedPass:
+    """The source rows that no task has matched; what the tasks of the stage before have said goes through as it is.
+
+    Args:
+        first: the number of the first writer of this stage; those below it are of the stage before.
+        target_schema: the target's channels, which are NULL in all rows here.
+        source: the source.
+        channels: makes of joined rows what the pass above takes.
+        above: the passes from MarkDistinct to the sink.
+    """
+
+    first: int
+    target_schema: pa.Schema
+    source: ReplicatedSource
+    channels: ChangeChannels
+    above: MergePass
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on the pieces that have come to one task."""
+        matched: dict[int, npt.NDArray[np.uint8]] = {}
+        cells: dict[int, pa.Scalar] = {}
+        packings: set[bytes] = set()
+        for batch in batches:
+            kinds = batch.column(0)
+            through = batch.filter(pc.less(kinds, MATCHED_ROW)).select(OUTCOME.names)
+            if through.num_rows:
+                yield pa.RecordBatch.from_arrays(through.columns, schema=OUTCOME)
+            for row in np.flatnonzero(kinds.to_numpy() >= MATCHED_ROW).tolist():
+                piece = batch.column(1)[row].as_py()
+                if kinds[row].as_py() == PIECE_ROW:
+                    if batch.column(4)[row].is_valid:
+                        cells[piece] = batch.column(4)[row]
+                        packings.add(_packing(cells[piece]))
+                else:
+                    told = batch.column(2)[row].as_py()
+                    packings.add(told[:_PACKING_BYTES])
+                    bits = np.frombuffer(told, np.uint8, offset=_PACKING_BYTES)
+                    matched[piece] = matched[piece] | bits if piece in matched else bits
+        yield from self.above.work(self._unmatched(matched, cells, packings), self.first + task_partition())
+
+    def _unmatched(
+        self, matched: dict[int, npt.NDArray[np.uint8]], cells: dict[int, pa.Scalar], packings: set[bytes]
+    ) -> Iterator[pa.RecordBatch]:
+        if len(packings) > 1 or (
+            self.source.scan is None and any(len(bits) for bits in matched.values()) and set(matched) != set(cells)
+        ):
+            msg = "The source of the MERGE was read twice, and its rows may have been others"
+            hint = "rules_off={'change_in_task'} has Spark join it; please report this."
+            raise ExecutionError(msg, step="join", hint=hint)
+        nothing = pa.RecordBatch.from_pylist([], schema=self.target_schema)
+        evaluator = PageEvaluator(PageProgram())
+        whole = self.source.page({}) if self.source.scan is not None and matched else None
+        for number, bits in sorted(matched.items()):
+            first = number * PIECE_ROWS
+            if not len(bits):
+                # The one piece of a source without rows.
+                continue
+            page = whole.slice(first, PIECE_ROWS) if whole is not None else _piece(cells[number])
+            numbers, piece = numbered(page, first)
+            rows = np.flatnonzero(np.unpackbits(bits, count=piece.num_rows) == 0)
+            if len(rows):
+                sides = (Side(nothing, np.full(len(rows), NO_ROW)), Side(piece, rows))
+                yield self.channels.batch(JoinedRows(len(rows), sides), evaluator, numbers)
