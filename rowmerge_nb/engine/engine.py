@@ -62,6 +62,8 @@ class Engine:
         checked(
             spark, "spark", lambda given: given is None or hasattr(given, "conf"), "a Spark session, or None for one of our own"
         )
+        wanted = (RuleSettings, type(None))
+        checked(rule_settings, "rule_settings", wanted, "rowmerge_nb.plan.rules.RuleSettings(...), or None for the usual sizes")
         session = self._session = self._session_kind(spark, cores)
         self._catalogs = Catalogs(catalog, schema, lambda: session.spark)
         self._runner = StatementRunner(self._catalogs, self._session, self.options, rule_settings or RuleSettings())

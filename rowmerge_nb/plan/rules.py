@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from rowmerge_nb.errors import checked
 from rowmerge_nb.plan.in_task import form_of
 from rowmerge_nb.plan.nodes import (
     AssignUniqueId,
@@ -46,6 +47,13 @@ class RuleSettings:
         off: names of the rules that are not to be applied.
         few_tasks_rows: so many changed rows are written by few tasks.
         source_bytes: a source of at most so many bytes is sent to every task that reads the target.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for a size that is none.
+
+    >>> RuleSettings(source_bytes="1 GB")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: source_bytes = '1 GB' is of type str, which is not possible. Give a whole number from 0 on.
     """
 
     small_rows: int = 10_000
@@ -53,6 +61,15 @@ class RuleSettings:
     off: frozenset[str] = frozenset()
     few_tasks_rows: int = 4_000_000
     source_bytes: int = 1 << 27
+
+    def __post_init__(self) -> None:
+        """See that sizes are sizes."""
+        for size in ("small_rows", "key_rows", "few_tasks_rows", "source_bytes"):
+            checked(getattr(self, size), size, _is_size, "a whole number from 0 on")
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def apply_rules(plan: Output, settings: RuleSettings) -> Output:

@@ -11,6 +11,7 @@ import pytest
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.plan.rules import RuleSettings
 
 FRAME = pa.table({"id": [1]})
 FIVE: Any = 5
@@ -26,6 +27,9 @@ WRONG_PATHS: tuple[Any, ...] = (5, b"x", [1], "a\0b")
         lambda: Engine(catalog=FIVE),
         lambda: Engine(schema=NONE),
         lambda: Engine(spark=FIVE),
+        lambda: Engine(rule_settings=FIVE),
+        lambda: RuleSettings(source_bytes=TEXT),
+        lambda: RuleSettings(small_rows=-5),
         lambda: Engine().add_catalog("x", NONE),
         lambda: Engine().add_catalog(FIVE, MemoryConnector()),
         lambda: Engine().register(FIVE, FRAME),

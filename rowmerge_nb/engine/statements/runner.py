@@ -159,7 +159,7 @@ class StatementRunner:
             connector=self.catalogs.store(name),
             spark=lambda: self.session.spark,
             row_count=partial(self.catalogs.row_count, name, self.defaults),
-            settings=RuleSettings(self.sizes.small_rows, self.sizes.key_rows, options.rules_off),
+            settings=replace(self.sizes, off=options.rules_off),
             views=self.catalogs.views,
             notices=tuple(tables.notices),
         )

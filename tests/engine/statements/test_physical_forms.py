@@ -107,6 +107,15 @@ def test_the_plan_says_which_form_it_is(spark: Any, form: str) -> None:
     assert (said in text) if said is not None else ("What is below it" not in text)
 
 
+def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any) -> None:
+    engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0, source_bytes=0))
+    engine.register("t", TARGET)
+    engine.register("s", SOURCE)
+    text = str(engine.run("EXPLAIN MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"))
+    assert "the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB" in text
+    assert engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE").count == 3
+
+
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
