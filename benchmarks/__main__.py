@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
+import tempfile
+import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +21,9 @@ from benchmarks.parsing import growth
 from benchmarks.races import race
 from benchmarks.session import engines, session
 from rowmerge_nb.demo import SETUP, STATEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def small_cell(runs: int) -> None:
@@ -61,30 +67,51 @@ def analysis(runs: int) -> None:
 QUICK = ("analysis", "cell", "first", "pages", "bulk", "race")
 
 FIRST_CELL = """
-import time; started = time.perf_counter()
+import os, time
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 shell = InteractiveShell.instance()
 ready = time.perf_counter()
 shell.run_line_magic("load_ext", "rowmerge_nb")
-loaded = time.perf_counter()
 from rowmerge_nb.demo import SETUP, STATEMENT
 with capture_output():
     shell.run_cell("%%merge\\n" + SETUP + ";" + STATEMENT).raise_error()
-print(loaded - ready, time.perf_counter() - loaded)
+wall = time.perf_counter() - ready
+from benchmarks.measure import processor_time
+print(wall, processor_time(os.getpid()))
+"""
+"""The first cell of a process: tables and the documents' statement. It prints the time of the cell, and the processors' of all processes."""
+
+PREPARE = """
+from rowmerge_nb import doctor
+print([check.detail for check in doctor(start_spark=False, prepare=True) if check.name == "class cache"])
 """
 
 
 def first_cell(runs: int) -> None:
-    """Time the first cell of a fresh process: tables and the documents' statement, Spark's start included."""
-    load, first = [], []
-    for _ in range(runs):
-        answer = subprocess.run([sys.executable, "-c", FIRST_CELL], capture_output=True, text=True, check=True)
-        numbers = answer.stdout.split()[-2:]
-        load.append(float(numbers[0]))
-        first.append(float(numbers[1]))
-    print(f"%load_ext in a fresh process      {Times(tuple(load))}")
-    print(f"first %%merge of a fresh process  {Times(tuple(first))}")
+    """Time the first cell of a fresh process, Spark's start included, with and without a class cache, side by side."""
+    seconds: dict[str, list[float]] = {"without a class cache": [], "with a class cache": []}
+    work: dict[str, list[float]] = {name: [] for name in seconds}
+    with tempfile.TemporaryDirectory() as home:
+        caches = dict(zip(seconds, ({"ROWMERGE_CLASS_CACHE": "off"}, {"XDG_CACHE_HOME": home}), strict=True))
+        began = time.perf_counter()
+        told = _in_process(PREPARE, caches["with a class cache"])
+        print(f"making a class cache took {time.perf_counter() - began:.0f} s: {told}")
+        for _ in range(runs):
+            for name, variables in caches.items():
+                wall, processors = _in_process(FIRST_CELL, variables).split()
+                seconds[name].append(float(wall))
+                work[name].append(float(processors))
+    for name, times in seconds.items():
+        print(f"first %%merge {name:22} {Times(tuple(times))}   of the processors {Times(tuple(work[name]))}")
+
+
+def _in_process(program: str, variables: Mapping[str, str]) -> str:
+    """Run a program in a process of its own; gives its last line. The processes that it has started end with it."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ, **variables}
+    )
+    return done.stdout.splitlines()[-1]
 
 
 def transform_page(rows: int) -> None:

@@ -15,16 +15,27 @@ _lock = threading.Lock()
 _engines: list[Engine] = []
 
 
-def default_engine() -> Engine:
+def default_engine(*, start: bool = False) -> Engine:
     """Give the process's default engine, on a local Spark session that starts when it is needed.
 
     It is made at the first call, and anew where it has been closed: a notebook has no other way to get one that works.
+
+    Args:
+        start: it is needed now.
     """
+    from rowmerge_nb.engine.spark.lazy_session import LazySession
+
     with _lock:
-        if not _engines or getattr(_engines[0], "_closed", False):
+        if not _engines or _engines[0].closed:
+            session = LazySession()
+            if start:
+                # Before all that makes an engine is loaded: Java comes up meanwhile.
+                session.start()
             from rowmerge_nb.engine.engine import Engine
 
-            _engines[:] = [Engine()]
+            _engines[:] = [Engine(spark=session)]
+        elif start:
+            _engines[0].start()
         return _engines[0]
 
 

@@ -6,11 +6,12 @@ import platform
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import RowMergeError, SetupError, error_text
+from rowmerge_nb.errors import RowMergeError, SetupError, checked, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,18 +39,30 @@ class Check:
     advice: str = ""
 
 
-def doctor(*, start_spark: bool = True) -> list[Check]:
+def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
     """Look at everything that statements need.
 
     Args:
         start_spark: start a session and run a small job in it; takes some seconds the first time.
+        prepare: make the cache of classes with which Java starts in half the time, if it is not there; takes a minute or two. Otherwise
+            it is made when a process that has run a statement is idle for a minute.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS, an argument is neither True nor False. All else is a check that failed.
 
     >>> [check.name for check in doctor(start_spark=False)][:2]
     ['rowmerge-nb', 'Python']
     """
+    checked(start_spark, "start_spark", bool, "True or False")
+    checked(prepare, "prepare", bool, "True or False")
     checks = [_package("rowmerge-nb"), _python(), *(_package(name) for name in _NEEDED), _pandas_fits()]
     checks += [_optional(name, use) for name, use in _OPTIONAL.items()]
-    checks += [_guarded("Java", _java), _guarded("Graphviz", _graphviz), _memory()]
+    checks += [
+        _guarded("Java", _java),
+        _guarded("class cache", partial(_class_cache, prepare=prepare)),
+        _guarded("Graphviz", _graphviz),
+        _memory(),
+    ]
     if start_spark:
         checks.append(_guarded("Spark", _spark))
     return [check for check in checks if check is not None]
@@ -95,11 +108,30 @@ def _pandas_fits() -> Check | None:
 
 
 def _java() -> Check:
-    from rowmerge_nb.engine.spark.java import find_java, rejections
+    from rowmerge_nb.engine.spark.java.runtime import find_java, rejections
 
     java = find_java()
     passed_over = "".join(f"; {rejection}" for rejection in rejections())
     return Check("Java", "ok", f"version {java.version} at {java.home}, found by {java.origin}{passed_over}")
+
+
+def _class_cache(*, prepare: bool) -> Check:
+    from rowmerge_nb.engine.spark.java.class_cache import NoClassCache, class_cache_of
+    from rowmerge_nb.engine.spark.java.making import make_class_cache
+    from rowmerge_nb.engine.spark.java.runtime import find_java
+
+    cache = class_cache_of(find_java())
+    if isinstance(cache, NoClassCache):
+        return Check("class cache", "failed" if prepare else "missing", f"none: {cache.reason}", cache.advice)
+    if prepare:
+        make_class_cache(cache, {})
+    if trouble := cache.trouble():
+        advice = "%merge doctor --prepare, or doctor(prepare=True), makes it now; otherwise it is made when a notebook is idle for a minute"
+        return Check(
+            "class cache", "missing", f"{trouble.reason}; Java starts in twice the time without", trouble.advice or advice
+        )
+    detail = f"{cache.size / 1e6:.0f} MB in {cache.directory}, made {cache.made()}; Java starts with it in half the time"
+    return Check("class cache", "ok", detail)
 
 
 def _graphviz() -> Check:
@@ -113,7 +145,7 @@ def _graphviz() -> Check:
 def _memory() -> Check:
     import os
 
-    from rowmerge_nb.engine.spark.session import available_cores, driver_memory
+    from rowmerge_nb.engine.spark.java.options import available_cores, driver_memory
 
     machine = "unknown"
     if hasattr(os, "sysconf"):

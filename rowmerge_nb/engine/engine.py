@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
@@ -42,8 +42,6 @@ class Engine:
         cores: how many tasks a session of our own runs at the same time; None for all cores.
     """
 
-    _session_kind: ClassVar[type[LazySession]] = LazySession
-
     def __init__(
         self,
         *,
@@ -59,12 +57,14 @@ class Engine:
         rule_settings: RuleSettings | None = None,
     ) -> None:
         self.options = Options().changed(era=era, duplicates=duplicates, dialect=dialect, trace=trace, flow=flow)
-        checked(
-            spark, "spark", lambda given: given is None or hasattr(given, "conf"), "a Spark session, or None for one of our own"
-        )
+        if isinstance(spark, LazySession):
+            session = spark
+        else:
+            form = "a Spark session, or None for one of our own"
+            session = LazySession(checked(spark, "spark", lambda given: given is None or hasattr(given, "conf"), form), cores)
         wanted = (RuleSettings, type(None))
         checked(rule_settings, "rule_settings", wanted, "rowmerge_nb.plan.rules.RuleSettings(...), or None for the usual sizes")
-        session = self._session = self._session_kind(spark, cores)
+        self._session = session
         self._catalogs = Catalogs(catalog, schema, lambda: session.spark)
         self._runner = StatementRunner(self._catalogs, self._session, self.options, rule_settings or RuleSettings())
 
@@ -78,6 +78,11 @@ class Engine:
     def spark(self) -> Any:
         """The Spark session; starts it where needed."""
         return self._session.spark
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called; a closed engine runs nothing any more."""
+        return self._session.closed
 
     def cancel(self) -> None:
         """Cancel the statements that run now, from another thread; each rolls back and raises StatementInterrupted."""

@@ -101,14 +101,14 @@ class MergeMagic(Magics):
 
     def _run(self, source: str, use: MagicUse, first_line: int, shown: list[Bundle]) -> None:
         """Run the statements of a cell, each shown as it ends."""
-        from rowmerge_nb.sql.parser.statements import split_statements
-
         if first_line > 1 and use.rest:
             msg = f"'{use.rest}' stands behind the options; statements begin on the cell's second line"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options")
+        engine = self._engine(use, start=not use.has("explain") and not use.has("dry-run"))
+        from rowmerge_nb.sql.parser.statements import split_statements
+
         parts = use.values.get("show", self.show) or None
         _check_parts(parts)
-        engine = self._engine(use)
         options = self._options(use)
         rendered = render(source, self.shell.user_ns)
         statements = split_statements(rendered.text)
@@ -163,13 +163,14 @@ class MergeMagic(Magics):
         value = getattr(self, name)
         return value if value != self.traits()[name].default_value else None
 
-    def _engine(self, use: MagicUse) -> Engine:
+    def _engine(self, use: MagicUse, *, start: bool = False) -> Engine:
         from rowmerge_nb.default import default_engine
-        from rowmerge_nb.engine.engine import Engine
 
         name = use.values.get("engine", self.engine)
         if not name:
-            return default_engine()
+            return default_engine(start=start)
+        from rowmerge_nb.engine.engine import Engine
+
         engine = self.shell.user_ns.get(name)
         # Not isinstance: a stand-in with the same methods will do, as in tests.
         if engine is None or isinstance(engine, type) or not all(hasattr(engine, method) for method in ("run", "explain")):
@@ -189,7 +190,13 @@ class MergeMagic(Magics):
         else:
             from rowmerge_nb.machine import doctor
 
-            checks = [[check.name, check.state, check.detail, check.advice] for check in doctor()]
+            if use.has("prepare"):
+                show(
+                    text_bundle(
+                        "Two Javas run one after the other, the first to write the class cache, the second to prove it ..."
+                    )
+                )
+            checks = [[check.name, check.state, check.detail, check.advice] for check in doctor(prepare=use.has("prepare"))]
             failed = sum(check[1] == "failed" for check in checks)
             show(
                 grid_bundle(["part", "state", "found", "advice"], checks, plural(failed, "problem") if failed else "No problems")
@@ -290,10 +297,14 @@ def _check_doctor(command: str, use: MagicUse) -> None:
     for name, needed, there in (
         ("orphans", "%merge doctor", command == "doctor"),
         ("remove", "%merge doctor --orphans", use.has("orphans")),
+        ("prepare", "%merge doctor", command == "doctor"),
     ):
         if use.has(name) and not there:
             msg = f"--{name} is an option of {needed}"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Write `%merge doctor --orphans`, with --remove to remove.")
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Write `{needed} --{name}`.")
+    if use.has("prepare") and use.has("orphans"):
+        msg = "--prepare and --orphans do not go together"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Run `%merge doctor` once with each.")
 
 
 def _ended(hint: str | None, follows: str) -> str | None:

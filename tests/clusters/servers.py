@@ -18,7 +18,7 @@ from typing import Any
 
 import pyspark
 
-from rowmerge_nb.engine.spark.java import find_java, make_java_home
+from rowmerge_nb.engine.spark.java.runtime import find_java, make_java_home
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]

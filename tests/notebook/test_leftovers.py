@@ -126,6 +126,9 @@ def test_a_store_that_does_not_answer_is_told_and_hides_no_other(notebook: Any, 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ("%merge --prepare SELECT 1", "--prepare is an option of %merge doctor"),
+        ("%%merge --prepare\nSELECT 1", "--prepare is an option of %merge doctor"),
+        ("%merge doctor --prepare --orphans", "--prepare and --orphans do not go together"),
         ("%merge --orphans SELECT 1", "--orphans is an option of %merge doctor"),
         ("%merge tables --orphans", "--orphans is an option of %merge doctor"),
         ("%merge doctor --remove", "--remove is an option of %merge doctor --orphans"),

@@ -361,13 +361,13 @@ def test_times_and_their_zones_are_written_as_sql_does(notebook):
 def test_a_default_engine_that_was_closed_is_replaced(monkeypatch):
     from rowmerge_nb import default
 
-    class Closed:
-        _closed = True
-
-    monkeypatch.setattr(default, "_engines", [Closed()])
+    monkeypatch.setattr(default, "_engines", [])
     engine = default.default_engine()
-    assert not isinstance(engine, Closed)
     assert default.default_engine() is engine
+    engine.close()
+    assert engine.closed
+    assert default.default_engine() is not engine
+    assert not default.default_engine().closed
 
 
 def test_a_comparison_is_asked_for_without_the_default_of_what_is_compared(notebook):

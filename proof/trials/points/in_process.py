@@ -149,7 +149,8 @@ class InProcessEngine(Engine):
         options: as those of `Engine`.
     """
 
-    _session_kind = _NoSession
+    def __init__(self, **options: Any) -> None:
+        super().__init__(spark=_NoSession(), **options)
 
     def merge(self, news: pa.Table, progress: Callable[[str], None] | None = None) -> Any:
         """Run `MERGE` with a source; gives the engine's result.

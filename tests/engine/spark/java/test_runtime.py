@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rowmerge_nb.engine.spark import java as module
-from rowmerge_nb.engine.spark.java import Java, find_java, make_java_home, rejections
+from rowmerge_nb.engine.spark.java import runtime as module
+from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home, rejections
 from rowmerge_nb.errors import SetupError
 
 
@@ -125,7 +125,7 @@ def test_the_doctor_says_that_java_home_is_wrong(monkeypatch):
 PROGRAM = """
 import os, sys, tempfile
 from rowmerge_nb import Engine, RowMergeError, doctor
-from rowmerge_nb.engine.spark import java
+from rowmerge_nb.engine.spark.java import runtime as java
 if "NO_PACKAGE" in os.environ:
     java.find_spec = lambda name: None
 tempfile.tempdir = os.environ.get("PLACE")
@@ -146,7 +146,7 @@ main()
 
 def refusal(**environ: str) -> tuple[list[str], str]:
     """Run statements, the doctor and the demo in a process of their own; give what each says."""
-    everything = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3]), **environ}
+    everything = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[4]), **environ}
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=everything)
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr

@@ -1,0 +1,236 @@
+"""Makes a class cache: a Java of its own runs statements, writes down what it has loaded, and another one proves that this works.
+
+That takes a minute of processor time. So it is done at once only where somebody asks for it, and otherwise when a process that has run a
+statement was idle for a minute: in a process of low priority that ends with this one, with memory to spare, and never in CI.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.engine.spark.java.class_cache import MAKING, ClassCache, remove_cache, remove_superfluous
+from rowmerge_nb.errors import SetupError
+from rowmerge_nb.private import is_full, opened_own_directory, opened_own_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = ["IdleMaking", "free_memory", "idle_making", "make_class_cache"]
+
+_IDLE_SECONDS: Final = 60.0
+_LONGEST_RUN: Final = 900.0
+_MEMORY_NEEDED: Final = 2 << 30
+_DISK_NEEDED: Final = 1 << 30
+_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
+
+
+def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool = False) -> None:
+    """Make a cache, which takes half a minute to two; where a sound one is there already, nothing is done.
+
+    Args:
+        cache: what is to be made.
+        conf: a user's settings of Spark, which the cache fits.
+        gently: at low priority.
+
+    Raises:
+        SetupError: it cannot be made, and why: no memory or disk to spare (GENERIC_INSUFFICIENT_RESOURCES), a home that cannot be written
+            (PERMISSION_DENIED), another process that makes one (GENERIC_USER_ERROR), or a Java that fails (GENERIC_INTERNAL_ERROR).
+    """
+    _check_memory()
+    try:
+        cache.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache.configuration.mkdir(mode=0o700, exist_ok=True)
+        _check_disk(cache.home)
+        with _only_maker(cache.home):
+            if cache.trouble() is None:
+                return
+            remove_superfluous(cache.home, cache.name)
+            directory = Path(tempfile.mkdtemp(prefix=MAKING, dir=cache.home))
+            try:
+                _make_in(directory, cache, conf, gently=gently)
+            finally:
+                remove_cache(directory)
+            remove_superfluous(cache.home, cache.name)
+    except OSError as error:
+        code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED"
+        msg = f"The class cache cannot be made in '{cache.home}': {error.strerror or error}"
+        hint = "Make room there, or set the variable XDG_CACHE_HOME to a directory that you may write to."
+        raise SetupError(msg, code=code, hint=hint) from error
+
+
+def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gently: bool) -> None:
+    log = cache.home / "making.log"
+    log.unlink(missing_ok=True)
+    order = {"directory": str(directory), "name": cache.name, "conf": dict(conf), "gently": gently}
+    for purpose in ("record", "prove"):
+        said, ended_well = _run({**order, "purpose": purpose})
+        if not ended_well or not (directory / "classes").is_file():
+            with suppress(OSError):
+                log.write_text(said)
+            msg = f"The class cache was not made: the Java that was to {purpose} it failed"
+            raise SetupError(
+                msg, code="GENERIC_INTERNAL_ERROR", hint=f"What it said is in '{log}'. Spark starts without a cache."
+            )
+    cache.seal(directory)
+    cache.remove()
+    directory.rename(cache.directory)
+
+
+def _run(order: Mapping[str, object]) -> tuple[str, bool]:
+    """Run a process that starts a Java, and wait until that has ended, too; give what they said, and whether they ended well."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rowmerge_nb.recording"],
+        stdin=subprocess.PIPE,  # which ends with this process
+        stdout=subprocess.PIPE,  # which Java has, too: it ends when both have
+        stderr=subprocess.STDOUT,
+        env=environ,
+        cwd=str(order["directory"]),  # a Java that crashes writes a file there
+        start_new_session=True,
+    )
+    with process:
+        watch = threading.Timer(_LONGEST_RUN, _end, [process])
+        watch.daemon = True
+        watch.start()
+        try:
+            assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - for the type checker
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(order).encode() + b"\n")
+                process.stdin.flush()
+            said = process.stdout.read().decode("utf-8", "replace")
+        except BaseException:
+            _end(process)
+            raise
+        finally:
+            watch.cancel()
+    return said, process.returncode == 0
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its Java, which may live longer than it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def _only_maker(home: Path) -> Iterator[None]:
+    with opened_own_directory(home) as directory:
+        with suppress(FileExistsError):
+            os.close(os.open("lock", os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600, dir_fd=directory))
+        with opened_own_file("lock", directory) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                msg = "Another process makes a class cache right now"
+                raise SetupError(msg, code="GENERIC_USER_ERROR", hint="Wait until it has, a minute or two.") from error
+            yield
+
+
+def _check_memory() -> None:
+    free = free_memory()
+    if free is not None and free < _MEMORY_NEEDED:
+        msg = f"The making of a class cache needs 2 GiB of memory, and {free / 2**30:.1f} GiB are free"
+        raise SetupError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint="Close what else runs, and try again.")
+
+
+def _check_disk(home: Path) -> None:
+    if (room := shutil.disk_usage(home).free) < _DISK_NEEDED:
+        msg = f"The making of a class cache needs 1 GiB of disk in '{home}', and {room / 2**30:.1f} GiB are free"
+        hint = "Make room there, or set the variable XDG_CACHE_HOME to another directory."
+        raise SetupError(msg, code="GENERIC_INSUFFICIENT_RESOURCES", hint=hint)
+
+
+def free_memory(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Give how many bytes of memory can be had: of the machine, and within the limit of a container; None where nothing tells.
+
+    What files have in memory can be had, since it goes when it is needed.
+    """
+    known: list[int] = []
+    with suppress(OSError, ValueError, KeyError):
+        lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
+        known.append({words[0]: int(words[1]) for words in lines}["MemAvailable:"] << 10)
+    for limit, used in (
+        ("memory.max", "memory.current"),  # version 2
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),  # version 1
+    ):
+        with suppress(OSError, ValueError):
+            most, now = int((cgroup / limit).read_text()), int((cgroup / used).read_text())
+            known.append(most - now + _of_files((cgroup / limit).parent / "memory.stat"))
+    return min(known, default=None)
+
+
+def _of_files(statistics: Path) -> int:
+    with suppress(OSError, ValueError):
+        words = dict(line.split() for line in statistics.read_text().splitlines())
+        return int(words.get("total_inactive_file", words.get("inactive_file", "0")))
+    return 0
+
+
+class IdleMaking:
+    """Makes what is wished for when no statement has run for a while.
+
+    Args:
+        seconds: how long a while is.
+
+    >>> made = threading.Event()
+    >>> idle = IdleMaking(seconds=0.01)
+    >>> idle.wish(made.set)
+    >>> with idle.statement():
+    ...     made.is_set()
+    False
+    >>> made.wait(10)
+    True
+    """
+
+    def __init__(self, seconds: float = _IDLE_SECONDS) -> None:
+        self._seconds = seconds
+        self._changed = threading.Condition()
+        self._running = 0
+        self._since = 0.0
+        self._wish: Callable[[], None] | None = None
+        self._waits = False
+
+    def wish(self, make: Callable[[], None]) -> None:
+        """Have something made, once; an error of it is its own business."""
+        with self._changed:
+            self._wish = make
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Say that a statement runs as long as this lasts."""
+        with self._changed:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._since = time.monotonic()
+                if self._wish is not None and not self._waits:
+                    self._waits = True
+                    threading.Thread(target=self._wait, name="rowmerge_nb-class-cache", daemon=True).start()
+
+    def _wait(self) -> None:
+        with self._changed:
+            while self._running or (left := self._since + self._seconds - time.monotonic()) > 0:
+                self._changed.wait(self._seconds if self._running else left)
+            make, self._wish, self._waits = self._wish, None, False
+        if make is not None:
+            with suppress(Exception):
+                make()
+
+
+idle_making: Final = IdleMaking()
+"""That of this process, as its Java is one."""

@@ -1,0 +1,87 @@
+"""A class cache that Java has written: Java starts with it, and survives what can become of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rowmerge_nb.engine.spark.java.class_cache import ClassCache
+
+ROOT = Path(__file__).resolve().parents[4]
+
+PREPARE = """
+from rowmerge_nb import doctor
+(check,) = [check for check in doctor(start_spark=False, prepare=True) if check.name == "class cache"]
+print(check.state, check.detail)
+"""
+
+# What a statement answers; whether Java was given a cache; whether a cache is there afterwards.
+STATEMENT = """
+import os, subprocess
+from rowmerge_nb import default_engine, doctor
+engine = default_engine()
+engine.run("CREATE TABLE t AS SELECT 1 AS x")
+engine.run("UPDATE t SET x = 2")
+print(engine.table("t")["x"].to_pylist())
+lines = subprocess.run(["ps", "-eo", "ppid,args", "-ww"], capture_output=True, text=True).stdout.splitlines()
+(java,) = [line for line in lines if line.split()[0] == str(os.getpid()) and "SparkSubmit" in line]
+print("used" if "/classes -Xlog" in java else "not used")
+(check,) = [check for check in doctor(start_spark=False) if check.name == "class cache"]
+print(check.state)
+"""
+
+
+def run(program: str, cache_home: Path) -> list[str]:
+    environment = {**os.environ, "ROWMERGE_CLASS_CACHE": "on", "XDG_CACHE_HOME": str(cache_home), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment, cwd=cache_home
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def made_in(home: Path) -> Path:
+    (directory,) = (entry for entry in (home / "rowmerge_nb" / "class-caches").iterdir() if (entry / "seal.json").exists())
+    return directory
+
+
+@pytest.mark.slow
+def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
+    home, kept = tmp_path / "a home", tmp_path / "kept"
+    home.mkdir()
+    (state,) = run(PREPARE, home)
+    assert state.startswith("ok "), state
+    assert run(STATEMENT, home) == ["[2]", "used", "ok"]
+    directory = made_in(home)
+    shutil.copytree(directory, kept)
+
+    # Damaged, and sealed as if it were right: Java dies of it, is started once more without, and the cache is gone.
+    content = (kept / "classes").read_bytes()
+    shutil.rmtree(directory)
+    directory.mkdir(mode=0o700)
+    (directory / "classes").write_bytes(content[: len(content) // 3])
+    ClassCache(directory.parent, directory.name, 25, Path("/")).seal(directory)
+    last = run(STATEMENT, home)
+    assert last[-3:] == ["[2]", "not used", "missing"], "what Java says of its death comes first"
+    assert not directory.exists()
+
+    # Damaged, and seen to be so: it is removed before Java sees it.
+    shutil.copytree(kept, directory)
+    directory.chmod(0o700)
+    (directory / "classes").chmod(0o600)
+    with (directory / "classes").open("r+b") as file:
+        file.seek(len(content) // 2)
+        file.write(bytes(1 << 20))
+    assert run(STATEMENT, home) == ["[2]", "not used", "missing"]
+    assert not directory.exists()
+
+    # Whole again, and removed while Java has it mapped.
+    shutil.copytree(kept, directory)
+    directory.chmod(0o700)
+    removing = STATEMENT.replace('engine.run("UPDATE', f'import shutil; shutil.rmtree({str(directory)!r}); engine.run("UPDATE')
+    assert run(removing, home) == ["[2]", "used", "missing"]

@@ -1,0 +1,215 @@
+"""How a class cache is made, and when; with processes that stand in for Java."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rowmerge_nb.engine.spark.java import making as module
+from rowmerge_nb.engine.spark.java.class_cache import ClassCache
+from rowmerge_nb.engine.spark.java.making import IdleMaking, free_memory, make_class_cache
+from rowmerge_nb.errors import RowMergeError, SetupError
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ClassCache:
+    return ClassCache(tmp_path / "home", "fits", 25, tmp_path)
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, run: Any) -> list[str]:
+    """Have something else do what the two processes do; gives what they were to do."""
+    asked: list[str] = []
+
+    def instead(order: Any) -> tuple[str, bool]:
+        asked.append(order["purpose"])
+        if order["purpose"] == "record":
+            (Path(order["directory"]) / "classes").write_bytes(b"classes")
+        return run(order)
+
+    monkeypatch.setattr(module, "_run", instead)
+    return asked
+
+
+def test_a_cache_is_recorded_then_proved_then_sealed_and_made_once(cache, monkeypatch):
+    asked = stand_in(monkeypatch, lambda order: ("", True))
+    make_class_cache(cache, {})
+    make_class_cache(cache, {})
+    assert asked == ["record", "prove"]
+    assert cache.trouble() is None
+    assert sorted(entry.name for entry in cache.home.iterdir()) == ["configuration", "fits", "lock"]
+    assert cache.home.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("purpose", ["record", "prove"])
+def test_what_fails_leaves_nothing_but_a_log(cache, monkeypatch, purpose):
+    stand_in(monkeypatch, lambda order: ("SIGBUS", order["purpose"] != purpose))
+    with pytest.raises(SetupError, match=f"the Java that was to {purpose} it failed") as caught:
+        make_class_cache(cache, {})
+    assert caught.value.code == "GENERIC_INTERNAL_ERROR"
+    assert (cache.home / "making.log").read_text() == "SIGBUS"
+    assert str(cache.home / "making.log") in str(caught.value)
+    assert cache.trouble() is not None
+    assert not list(cache.home.glob("making-*"))
+
+
+def test_a_damaged_one_is_replaced(cache, monkeypatch):
+    stand_in(monkeypatch, lambda order: ("", True))
+    make_class_cache(cache, {})
+    os.truncate(cache.directory / "classes", 2)
+    make_class_cache(cache, {})
+    assert cache.trouble() is None
+
+
+def test_of_two_makers_the_second_is_told(cache, monkeypatch):
+    began, may_end = threading.Event(), threading.Event()
+
+    def wait(order: Any) -> tuple[str, bool]:
+        began.set()
+        return "", may_end.wait(30)
+
+    asked = stand_in(monkeypatch, wait)
+    first = threading.Thread(target=make_class_cache, args=(cache, {}))
+    first.start()
+    assert began.wait(30)
+    with pytest.raises(SetupError, match="Another process makes a class cache right now"):
+        make_class_cache(cache, {})
+    may_end.set()
+    first.join()
+    assert asked == ["record", "prove"]
+    assert cache.trouble() is None
+
+
+def test_without_memory_or_disk_to_spare_nothing_is_begun(cache, monkeypatch):
+    asked = stand_in(monkeypatch, lambda order: ("", True))
+    monkeypatch.setattr(module, "free_memory", lambda: 1 << 30)
+    with pytest.raises(SetupError, match=r"needs 2 GiB of memory, and 1\.0 GiB are free") as caught:
+        make_class_cache(cache, {})
+    assert caught.value.code == "GENERIC_INSUFFICIENT_RESOURCES"
+    monkeypatch.setattr(module, "free_memory", lambda: None)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1 << 29}))
+    with pytest.raises(SetupError, match=r"needs 1 GiB of disk in '.*', and 0\.5 GiB are free"):
+        make_class_cache(cache, {})
+    assert not asked
+    assert cache.trouble() is not None
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no directory that not even root may write to")
+def test_a_home_that_cannot_be_written_is_told(monkeypatch):
+    stand_in(monkeypatch, lambda order: ("", True))
+    with pytest.raises(SetupError, match="cannot be made in '/proc/home'") as caught:
+        make_class_cache(ClassCache(Path("/proc/home"), "fits", 25, Path("/")), {})
+    assert caught.value.code == "PERMISSION_DENIED"
+    assert caught.value.hint
+    assert "XDG_CACHE_HOME" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("files", "free"),
+    [
+        ({"meminfo": "MemTotal: 9 kB\nMemAvailable: 4 kB\n"}, 4096),
+        (
+            {
+                "meminfo": "MemAvailable: 400 kB\n",
+                "memory.max": "9000",
+                "memory.current": "8000",
+                "memory.stat": "inactive_file 500",
+            },
+            1500,
+        ),
+        ({"meminfo": "MemAvailable: 4 kB\n", "memory.max": "max", "memory.current": "8000"}, 4096),
+        ({"memory/memory.limit_in_bytes": "9000", "memory/memory.usage_in_bytes": "8000"}, 1000),
+        ({}, None),
+    ],
+)
+def test_the_free_memory_is_that_of_the_machine_and_of_the_container(tmp_path, files, free):
+    (tmp_path / "memory").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert free_memory(tmp_path, tmp_path) == free
+
+
+def test_nothing_is_made_while_statements_run_or_come_often():
+    made: list[float] = []
+    idle = IdleMaking(seconds=0.3)
+    idle.wish(lambda: made.append(time.monotonic()))
+    with idle.statement():
+        time.sleep(0.5)
+    for _ in range(4):
+        time.sleep(0.1)
+        with idle.statement():
+            assert not made
+    last = time.monotonic()
+    while not made and time.monotonic() < last + 30:
+        time.sleep(0.01)
+    assert made[0] >= last + 0.25
+    with idle.statement():
+        pass
+    time.sleep(0.5)
+    assert len(made) == 1, "it is wished for once"
+
+
+def test_an_error_of_what_is_made_is_its_own_business():
+    called = threading.Event()
+
+    def fail() -> None:
+        called.set()
+        raise RuntimeError
+
+    idle = IdleMaking(seconds=0)
+    idle.wish(fail)
+    with idle.statement():
+        pass
+    assert called.wait(30)
+
+
+CHILD = """
+import sys, threading, time
+from rowmerge_nb.recording import _end_with_the_other_end
+sys.stdin.buffer.readline()
+threading.Thread(target=_end_with_the_other_end, daemon=True).start()
+time.sleep(60)
+"""
+
+PARENT = f"""
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", {CHILD!r}], stdin=subprocess.PIPE, start_new_session=True)
+child.stdin.write(b"an order\\n")
+child.stdin.flush()
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
+def test_the_recording_process_ends_with_whoever_started_it():
+    def lives(process: int) -> bool:
+        status = Path(f"/proc/{process}/status")
+        return status.exists() and "State:\tZ" not in status.read_text()
+
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        time.sleep(1)
+        assert lives(child)
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while lives(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not lives(child)
+
+
+def test_the_doctors_argument_is_checked():
+    from rowmerge_nb import doctor
+
+    with pytest.raises(RowMergeError, match="prepare = 'yes' is of type str"):
+        doctor(prepare="yes")  # type: ignore[arg-type]
