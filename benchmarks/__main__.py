@@ -18,7 +18,7 @@ from benchmarks import data
 from benchmarks.bulk import bulk
 from benchmarks.measure import Times, timed
 from benchmarks.parsing import growth
-from benchmarks.races import race
+from benchmarks.races import RACES, growing, race
 from benchmarks.session import engines, session
 from rowmerge_nb.demo import SETUP, STATEMENT
 
@@ -140,7 +140,7 @@ def transform_page(rows: int) -> None:
 def main() -> None:
     """Run what is asked for; everything but the races of stores by default."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", choices=[*QUICK, "parse", "stores", "delete", "session"], action="append")
+    parser.add_argument("--only", choices=[*dict.fromkeys([*QUICK, "parse", *RACES, "growth", "session"])], action="append")
     parser.add_argument("--runs", type=int, default=5, help="warm rounds of a race (default 5)")
     parser.add_argument("--target", type=int, default=1_000_000)
     parser.add_argument("--source", type=int, default=100_000)
@@ -164,9 +164,11 @@ def main() -> None:
         engines(20)
     if "bulk" in wanted:
         bulk(chosen.runs)
-    for name in ("race", "stores", "delete"):
+    for name in RACES:
         if name in wanted:
             race(name, chosen.target, chosen.source, chosen.runs, words)
+    if "growth" in wanted:
+        growing(chosen.runs, words)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ WHEN NOT MATCHED THEN INSERT (id, region, name, amount, updated_at)
   VALUES (s.id, s.region, s.name, s.amount, s.updated_at)"""
 
 DELETE = "DELETE FROM target WHERE id % 10 = 3"
+UPDATE = "UPDATE target SET amount = amount + 1.00, name = 'changed' WHERE id % 10 = 3"
 
 SCHEMA = pa.schema(
     [

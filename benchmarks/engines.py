@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.data import DELETE, MERGE
+from benchmarks.data import DELETE, MERGE, UPDATE
 
 
 class Contestant(ABC):
-    """An engine that merges the source into the target, or deletes a tenth of the target.
+    """An engine that merges the source into the target, or deletes or updates a tenth of the target.
 
     Attributes:
         name: the engine, and how it is run.
@@ -36,6 +36,10 @@ class Contestant(ABC):
         """Delete; timed likewise."""
 
     @abstractmethod
+    def update(self) -> None:
+        """Update; timed likewise."""
+
+    @abstractmethod
     def content(self) -> pa.Table:
         """Give the target's rows."""
 
@@ -49,7 +53,27 @@ class Contestant(ABC):
         return {path: path.stat().st_size for path in self.folder.rglob("*") if path.is_file()}
 
 
-class RowMerge(Contestant):
+class SqlContestant(Contestant):
+    """An engine that is given the statements as they are."""
+
+    @abstractmethod
+    def execute(self, statement: str) -> None:
+        """Run a statement, with everything that makes the change last."""
+
+    def merge(self) -> None:
+        """Run the MERGE."""
+        self.execute(MERGE)
+
+    def delete(self) -> None:
+        """Run the DELETE."""
+        self.execute(DELETE)
+
+    def update(self) -> None:
+        """Run the UPDATE."""
+        self.execute(UPDATE)
+
+
+class RowMerge(SqlContestant):
     """This project, memory connector."""
 
     def __init__(self, trace: str = "auto", paradigm: str = "DELETE_ROW_AND_INSERT_ROW", flow: str = "merge") -> None:
@@ -65,20 +89,16 @@ class RowMerge(Contestant):
         self.engine.register("target", target, paradigm=self.paradigm)
         self.engine.register("source", source)
 
-    def merge(self) -> None:
-        """Run the statement."""
-        self.engine.run(MERGE)
-
-    def delete(self) -> None:
-        """Run the statement by one of the two flows."""
-        self.engine.run(DELETE, flow=self.flow)
+    def execute(self, statement: str) -> None:
+        """Run a statement; UPDATE and DELETE by one of the two flows."""
+        self.engine.run(statement, flow=self.flow)
 
     def content(self) -> pa.Table:
         """Read the table."""
         return self.engine.table("target")
 
 
-class DuckDB(Contestant):
+class DuckDB(SqlContestant):
     """DuckDB on a file of its own, checkpoint included."""
 
     name = "DuckDB, own file, checkpoint included"
@@ -103,14 +123,9 @@ class DuckDB(Contestant):
             self.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM loading")
         self.connection.execute("CHECKPOINT")
 
-    def merge(self) -> None:
-        """Run the statement and make it last."""
-        self.connection.execute(MERGE)
-        self.connection.execute("CHECKPOINT")
-
-    def delete(self) -> None:
-        """Run the statement and make it last."""
-        self.connection.execute(DELETE)
+    def execute(self, statement: str) -> None:
+        """Run a statement and make it last."""
+        self.connection.execute(statement)
         self.connection.execute("CHECKPOINT")
 
     def content(self) -> pa.Table:
@@ -146,6 +161,10 @@ class DeltaRs(Contestant):
     def delete(self) -> None:
         """Delete by delta-rs' own interface."""
         self.table.delete("id % 10 = 3")
+
+    def update(self) -> None:
+        """Update by delta-rs' own interface."""
+        self.table.update(updates={"amount": "amount + 1.00", "name": "'changed'"}, predicate="id % 10 = 3")
 
     def content(self) -> pa.Table:
         """Read the table."""

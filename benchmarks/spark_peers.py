@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 
-from benchmarks.data import DELETE, MERGE
-from benchmarks.engines import Contestant
+from benchmarks.engines import Contestant, SqlContestant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +29,7 @@ def spark_peers() -> list[Contestant]:
     return [SparkPeer(form, python, named) for form, named in jars.items() if python and named]
 
 
-class SparkPeer(Contestant):
+class SparkPeer(SqlContestant):
     """Spark and another table format, in a process of its own."""
 
     folder: Path
@@ -71,13 +70,9 @@ class SparkPeer(Contestant):
         msg = f"{self.name} has ended"
         raise RuntimeError(msg)
 
-    def merge(self) -> None:
-        """Run the statement."""
-        self._ask(run=MERGE)
-
-    def delete(self) -> None:
-        """Run the statement."""
-        self._ask(run=DELETE)
+    def execute(self, statement: str) -> None:
+        """Run a statement."""
+        self._ask(run=statement)
 
     def content(self) -> pa.Table:
         """Have what the fingerprint needs written to a file."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.data import DELETE, MERGE
-from benchmarks.engines import Contestant
+from benchmarks.engines import Contestant, SqlContestant
 from rowmerge_nb.errors import SetupError
 
 if TYPE_CHECKING:
@@ -38,12 +38,16 @@ def stores(dsn: str) -> list[Contestant]:
     return [Store("hive"), Store("iceberg"), Store("sqlite"), *([Store("postgresql", dsn)] if dsn else [])]
 
 
-class Store(Contestant):
+class Store(SqlContestant):
     """This project, one of its stores; the source is a memory table."""
 
-    def __init__(self, store: str, dsn: str = "", flow: str = "merge") -> None:
-        self.name = f"rowmerge_nb {store}" + ("" if flow == "merge" else ", flow updatable")
-        self.store, self.dsn, self.flow = store, dsn, flow
+    def __init__(self, store: str, dsn: str = "", flow: str = "merge", trace: str = "auto") -> None:
+        self.name = (
+            f"rowmerge_nb {store}"
+            + ("" if flow == "merge" else ", flow updatable")
+            + ("" if trace == "auto" else f", trace {trace}")
+        )
+        self.store, self.dsn, self.flow, self.trace = store, dsn, flow, trace
         self.table = f"{store}.{SCHEMAS[store]}.target"
         self.engine: Engine | None = None
         self.folder = Path(tempfile.mkdtemp()) if store != "postgresql" else None
@@ -56,7 +60,7 @@ class Store(Contestant):
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir()
-        self.engine = Engine()
+        self.engine = Engine(trace=self.trace)
         self.engine.add_catalog(self.store, self._connector())
         self.engine.register("loading", target)
         self.engine.register("source", source)
@@ -81,17 +85,10 @@ class Store(Contestant):
             else rm.PostgresConnector(self.dsn)
         )
 
-    def merge(self) -> None:
-        """Run the statement."""
-        self._run(MERGE.replace("INTO target", f"INTO {self.table}"))
-
-    def delete(self) -> None:
-        """Run the statement by one of the two flows."""
-        self._run(DELETE.replace("FROM target", f"FROM {self.table}"))
-
-    def _run(self, statement: str) -> None:
+    def execute(self, statement: str) -> None:
+        """Run a statement; UPDATE and DELETE by one of the two flows."""
         assert self.engine is not None
-        self.engine.run(statement, **({"flow": self.flow} if statement.startswith("DELETE") else {}))
+        self.engine.run(re.sub(r"\btarget\b", self.table, statement, count=1), flow=self.flow)
 
     def content(self) -> pa.Table:
         """Read the table."""
@@ -105,7 +102,7 @@ class Store(Contestant):
             self.engine = None
 
 
-class PostgreSQL(Contestant):
+class PostgreSQL(SqlContestant):
     """PostgreSQL by itself: table with a primary key, commit not waiting for the disk."""
 
     name = "PostgreSQL, primary key"
@@ -140,17 +137,10 @@ class PostgreSQL(Contestant):
             cursor.execute("VACUUM ANALYZE target")
             cursor.execute("ANALYZE source")
 
-    def _execute(self, statement: str) -> None:
+    def execute(self, statement: str) -> None:
+        """Run a statement."""
         with self.connection.cursor() as cursor:
             cursor.execute(statement)
-
-    def merge(self) -> None:
-        """Run the statement."""
-        self._execute(MERGE)
-
-    def delete(self) -> None:
-        """Run the statement."""
-        self._execute(DELETE)
 
     def content(self) -> pa.Table:
         """Read what the fingerprint needs."""

@@ -32,7 +32,7 @@ __all__ = ["Failure", "Summary", "fuzz", "main"]
 
 REFERENCES: Final = ("oracle", "duckdb", "postgresql")
 STORES: Final = ("memory", "hive", "sqlite")
-FORMS: Final = ("tasks", "large", "spark")
+FORMS: Final = ("tasks", "paged", "large", "spark")
 AT_ONCE: Final = 2
 MOST_DIFFERENCES: Final = 50
 """A run ends early that has found so many: then it is not the statements, the engine is gone."""
@@ -245,7 +245,7 @@ def _parser() -> argparse.ArgumentParser:
         "--form",
         choices=FORMS,
         default="tasks",
-        help="what executes a row change: tasks, tasks as of large tables, Spark (%(default)s)",
+        help="what executes a row change: one task, one task page by page, tasks as of large tables, Spark (%(default)s)",
     )
     parser.add_argument(
         "--store", choices=STORES, default="memory", help="where the target is; others take UPDATE and DELETE (%(default)s)"
@@ -290,7 +290,8 @@ def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> En
 
     off = frozenset({"change_in_task"} if form == "spark" else ())
     if store == "memory":
-        return EngineUnderTest(Engine(cores=2, rule_settings=RuleSettings(small_rows=0) if form == "large" else None), flow, off)
+        sizes = {"paged": RuleSettings(small_rows=0), "large": RuleSettings(small_rows=0, one_task_bytes=0)}
+        return EngineUnderTest(Engine(cores=2, rule_settings=sizes.get(form)), flow, off)
     from proof.engines.stores import StoreUnderTest
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
     from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector

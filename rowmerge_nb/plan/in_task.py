@@ -53,6 +53,10 @@ def form_of(
         if not join.key_columns and target * source > MOST_PAIRS:
             return PhysicalForm("ON has no columns that must be equal")
         return PhysicalForm()
+    if target is not None and source is not None and join.key_columns:
+        both = sum(rows * _width_of(side) for rows, side in zip((target, source), join.sources, strict=True))
+        if both <= settings.one_task_bytes:
+            return PhysicalForm(paged=True)
     return _replicated(writer, join, source, settings)
 
 
@@ -63,13 +67,17 @@ def _replicated(writer: MergeWriter, join: Join, source: int | None, settings: R
         return PhysicalForm("ON has no columns that must be equal")
     if source is None:
         return PhysicalForm("nobody knows how large the source is")
-    size = source * sum(_width(symbol.type) for symbol in join.right.outputs)
+    size = source * _width_of(join.right)
     if size > settings.source_bytes:
         said = (
             f"the source, about {size >> 20} MiB, is not sent to every task: that is done up to {settings.source_bytes >> 20} MiB"
         )
         return PhysicalForm(said)
     return PhysicalForm(replicated=True)
+
+
+def _width_of(node: PlanNode) -> int:
+    return sum(_width(symbol.type) for symbol in node.outputs)
 
 
 def _width(kind: Type) -> int:

@@ -463,10 +463,12 @@ class PhysicalForm:
     Args:
         by_spark: why Spark's operators have to; ``""`` where the task does it all that reads the target.
         replicated: there are many such tasks, each of which gets all of the source; else a MERGE has one task.
+        paged: a MERGE that has one task goes through the target page by page; else it holds the target as a whole.
     """
 
     by_spark: str = ""
     replicated: bool = False
+    paged: bool = False
 
     @property
     def in_task(self) -> bool:

@@ -47,6 +47,7 @@ class RuleSettings:
         off: names of the rules that are not to be applied.
         few_tasks_rows: so many changed rows are written by few tasks.
         source_bytes: a source of at most so many bytes is sent to every task that reads the target.
+        one_task_bytes: a MERGE whose tables have at most so many bytes together is done by one task.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a size that is none.
@@ -61,10 +62,11 @@ class RuleSettings:
     off: frozenset[str] = frozenset()
     few_tasks_rows: int = 4_000_000
     source_bytes: int = 1 << 27
+    one_task_bytes: int = 1 << 27
 
     def __post_init__(self) -> None:
         """See that sizes are sizes."""
-        for size in ("small_rows", "key_rows", "few_tasks_rows", "source_bytes"):
+        for size in ("small_rows", "key_rows", "few_tasks_rows", "source_bytes", "one_task_bytes"):
             checked(getattr(self, size), size, _is_size, "a whole number from 0 on")
 
 
@@ -280,7 +282,7 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     form = form_of(writer, chain(writer.source), join, sizes, settings)
 
     def choose(node: PlanNode) -> PlanNode:
-        if isinstance(node, Join) and form.replicated:
+        if isinstance(node, Join) and (form.replicated or form.paged):
             return replace(node, distribution="REPLICATED", replicate_target=False)
         return replace(node, form=form) if isinstance(node, MergeWriter) else node
 

@@ -42,7 +42,7 @@ def embedded_catalog(directory: Path) -> Catalog:
         ConnectorError: ICEBERG_FILESYSTEM_ERROR or ICEBERG_CATALOG_ERROR.
     """
     try:
-        from pyiceberg.catalog.sql import SqlCatalog
+        from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
     except ImportError as error:
         raise _missing() from error
     try:
@@ -54,7 +54,7 @@ def embedded_catalog(directory: Path) -> Catalog:
         raise ConnectorError(msg, code="ICEBERG_FILESYSTEM_ERROR", hint="Name another directory.")
     _require_catalog_of_tables(directory)
     with _told(f"catalog '{directory / 'catalog.sqlite'}'"):
-        catalog = SqlCatalog(
+        catalog = EmbeddedCatalog(
             "rowmerge", uri=f"sqlite:///{directory / 'catalog.sqlite'}?timeout=30", warehouse=location_of(directory)
         )
         catalog.create_namespace_if_not_exists("default")

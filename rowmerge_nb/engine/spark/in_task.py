@@ -71,8 +71,10 @@ def join_task(
     above: MergePass,
     exchange: LocalExchange | None,
     context: LoweringContext,
+    *,
+    paged: bool,
 ) -> JoinTask:
-    """Give the pass of a MERGE of which one task has all.
+    """Give the pass of a MERGE that one task does.
 
     Args:
         node: what is below the writer or its exchange.
@@ -81,9 +83,10 @@ def join_task(
         above: the passes from MarkDistinct to the processor.
         exchange: the exchange within the task, if it is there.
         context: with which the plan is lowered.
+        paged: the target is gone through page by page.
     """
     target, source = scans
-    return JoinTask(target, source, source_schema(join), _key_join(join), _channels(node, above, context), above, exchange)
+    return JoinTask(paged, target, source, source_schema(join), _key_join(join), _channels(node, above, context), above, exchange)
 
 
 def replicated_tasks(

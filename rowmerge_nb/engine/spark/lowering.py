@@ -307,7 +307,7 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     if node.form is not None and node.form.replicated and isinstance(processor, MergeProcessor):
         return _replicated(processor, context)
     if node.form is not None and node.form.in_task:
-        return _in_task(processor, exchange, context)
+        return _in_task(processor, exchange, context, paged=node.form.paged)
     if node.fused:
         merge = _merge_pass(processor, context, placing=None, sinks=sinks)
         return context.tables.outcome_of(_input(processor, context), merge)
@@ -319,27 +319,35 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     return context.tables.outcome_of(rows, WriterPass(processor.layout, _columns(processor), sinks, context.per_clause))
 
 
-def _in_task(processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext) -> Any:
+def _in_task(
+    processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext, *, paged: bool
+) -> Any:
     """Execute all from the scan to the processor in the tasks that read the target; a small statement in one task, writers included."""
     tables, sinks = context.tables, context.tables.sinks()
-    scan = tables.page_scan(_target_scan(processor))
-    assert scan is not None
+    join = join_of(processor)
+    scan = _narrowed_target(processor, join, context)
     placing = _placing(exchange, processor, context) if exchange is not None else None
-    above = _merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks)
+    above = _merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks, grouped=True)
     writers = WriterPass(processor.layout, _columns(processor), sinks, context.per_clause)
     local = _local_exchange(exchange, processor, writers, context) if exchange is not None else None
-    join = join_of(processor)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
         if source is None:
             rows = _never_empty(rows, join, context)
-        return tables.outcome_of(rows, join_task(processor, join, (scan, source), above, local, context))
+        return tables.outcome_of(rows, join_task(processor, join, (scan, source), above, local, context, paged=paged))
     numbers = tables.split_numbers(len(scan.splits))
     small = (estimated_rows(processor) or SMALL_ROWS + 1) <= SMALL_ROWS
     if exchange is None or small:
         return tables.outcome_of(numbers.coalesce(1) if small else numbers, row_task(processor, scan, above, local, context))
     changed = tables.in_tasks(numbers, row_task(processor, scan, above, None, context), above.exchanged, tells=True)
     return tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
+
+
+def _narrowed_target(processor: PlanNode, join: Join | None, context: LoweringContext) -> ScanPass:
+    """Give what reads the target, asked for no more than the source's keys where the plan has it so."""
+    below = () if join is None else chain(join.left)
+    semi = next((node for node in below if isinstance(node, SemiJoin)), None)
+    return context.tables.narrowed_scan(_target_scan(processor), semi)
 
 
 def _target_scan(node: PlanNode) -> TableScan:
@@ -355,13 +363,12 @@ def _replicated(processor: MergeProcessor, context: LoweringContext) -> Any:
 
     tables, join = context.tables, join_of(processor)
     assert join is not None
-    semi = next((node for node in chain(join.left) if isinstance(node, SemiJoin)), None)
-    target = tables.narrowed_scan(_target_scan(processor), semi)
+    target = _narrowed_target(processor, join, context)
     scan, rows = _task_source(join.right, context)
     schema = source_schema(join)
     schema = schema if scan is None else schema.append(pa.field(POSITION, pa.int64()))
     source = ReplicatedSource(schema, scan if scan is not None and scan.is_repeatable else None)
-    above = _merge_pass(processor, context, placing=None, sinks=tables.sinks())
+    above = _merge_pass(processor, context, placing=None, sinks=tables.sinks(), grouped=True)
     joining, unmatched = replicated_tasks(processor, join, target, source, above, context)
     receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
     numbers = tables.split_numbers(joining.tasks)
@@ -478,7 +485,12 @@ def _extras(check: DuplicateCheck) -> tuple[str, ...]:
 
 
 def _merge_pass(
-    node: MergeProcessor | DeleteProject, context: LoweringContext, *, placing: Placing | None, sinks: SinkFactory | None
+    node: MergeProcessor | DeleteProject,
+    context: LoweringContext,
+    *,
+    placing: Placing | None,
+    sinks: SinkFactory | None,
+    grouped: bool = False,
 ) -> MergePass:
     common: Mapping[str, Any] = {
         "layout": node.layout,
@@ -487,6 +499,7 @@ def _merge_pass(
         "per_clause": context.per_clause,
         "placing": placing,
         "sinks": sinks,
+        "grouped": grouped,
     }
     if isinstance(node, DeleteProject):
         return DeletePass(paradigm=None, rule=None, **common)

@@ -6,7 +6,7 @@ Works on the whole of what one task has, which is why all matches of one target 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["NOTHING_FOUND", "DuplicateRule", "Duplicates", "Patterns", "mark_distinct", "match_patterns"]
+__all__ = ["DuplicateRule", "Duplicates", "Patterns", "mark_distinct", "match_patterns"]
 
 Patterns = dict[tuple[int, int, int, int, bool], int]
 """(matches, acting, updates, deletes, repeated) of a target row, numbers cut at 2: how many target rows are like that."""
@@ -71,11 +71,18 @@ def _repeats(unique_id: npt.NDArray[np.int64]) -> bool:
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
-def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era) -> pa.Array:
+def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era, seen: set[int] | None = None) -> pa.Array:
     """Make the byte channel ``is_distinct`` (int8, 0 or 1).
 
     Documents: 0 on every row of a key that occurs more than once, and always 1 where ``unique_id`` is NULL.
     Current era: the first row of a key gets 1, later ones 0, NULLs included.
+
+    Args:
+        unique_id: int64, NULL where no target row was matched.
+        case_number: int32, -1 or NULL where no clause fired.
+        era: whose rule.
+        seen: where rows come batch by batch, the case numbers that rows without a target row have had in batches before; those of this
+            batch are added. A target row has all of its rows in one batch.
 
     >>> ids, cases = pa.array([5, 5, None, None]), pa.array([0, 0, 1, 1], pa.int32())
     >>> mark_distinct(ids, cases, Era.DOCUMENTS).to_pylist(), mark_distinct(ids, cases, Era.CURRENT).to_pylist()
@@ -85,7 +92,11 @@ def mark_distinct(unique_id: pa.Array, case_number: pa.Array, era: Era) -> pa.Ar
     if era is Era.DOCUMENTS and not _repeats(keys.unique_id):
         return pa.array(np.ones(len(unique_id), np.int8))
     sizes, first = _sizes(keys.unique_id, keys.case_number)
-    distinct = first if era is Era.CURRENT else (sizes == 1) | (keys.unique_id == NO_TARGET)
+    without = keys.unique_id == NO_TARGET
+    distinct = first if era is Era.CURRENT else (sizes == 1) | without
+    if seen is not None and era is Era.CURRENT:
+        distinct &= ~(without & np.isin(keys.case_number, list(seen)))
+        seen.update(np.unique(keys.case_number[without]).tolist())
     return pa.array(distinct.astype(np.int8))
 
 
@@ -100,9 +111,6 @@ class Duplicates:
 
     failing: npt.NDArray[np.int64]
     warning: npt.NDArray[np.int64]
-
-
-NOTHING_FOUND: Final = Duplicates(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,10 @@ class RowTask:
 
 @dataclass(frozen=True)
 class JoinTask:
-    """MERGE of a small target and a small source: one task has all of both.
+    """MERGE that one task does.
 
     Args:
+        paged: the target is gone through page by page; else it is held as a whole, and rows come in the order of the source.
         target: reads the target.
         source: reads the source; None where its rows arrive, among others that are none of its, as the last channel says.
         source_schema: the channels of the source that arrive, by the plan's symbols.
@@ -74,6 +75,7 @@ class JoinTask:
         exchange: sends the rows to their writers within this task; None where there is nothing between processor and writer.
     """
 
+    paged: bool
     target: ScanPass
     source: ScanPass | None
     source_schema: pa.Schema
@@ -95,10 +97,13 @@ class JoinTask:
             source = whole_page([page_in(batch, self.source_schema) for batch in kept], self.source_schema)
         else:
             source = whole_page(self.source.pages(), self.source.schema)
-        target = whole_page(self.target.pages(), self.target.schema)
         # Both scans have a position; the target's is the one that is asked for by its name.
         numbers, source = numbered(source)
         evaluator = PageEvaluator(PageProgram())
-        rows = self.join.joined(target, source, evaluator)
-        if rows.count:
+        schema = self.target.schema
+        if self.paged:
+            joined = self.join.by_target(self.target.read(range(len(self.target.splits))), schema, source, evaluator)
+        else:
+            joined = self.join.joined(whole_page(self.target.pages(), schema), source, evaluator)
+        for rows in joined:
             yield self.channels.batch(rows, evaluator, numbers)

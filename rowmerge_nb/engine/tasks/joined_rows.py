@@ -78,6 +78,12 @@ class JoinedRows:
         """The target's side."""
         return self.sides[0]
 
+    @property
+    def partners(self) -> npt.NDArray[np.int64]:
+        """Which rows of the source's page stand in these rows, each as often as it does."""
+        rows = self.sides[1].rows
+        return np.arange(self.count) if rows is None else rows[rows != NO_ROW]
+
     def column(self, name: str) -> pa.Array:
         """Give a channel's values."""
         if name not in self._gathered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,11 +12,14 @@ import pyarrow.compute as pc
 from rowmerge_nb.engine.tasks.dynamic_filter import comparable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
-__all__ = ["KeyIndex"]
+__all__ = ["MOST_PAIRS", "KeyIndex"]
+
+MOST_PAIRS: Final = 1 << 18
+"""So many pairs of rows are made together, about."""
 
 NO_CODE: Final = -1
 DENSE: Final = 32
@@ -60,9 +64,8 @@ class KeyIndex:
         columns: the key columns, an array each; a row with a NULL among its keys is equal to nothing.
 
     >>> index = KeyIndex([pa.array([7, 5, None, 7]), pa.array(["a", "b", "c", "a"])])
-    >>> rows, partners = index.matches([pa.array([5, 7, 9]), pa.array(["b", "a", "a"])])
-    >>> rows.tolist(), partners.tolist()
-    ([0, 1, 1], [1, 0, 3])
+    >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([pa.array([5, 7, 9]), pa.array(["b", "a", "a"])])]
+    [([0, 1, 1], [1, 0, 3])]
     """
 
     def __init__(self, columns: Sequence[pa.Array]) -> None:
@@ -80,29 +83,41 @@ class KeyIndex:
             self._rows = rows[np.argsort(codes, kind="stable")]
             self._starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=self._size))])
 
-    def matches(self, columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Give the pairs of rows with equal keys.
+    def matches(
+        self, columns: Sequence[pa.Array], most: int = MOST_PAIRS
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Give the pairs of rows with equal keys, in pieces where they are many; a row of the page has all of its pairs in one.
 
         Args:
             columns: the key columns of a page.
+            most: so many pairs a piece has about, unless a single row has more.
 
         Returns:
-            The rows of the page in their order, each as often as it has partners, and the partners.
+            Of each piece the rows of the page in their order, each as often as it has partners, and the partners. There is one at least.
         """
         codes = self._codes(columns, building=False)
         if not self._size:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            yield np.zeros(0, np.int64), np.zeros(0, np.int64)
+            return
         codes = np.where(codes < self._size, codes, NO_CODE)
         if self._unique:
             found = np.where(codes == NO_CODE, NO_CODE, self._row_of[codes])
             rows = np.flatnonzero(found != NO_CODE)
-            return rows, found[rows].astype(np.int64)
+            yield rows, found[rows].astype(np.int64)
+            return
         there = codes != NO_CODE
         starts = np.where(there, self._starts[codes], 0)
         counts = np.where(there, self._starts[codes + 1] - starts, 0)
-        rows = np.repeat(np.arange(len(codes)), counts)
-        offsets = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return rows, self._rows[np.repeat(starts, counts) + offsets]
+        before = np.cumsum(counts) - counts
+        cuts = np.flatnonzero(np.diff(before // most)) + 1
+        for first, last in pairwise([0, *cuts.tolist(), len(codes)]):
+            yield self._pairs(np.arange(first, last), starts[first:last], counts[first:last])
+
+    def _pairs(
+        self, rows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.repeat(rows, counts), self._rows[np.repeat(starts, counts) + offsets]
 
     def _codes(self, columns: Sequence[pa.Array], *, building: bool) -> npt.NDArray[np.int64]:
         """Give one number for the keys of each row, ``NO_CODE`` where no row of the source has them."""

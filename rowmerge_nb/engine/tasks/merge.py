@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark, last_channel
-from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, NOTHING_FOUND, DuplicateRule, mark_distinct, match_patterns
+from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, DuplicateRule, Duplicates, mark_distinct, match_patterns
 from rowmerge_nb.engine.tasks.exchange import BUCKET, Placing
 from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.processors import create_processor
@@ -55,6 +55,8 @@ class MergePass:
         per_clause: how many rows per clause are sampled.
         placing: how rows find their writer; None without an exchange.
         sinks: makes sinks when the writer is in this pass; None behind an exchange.
+        grouped: a target row has all of its joined rows in one batch, so that each batch is checked and stored as it comes; otherwise
+            those of the whole partition are held until all have come.
 
     Its input channels are those of the page with ``unique_id`` in the place of ``is_distinct``, then those two, and last the witness if
     there is one.
@@ -72,6 +74,7 @@ class MergePass:
     returning: int | None = None
     updates: tuple[int, ...] = ()
     deletes: tuple[int, ...] = ()
+    grouped: bool = False
 
     @cached_property
     def input_schema(self) -> pa.Schema:
@@ -96,11 +99,7 @@ class MergePass:
     def work(self, batches: Batches, partition: int) -> Iterator[pa.RecordBatch]:
         """Work on one partition; its number is also that of its writer."""
         recorder = Recorder(partition, self.per_clause)
-        try:
-            pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
-        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
-            recorder.failed(error, "MarkDistinct")
-            pages = iter(())
+        pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         if self.sinks is not None:
             yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(self._transformed(pages, recorder))
             for record in recorder.returned:
@@ -119,27 +118,56 @@ class MergePass:
             yield self._record_batch(record)
 
     def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
-        """Mark and check all rows of the partition; give the input pages with their witnesses."""
-        batches = list(arriving)
-        if not batches or self.rule is None:
-            return iter(())
+        """Mark and check all rows of the partition; give the input pages with their witnesses, up to the first row that fails.
+
+        What fails, here or below, is in the record when the last page has been given: what was stored until then is to be dropped.
+        """
+        seen: set[int] = set()
+        try:
+            for batches in ([batch] for batch in arriving) if self.grouped else [list(arriving)]:
+                if batches:
+                    distinct = self._check(batches, recorder, seen)
+                    # Where one row fails the others are looked at all the same, since errors name several.
+                    if not recorder.record.failing:
+                        yield from self._input_pages(batches, distinct, recorder)
+        except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
+            recorder.failed(error, "MarkDistinct")
+
+    def _check(self, batches: list[pa.RecordBatch], recorder: Recorder, seen: set[int]) -> pa.Array:
+        """Check target rows that have all of their joined rows here, and give the channel ``is_distinct``."""
+        if self.rule is None:
+            msg = "Rows that can be matched twice need a rule"
+            raise ValueError(msg)
+        record = recorder.record
         unique_id = pa.chunked_array([batch.column(self._unique_id) for batch in batches]).combine_chunks()
         cases = pa.chunked_array([batch.column(self.layout.before.case_number) for batch in batches]).combine_chunks()
-        recorder.record.matched += len(unique_id) - unique_id.null_count
+        record.matched += len(unique_id) - unique_id.null_count
         if self.source_present is not None:
-            recorder.record.alone = sum(batch.column(self.source_present).null_count for batch in batches)
-            recorder.record.matched -= recorder.record.alone
+            alone = sum(batch.column(self.source_present).null_count for batch in batches)
+            record.alone += alone
+            record.matched -= alone
         numbers, counts = np.unique(pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True)
-        recorder.record.clause_rows = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-        recorder.record.patterns = match_patterns(unique_id, cases, self.updates, self.deletes)
-        found = self.rule.check(unique_id, cases) if recorder.record.patterns else NOTHING_FOUND
-        recorder.record.failing, recorder.record.warning = found.failing.tolist(), found.warning.tolist()[:WITNESSED_ROWS]
-        if found.failing.size or found.warning.size:
-            wanted = found.failing if found.failing.size else found.warning
-            recorder.record.witnesses = self._witnesses(batches, wanted[:WITNESSED_ROWS])
-        if found.failing.size:
-            return iter(())
-        return self._input_pages(batches, mark_distinct(unique_id, cases, self.layout.era), recorder)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            record.clause_rows[number] = record.clause_rows.get(number, 0) + count
+        patterns = match_patterns(unique_id, cases, self.updates, self.deletes)
+        if patterns:
+            for pattern, count in patterns.items():
+                record.patterns[pattern] = record.patterns.get(pattern, 0) + count
+            self._note_duplicates(self.rule.check(unique_id, cases), batches, recorder)
+        return mark_distinct(unique_id, cases, self.layout.era, seen)
+
+    def _note_duplicates(self, found: Duplicates, batches: list[pa.RecordBatch], recorder: Recorder) -> None:
+        """Keep which target rows fail, and the rows of the first of them; while none fails those that deserve a warning."""
+        record = recorder.record
+        if found.failing.size and not record.failing:
+            record.witnesses = None
+        told = record.failing if found.failing.size or record.failing else record.warning
+        wanted = (found.failing if told is record.failing else found.warning)[: max(WITNESSED_ROWS - len(told), 0)]
+        if wanted.size:
+            rows = self._witnesses(batches, wanted)
+            record.witnesses = rows if record.witnesses is None else pa.concat_batches([record.witnesses, rows])
+        record.failing += found.failing.tolist()
+        record.warning += found.warning.tolist()[: max(WITNESSED_ROWS - len(record.warning), 0)]
 
     @property
     def _unique_id(self) -> int:

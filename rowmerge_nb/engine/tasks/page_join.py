@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["KeyJoin", "numbered"]
+__all__ = ["KeyJoin", "numbered", "without_target"]
 
 _JOINED_ROWS = 1 << 16
 """So many joined rows are computed together at least, if there are."""
@@ -40,13 +40,20 @@ class KeyJoin:
     rest: PageExpression | None
     full: bool
 
-    def joined(self, target: Page, source: Page, evaluator: PageEvaluator) -> JoinedRows:
+    def joined(self, target: Page, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join two pages: source row by source row, and last the target rows without one if they stay.
+
+        Where very many rows meet, target row by target row instead, in pieces, and last the source rows without one. Either way a target
+        row has all that it meets in one piece.
 
         Raises:
             ExecutionError: ON cannot be computed for a pair whose keys are equal; with its place.
         """
-        rows, partners = self._pairs(target, source)
+        pieces = self._pairs(target, source)
+        rows, partners = next(pieces)
+        if next(pieces, None) is not None:
+            yield from self.by_target([target], target.schema, source, evaluator)
+            return
         if self.rest is not None and len(rows):
             pairs = JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
             true = evaluator.rows_where(self.rest, pairs.page(sorted(self.rest.reads)))
@@ -58,7 +65,28 @@ class KeyJoin:
         if self.full:
             unmatched = np.setdiff1d(np.arange(target.num_rows), partners)
             rows, partners = np.concatenate([rows, np.full(len(unmatched), NO_ROW)]), np.concatenate([partners, unmatched])
-        return JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
+        if len(rows):
+            yield JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
+
+    def by_target(self, pages: Iterable[Page], schema: pa.Schema, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
+        """Join pages of the target with the source, and last give the source rows without a partner.
+
+        Args:
+            pages: all of the target.
+            schema: the target's channels.
+            source: all of the source.
+            evaluator: computes what else ON asks for.
+
+        Raises:
+            ExecutionError: as `matches` does.
+        """
+        matched = np.zeros(source.num_rows, bool)
+        for rows in self.matches(pages, source, self.index(source), evaluator):
+            matched[rows.partners] = True
+            yield rows
+        alone = np.flatnonzero(~matched)
+        if len(alone):
+            yield without_target(schema, source, alone)
 
     def index(self, source: Page) -> KeyIndex:
         """Make what finds the source rows of a page's keys."""
@@ -75,20 +103,26 @@ class KeyJoin:
         waiting: list[tuple[Page, npt.NDArray[np.int64]]] = []
         count = 0
         for page in pages:
-            partners, rows = index.matches([page.column(left) for left, _ in self.keys])
-            if self.full:
-                alone = np.setdiff1d(np.arange(page.num_rows), partners)
-                partners, rows = np.concatenate([partners, alone]), np.concatenate([rows, np.full(len(alone), NO_ROW)])
-            if len(rows):
-                # Of the page only what has met is kept, a row for each of its partners.
-                whole = len(rows) == page.num_rows and bool((partners == np.arange(page.num_rows)).all())
-                waiting.append((page if whole else page.take(pa.array(partners)), rows))
+            for part, rows in self._met(page, index):
+                waiting.append((part, rows))
                 count += len(rows)
-            if count >= _JOINED_ROWS:
-                yield from self._checked(waiting, source, evaluator)
-                waiting, count = [], 0
+                if count >= _JOINED_ROWS:
+                    yield from self._checked(waiting, source, evaluator)
+                    waiting, count = [], 0
         if waiting:
             yield from self._checked(waiting, source, evaluator)
+
+    def _met(self, page: Page, index: KeyIndex) -> Iterator[tuple[Page, npt.NDArray[np.int64]]]:
+        """Give what is kept of a page, a row for each of its partners, and these."""
+        kept = np.zeros(page.num_rows, bool)
+        for partners, rows in index.matches([page.column(left) for left, _ in self.keys]):
+            kept[partners] = True
+            if len(rows):
+                whole = len(rows) == page.num_rows and bool((partners == np.arange(page.num_rows)).all())
+                yield page if whole else page.take(pa.array(partners)), rows
+        if self.full and not kept.all():
+            alone = np.flatnonzero(~kept)
+            yield page.take(pa.array(alone)), np.full(len(alone), NO_ROW)
 
     def _checked(
         self, parts: Sequence[tuple[Page, npt.NDArray[np.int64]]], source: Page, evaluator: PageEvaluator
@@ -116,13 +150,26 @@ class KeyJoin:
         partners = np.concatenate([rows[true], np.full(len(alone), NO_ROW)])
         return JoinedRows(len(kept), (target.picked(kept), Side(source.page, partners)))
 
-    def _pairs(self, target: Page, source: Page) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Give the pairs with equal keys: rows of the source, rows of the target."""
+    def _pairs(self, target: Page, source: Page) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Give the pairs with equal keys, in pieces: rows of the source, rows of the target."""
         if not self.keys:
             every = np.repeat(np.arange(source.num_rows), target.num_rows)
-            return every, np.tile(np.arange(target.num_rows), source.num_rows)
+            yield every, np.tile(np.arange(target.num_rows), source.num_rows)
+            return
         index = KeyIndex([target.column(left) for left, _ in self.keys])
-        return index.matches([source.column(right) for _, right in self.keys])
+        yield from index.matches([source.column(right) for _, right in self.keys])
+
+
+def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64]) -> JoinedRows:
+    """Give source rows that have met no target row: all channels of the target are NULL.
+
+    Args:
+        schema: the target's channels.
+        source: the source.
+        rows: which rows of it.
+    """
+    nothing = pa.RecordBatch.from_pylist([], schema=schema)
+    return JoinedRows(len(rows), (Side(nothing, np.full(len(rows), NO_ROW)), Side(source, rows)))
 
 
 def numbered(source: Page, first: int = 0) -> tuple[pa.Array, Page]:

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, page_in, whole_page
-from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, outcome
-from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
+from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered, without_target
 from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
 from rowmerge_nb.engine.tasks.scan import cell_of
 from rowmerge_nb.engine.tasks.writer import task_partition
@@ -184,9 +183,7 @@ class ReplicatedJoinTask:
         evaluator, index = PageEvaluator(PageProgram()), self.join.index(source)
         pages = self.target.read(range(task, len(self.target.splits), self.tasks))
         for rows in self.join.matches(pages, source, index, evaluator):
-            partners = rows.sides[1].rows
-            assert partners is not None
-            matched[0][partners[partners != NO_ROW]] = True
+            matched[0][rows.partners] = True
             yield self.channels.batch(rows, evaluator, numbers)
 
 
@@ -240,7 +237,6 @@ class UnmatchedPass:
             msg = "The source of the MERGE was read twice, and its rows may have been others"
             hint = "rules_off={'change_in_task'} has Spark join it; please report this."
             raise ExecutionError(msg, step="join", hint=hint)
-        nothing = pa.RecordBatch.from_pylist([], schema=self.target_schema)
         evaluator = PageEvaluator(PageProgram())
         whole = self.source.page({}) if self.source.scan is not None and matched else None
         for number, bits in sorted(matched.items()):
@@ -252,5 +248,4 @@ class UnmatchedPass:
             numbers, piece = numbered(page, first)
             rows = np.flatnonzero(np.unpackbits(bits, count=piece.num_rows) == 0)
             if len(rows):
-                sides = (Side(nothing, np.full(len(rows), NO_ROW)), Side(piece, rows))
-                yield self.channels.batch(JoinedRows(len(rows), sides), evaluator, numbers)
+                yield self.channels.batch(without_target(self.target_schema, piece, rows), evaluator, numbers)

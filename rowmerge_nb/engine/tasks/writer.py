@@ -127,8 +127,11 @@ class MergeSinkWriter:
             self._step = "transform_page"
             for page in pages:
                 self._store(page)
-            if self.sink is not None and self.recorder.record.error is None:
-                fragments = self._finish(self.sink)
+            if self.sink is not None:
+                if self.recorder.record.error is None and not self.recorder.record.failing:
+                    fragments = self._finish(self.sink)
+                else:
+                    abort(self.sink, self.recorder)
         except Exception as error:  # noqa: BLE001 - whatever it is goes to the driver as a record
             self.recorder.failed(error, self._step)
             fragments = []

@@ -683,3 +683,26 @@ def test_the_inside_of_pyiceberg_is_what_the_module_of_commits_counts_on() -> No
     assert "_validate_concurrency" in vars(RowDelta)
     assert issubclass(Truncation, _FastAppendFiles)
     assert {"content", "_meta"} <= set(vars(ManifestWriterV2))
+
+
+def test_nothing_stays_of_an_attempt_that_another_commit_has_overtaken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
+
+    store, other = make_table(tmp_path), IcebergConnector(tmp_path)
+    true = EmbeddedCatalog._write_metadata
+    written: list[str] = []
+
+    def overtaken(catalog: EmbeddedCatalog, metadata: Any, io: Any, metadata_path: str) -> None:
+        true(catalog, metadata, io, metadata_path)
+        written.append(metadata_path)
+        if len(written) == 1:
+            insert(other, rows(100))
+
+    monkeypatch.setattr(EmbeddedCatalog, "_write_metadata", overtaken)
+    insert(store, rows(101))
+    assert len(written) == 3, "the first attempt, the other commit, the second attempt"
+    there = {path.name for path in Path(table(store).location().removeprefix("file://")).glob("metadata/*.metadata.json")}
+    assert Path(written[0]).name not in there
+    assert {Path(path).name for path in written[1:]} <= there
+    assert {row[0] for row in contents(store)} == {100, 101}
+    assert list(store.orphans()) == []

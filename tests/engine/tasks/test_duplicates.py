@@ -39,6 +39,15 @@ def test_the_current_era_marks_all_but_the_first_row_of_a_key(rows: list[tuple[i
     assert mark_distinct(*channels(rows), Era.CURRENT).to_pylist() == expected
 
 
+@given(st.lists(ROWS, max_size=4), st.sampled_from(list(Era)))
+def test_batches_are_marked_one_by_one_as_all_together(batches: list[list[tuple[int | None, int | None]]], era: Era) -> None:
+    """A target row has all of its rows in one batch, rows without a target row are in several."""
+    grouped = [[(None if uid is None else uid + 5 * number, case) for uid, case in rows] for number, rows in enumerate(batches)]
+    seen: set[int] = set()
+    one_by_one = [mark for rows in grouped for mark in mark_distinct(*channels(rows), era, seen).to_pylist()]
+    assert one_by_one == mark_distinct(*channels([row for rows in grouped for row in rows]), era).to_pylist()
+
+
 @given(ROWS)
 def test_the_rules_agree_with_a_count_per_row(rows: list[tuple[int | None, int | None]]) -> None:
     plain = [(uid, -1 if case is None else case) for uid, case in rows if uid is not None]

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.tasks import replicated
+from rowmerge_nb.engine.tasks.key_index import MOST_PAIRS
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
 from rowmerge_nb.engine.tasks.replicated import PIECE_ROWS, PIECES, PackPass
@@ -28,7 +29,7 @@ def evaluator() -> PageEvaluator:
 
 @pytest.mark.parametrize("full", [False, True])
 def test_a_small_join_goes_by_the_source_and_has_the_rest_of_a_full_one_behind(full: bool) -> None:
-    rows = KeyJoin((("k", "s"),), expression('"w" <> 3', "w"), full).joined(TARGET, SOURCE, evaluator())
+    (rows,) = KeyJoin((("k", "s"),), expression('"w" <> 3', "w"), full).joined(TARGET, SOURCE, evaluator())
     met = [(20, 1), (30, 2), (None, 3), (None, 4)]
     assert list(zip(rows.column("v").to_pylist(), rows.column("w").to_pylist(), strict=True)) == met + (
         [(10, None), (40, None)] if full else []
@@ -45,6 +46,26 @@ def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool
         for pair in zip(rows.column("v").to_pylist(), rows.column("w").to_pylist(), strict=True)
     ]
     assert found == [(30, 3), *([(10, None), (20, None), (40, None)] if full else [])]
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("rest", [None, '"w" % 2 = 0'])
+def test_where_very_many_rows_meet_they_come_in_pieces_and_those_of_a_target_row_in_one(full: bool, rest: str | None) -> None:
+    target = pa.RecordBatch.from_pydict({"k": [n % 5 for n in range(500)], POSITION: list(range(500))})
+    source = pa.RecordBatch.from_pydict({"s": [n % 7 for n in range(9_000)], "w": list(range(9_000))})
+    join = KeyJoin((("k", "s"),), expression(rest, "w") if rest else None, full)
+    pieces = list(join.joined(target, source, evaluator()))
+    assert len(pieces) > 2
+    assert max(rows.count for rows in pieces) <= 2 * MOST_PAIRS
+    met = [set(rows.column(POSITION).drop_null().to_pylist()) for rows in pieces]
+    assert sum(map(len, met)) == len(set.union(*met)) == 500
+    pairs = {
+        pair for rows in pieces for pair in zip(rows.column(POSITION).to_pylist(), rows.column("w").to_pylist(), strict=True)
+    }
+    wanted = {(t, w) for t in range(500) for w in range(9_000) if t % 5 == w % 7 and (rest is None or w % 2 == 0)}
+    alone = set(range(9_000)) - {w for _, w in wanted}
+    assert pairs == wanted | {(None, w) for w in alone}
+    assert sum(rows.count for rows in pieces) == len(pairs)
 
 
 @pytest.mark.parametrize("count", [0, 1, PIECE_ROWS, PIECE_ROWS + 1, 3 * PIECE_ROWS - 1])
@@ -92,7 +113,7 @@ def test_each_branch_is_computed_for_the_rows_that_reach_it() -> None:
         PageBranch(-1, Operation.NONE),
         kind,
     )
-    rows = KeyJoin((("k", "s"),), None, full=True).joined(TARGET, SOURCE, evaluator())
+    (rows,) = KeyJoin((("k", "s"),), None, full=True).joined(TARGET, SOURCE, evaluator())
     made = case.merge_rows(rows, evaluator()).to_pylist()
     assert made == [
         {"v": None, "present": True, "operation": 2, "case_number": 0},

@@ -33,8 +33,9 @@ def pairs(target: list[list[Any]], source: list[list[Any]]) -> list[tuple[int, i
 
 
 def found(target: list[pa.Array], source: list[pa.Array]) -> list[tuple[int, int]]:
-    rows, partners = KeyIndex(source).matches(target)
-    return list(zip(rows.tolist(), partners.tolist(), strict=True))
+    pieces = list(KeyIndex(source).matches(target, 3))
+    assert sum(len(set(rows.tolist())) for rows, _ in pieces) == len({row for rows, _ in pieces for row in rows.tolist()})
+    return [pair for rows, partners in pieces for pair in zip(rows.tolist(), partners.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize(("kind", "values"), KINDS, ids=[str(kind) for kind, _ in KINDS])

@@ -1,0 +1,133 @@
+"""The floor of the race: what the work itself takes, with Spark's tasks and Arrow, and without an engine.
+
+A task for every processor reads its Parquet files, joins their rows with the whole source, and writes the positions of the old rows and the
+new rows; the driver inserts what nobody has matched. There is no SQL, no contract, no trace, no check for duplicates, and no commit.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from benchmarks.engines import Contestant
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Change = Callable[[pa.Table], tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]]
+    """Gives of a file's rows the positions that go, the rows that come, and the source rows that were matched."""
+
+FILES = 8
+AMOUNT = pa.decimal128(12, 2)
+
+
+class Floor(Contestant):
+    """Spark's tasks and pyarrow."""
+
+    name = "floor: Spark tasks and pyarrow, no engine"
+    folder: Path
+
+    def __init__(self) -> None:
+        from rowmerge_nb.engine.spark.session import create_session
+
+        self.folder = Path(tempfile.mkdtemp())
+        self.spark = create_session()
+        self.tasks = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+    def prepare(self, target: pa.Table, source: pa.Table) -> None:
+        """Write the target into files, as many as a store of this project makes."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        self.source = source
+        size = -(-target.num_rows // FILES)
+        for number in range(FILES):
+            parquet.write_table(target.slice(number * size, size), self.folder / f"{number}.parquet", compression="zstd")
+        parquet.write_table(source, self.folder / "source.parquet", compression="none")
+
+    def merge(self) -> None:
+        """Join in the tasks, then insert the rest."""
+        matched = self._in_tasks(partial(_merged, str(self.folder / "source.parquet")), None)
+        alone = np.setdiff1d(np.arange(self.source.num_rows), matched)
+        parquet.write_table(self.source.take(pa.array(alone)), self.folder / "new-rest.parquet", compression="zstd")
+
+    def delete(self) -> None:
+        """Write the positions."""
+        self._in_tasks(_deleted, ["id"])
+
+    def update(self) -> None:
+        """Write the positions and the new rows."""
+        self._in_tasks(_updated, None)
+
+    def _in_tasks(self, change: Change, columns: list[str] | None) -> npt.NDArray[np.int64]:
+        task = partial(_task, str(self.folder), self.tasks, change, columns)
+        told = self.spark.range(0, self.tasks, 1, self.tasks).mapInArrow(task, "matched binary").toArrow()
+        return np.concatenate([np.frombuffer(cell, np.int64) for cell in told["matched"].to_pylist()])
+
+    def content(self) -> pa.Table:
+        """Put the files together."""
+        parts = []
+        for number in range(FILES):
+            rows = parquet.read_table(self.folder / f"{number}.parquet")
+            gone = parquet.read_table(self.folder / f"gone-{number}.parquet")["pos"].to_numpy()
+            parts.append(rows.take(pa.array(np.setdiff1d(np.arange(rows.num_rows), gone))))
+        parts += [parquet.read_table(path) for path in self.folder.glob("new-*.parquet")]
+        return pa.concat_tables(parts)
+
+
+def _task(
+    folder: str, tasks: int, change: Change, columns: list[str] | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for task in batch.column(0).to_pylist():
+            found = [np.zeros(0, np.int64)]
+            for number in range(task, FILES, tasks):
+                rows = parquet.read_table(f"{folder}/{number}.parquet", columns=columns, use_threads=False)
+                gone, new, matched = change(rows)
+                positions = pa.table(
+                    {"file_path": pa.DictionaryArray.from_arrays(np.zeros(len(gone), np.int32), [folder]), "pos": gone}
+                )
+                parquet.write_table(positions, f"{folder}/gone-{number}.parquet", compression="zstd")
+                if new.num_rows:
+                    parquet.write_table(new, f"{folder}/new-{number}.parquet", compression="zstd")
+                found.append(matched)
+            yield pa.record_batch({"matched": pa.array([np.concatenate(found).tobytes()], pa.binary())})
+
+
+def _merged(path: str, rows: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]:
+    source = parquet.read_table(path, use_threads=False)
+    index = pc.index_in(rows["id"].combine_chunks(), value_set=source["id"].combine_chunks())
+    met = np.flatnonzero(index.is_valid().to_numpy(zero_copy_only=False))
+    partners = index.drop_null().to_numpy().astype(np.int64)
+    old, given = rows.take(pa.array(met)), source.take(pa.array(partners))
+    stays = pc.not_equal(given["region"], "DEL")
+    old, given = old.filter(stays), given.filter(stays)
+    amount = pc.add(old["amount"], given["amount"]).cast(AMOUNT)
+    arrays: list[Any] = [old["id"], old["region"], given["name"], amount, given["updated_at"]]
+    return met, pa.table(arrays, names=rows.column_names), partners
+
+
+def _tenth(rows: pa.Table) -> npt.NDArray[np.int64]:
+    return np.flatnonzero(rows["id"].to_numpy() % 10 == 3)
+
+
+def _deleted(rows: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]:
+    return _tenth(rows), rows.slice(0, 0), np.zeros(0, np.int64)
+
+
+def _updated(rows: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]:
+    gone = _tenth(rows)
+    old = rows.take(pa.array(gone))
+    amount = pc.add(old["amount"], pa.scalar(Decimal("1.00"), AMOUNT)).cast(AMOUNT)
+    name = pa.array(["changed"]).take(pa.array(np.zeros(len(gone), np.int32)))
+    arrays: list[Any] = [old["id"], old["region"], name, amount, old["updated_at"]]
+    return gone, pa.table(arrays, names=rows.column_names), np.zeros(0, np.int64)

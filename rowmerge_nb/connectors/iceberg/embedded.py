@@ -1,0 +1,49 @@
+"""pyiceberg's catalog in a SQL database, as the one in a warehouse directory has it: nothing stays of an attempt that was overtaken."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.table import CommitTableResponse, Table
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+__all__ = ["EmbeddedCatalog"]
+
+
+class EmbeddedCatalog(SqlCatalog):
+    """Removes the metadata file of a commit that another one has overtaken: pyiceberg writes a new one for its next attempt.
+
+    Args:
+        name: the catalog's name.
+        properties: as pyiceberg has them.
+    """
+
+    def __init__(self, name: str, **properties: str) -> None:
+        self._written = threading.local()
+        super().__init__(name, **properties)
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Commit updates to a table; errors as pyiceberg has them."""
+        self._written.path = None
+        try:
+            return super().commit_table(table, requirements, updates)
+        except CommitFailedException:
+            # The catalog has said that the table has another metadata file, so nobody knows this one.
+            if self._written.path is not None:
+                with suppress(OSError):
+                    table.io.delete(self._written.path)
+            raise
+
+    def _write_metadata(self, metadata: TableMetadata, io: FileIO, metadata_path: str) -> Any:  # type: ignore[override]
+        self._written.path = metadata_path
+        super()._write_metadata(metadata, io, metadata_path)
