@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.spark.lazy_session import LazySession
 
 __all__ = ["default_engine", "run"]
 
 _lock = threading.Lock()
 _engines: list[Engine] = []
+_sessions: list[LazySession] = []
+"""That of an engine which is being made."""
 
 
 def default_engine(*, start: bool = False) -> Engine:
@@ -21,21 +24,22 @@ def default_engine(*, start: bool = False) -> Engine:
     It is made at the first call, and anew where it has been closed: a notebook has no other way to get one that works.
 
     Args:
-        start: it is needed now.
+        start: it is needed now, so that an engine that is made here may start it.
     """
     from rowmerge_nb.engine.spark.lazy_session import LazySession
 
     with _lock:
         if not _engines or _engines[0].closed:
-            session = LazySession()
+            # Kept where an interrupt ends what follows: the next call goes on with it.
+            if not _sessions:
+                _sessions.append(LazySession())
             if start:
                 # Before all that makes an engine is loaded: Java comes up meanwhile.
-                session.start()
+                _sessions[0].start()
             from rowmerge_nb.engine.engine import Engine
 
-            _engines[:] = [Engine(spark=session)]
-        elif start:
-            _engines[0].start()
+            _engines[:] = [Engine(spark=_sessions[0])]
+            _sessions.clear()
         return _engines[0]
 
 

@@ -16,7 +16,7 @@ from rowmerge_nb.errors import RowMergeError, SetupError, checked, error_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Check", "doctor"]
+__all__ = ["Check", "doctor", "needs_preparing"]
 
 _NEEDED: Final = ("pyspark", "pyarrow", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
 _OPTIONAL: Final = {"polars": "DataFrames of polars as sources"}
@@ -132,6 +132,18 @@ def _class_cache(*, prepare: bool) -> Check:
         )
     detail = f"{cache.size / 1e6:.0f} MB in {cache.directory}, made {cache.made()}; Java starts with it in half the time"
     return Check("class cache", "ok", detail)
+
+
+def needs_preparing() -> bool:
+    """Tell whether ``doctor(prepare=True)`` would make a class cache."""
+    from rowmerge_nb.engine.spark.java.class_cache import ClassCache, class_cache_of
+    from rowmerge_nb.engine.spark.java.runtime import find_java
+
+    try:
+        cache = class_cache_of(find_java())
+    except SetupError:
+        return False
+    return isinstance(cache, ClassCache) and cache.trouble() is not None
 
 
 def _graphviz() -> Check:

@@ -1,7 +1,7 @@
 """The process that starts a Java to record a class cache, or to prove one: ``python -m rowmerge_nb.recording``.
 
 It reads what to do from its standard input, a line of JSON, and ends with whoever holds the other end. What it runs is what first cells
-do: so the classes of a first cell are in the cache. Java writes the cache when it ends, after this process.
+do: so the classes of a first cell are in the cache, which Java writes when it ends.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["main"]
 
@@ -40,12 +40,17 @@ def main() -> None:
     threading.Thread(target=_end_with_the_other_end, daemon=True).start()
     if order["gently"]:
         os.nice(19)
+    from pyspark import SparkContext
+
     from rowmerge_nb.engine.spark.session import start_for_class_cache, stop_session
 
     directory = Path(order["directory"])
     session = start_for_class_cache(order["purpose"], directory, order["name"], order["conf"])
     _run_statements(once=order["purpose"] == "prove")
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - Java's end is what this is about: then the cache is written
     stop_session(session)
+    gateway.proc.stdin.close()
+    sys.exit(gateway.proc.wait())
 
 
 def _run_statements(*, once: bool) -> None:

@@ -104,17 +104,19 @@ class MergeMagic(Magics):
         if first_line > 1 and use.rest:
             msg = f"'{use.rest}' stands behind the options; statements begin on the cell's second line"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options")
-        engine = self._engine(use, start=not use.has("explain") and not use.has("dry-run"))
-        from rowmerge_nb.sql.parser.statements import split_statements
-
         parts = use.values.get("show", self.show) or None
         _check_parts(parts)
-        options = self._options(use)
         rendered = render(source, self.shell.user_ns)
+        # The parser is loaded, as an engine is, while Java comes up.
+        runs = not use.has("explain") and not use.has("dry-run") and _RUN.match(rendered.text) is not None
+        engine = self._engine(use, start=runs)
+        from rowmerge_nb.sql.parser.statements import split_statements
+
         statements = split_statements(rendered.text)
         if not statements:
             msg = "The cell has no statement"
             raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge, or behind %merge")
+        options = self._options(use)
         for number, (text, offset) in enumerate(statements, 1):
             try:
                 with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1 and self.progress) as progress:
@@ -188,9 +190,9 @@ class MergeMagic(Magics):
         elif use.has("orphans"):
             show(orphans_bundle(self._engine(use).orphans(remove=use.has("remove")), removed=use.has("remove")))
         else:
-            from rowmerge_nb.machine import doctor
+            from rowmerge_nb.machine import doctor, needs_preparing
 
-            if use.has("prepare"):
+            if use.has("prepare") and needs_preparing():
                 show(
                     text_bundle(
                         "Two Javas run one after the other, the first to write the class cache, the second to prove it ..."
@@ -220,6 +222,10 @@ class MergeMagic(Magics):
         return [*qualified, *(name.rpartition(".")[2] for name in qualified), *frames]
 
 
+_RUN: Final = re.compile(
+    r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:merge|insert|update|delete|create|select|with|values|table|truncate|drop|call)\b"
+)
+"""How a text begins whose first statement is run, not explained."""
 _SQL_BEGINS: Final = re.compile(r"""(?i)[^a-z]|(?:select|with|values|table)\b""")
 _WORDS: Final = (
     "merge",

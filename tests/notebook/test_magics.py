@@ -370,6 +370,29 @@ def test_a_default_engine_that_was_closed_is_replaced(monkeypatch):
     assert not default.default_engine().closed
 
 
+@pytest.mark.parametrize(
+    ("cell", "starts"),
+    [
+        ("%%merge\n-- a note\n/* and\nanother */ Select 1", True),
+        ("%merge MERGE INTO t", True),
+        ("%%merge\nMERG INTO t", False),
+        ("%merge EXPLAIN SELECT 1", False),
+        ("%%merge --dry-run\nSELECT 1", False),
+        ("%%merge --show nonsense\nSELECT 1", False),
+        ("%%merge\nSELECT {{ nothing }}", False),
+        ("%%merge", False),
+    ],
+)
+def test_java_is_started_for_what_begins_as_a_statement_that_runs(notebook, monkeypatch, cell, starts):
+    from rowmerge_nb import default
+
+    begun = []
+    notebook.run('%config MergeMagic.engine = ""')
+    monkeypatch.setattr(default, "default_engine", lambda *, start=False: begun.append(start) or notebook.engine)
+    notebook.run(cell)
+    assert any(begun) == starts
+
+
 def test_a_comparison_is_asked_for_without_the_default_of_what_is_compared(notebook):
     notebook.run('%config MergeMagic.duplicates = "standard"')
     notebook.run('%config MergeMagic.era = "current"')

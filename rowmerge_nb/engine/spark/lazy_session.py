@@ -6,9 +6,9 @@ Little is loaded before Java starts: what else a first statement needs is loaded
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.spark.java.making import idle_making
 from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:
@@ -65,12 +65,9 @@ class LazySession:
         return self._future.result()
 
     def adopted(self) -> AbstractContextManager[Any]:
-        """Have a session of the user's the settings that statements need as long as this lasts; one of our own has them always.
-
-        To be entered around every statement: what a process does when it is idle, it does when no statement of a session of our own runs.
-        """
+        """Have a session of the user's the settings that statements need as long as this lasts; one of our own has them always."""
         if self._given is None:
-            return idle_making.statement()
+            return nullcontext()
         if self._adopted is None:
             from rowmerge_nb.engine.spark.session import adopt_session
 

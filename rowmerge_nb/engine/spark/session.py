@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, interrupts_put_off, raise_put_off
 from rowmerge_nb.engine.spark.java.class_cache import ClassCache, class_cache_of
-from rowmerge_nb.engine.spark.java.making import idle_making, make_class_cache
+from rowmerge_nb.engine.spark.java.making import idle_making, make_class_cache, why_not_in_background
 from rowmerge_nb.engine.spark.java.options import (
     LAUNCHER_OPTIONS,
     available_cores,
@@ -86,8 +86,6 @@ SESSION_SETTINGS: Mapping[str, str] = {
 """What a statement needs of a session, ours or the user's."""
 
 _MOST_CORES = 8
-_OURS = "spark.rowmerge_nb.ours"
-"""Set in the Spark contexts that were started here; who has started another one stops it, too."""
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 _lock = threading.RLock()
@@ -122,9 +120,9 @@ def create_session(
             for key, value in {**SESSION_SETTINGS, "spark.sql.shuffle.partitions": str(cores), **(conf or {})}.items():
                 if key.startswith("spark.sql.") and key not in static:
                     session.conf.set(key, value)
+            if _own:
+                _own.add(session)
         keep_quiet()
-        if session.sparkContext.getConf().get(_OURS) == "true":
-            _own.add(session)
         return session
 
 
@@ -175,9 +173,7 @@ def start_for_class_cache(purpose: str, directory: Path, name: str, conf: Mappin
         raise SetupError(msg, hint="Make it in a new process.")
     options = cache.record_options(directory) if purpose == "record" else cache.prove_options(directory)
     with _lock:
-        session = _start(available_cores(), "rowmerge_nb", conf, _Classes(cache.configuration, options))
-        _own.add(session)
-        return session
+        return _start(available_cores(), "rowmerge_nb", conf, _Classes(cache.configuration, options))
 
 
 @dataclass(frozen=True)
@@ -222,6 +218,10 @@ def _start(cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes
             # A damaged cache kills Java. If it starts without, the cache was it.
             session = _started(settings, java_options_here, java_home, without)
             classes.cache.remove()
+            with suppress(OSError):
+                classes.cache.failure.write_text(
+                    f"Java died when it was started with it; see {classes.cache.home / 'crash.log'}\n"
+                )
             return session
     except Exception as error:
         directory.remove()
@@ -248,8 +248,7 @@ def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
     if trouble is None:
         cache.mark_used()
         return _Classes(cache.configuration, cache.use_options(), cache)
-    cache.remove()
-    if not os.environ.get("CI"):
+    if not why_not_in_background(cache):
         idle_making.wish(partial(make_class_cache, cache, conf, gently=True))
     return None
 
@@ -281,7 +280,6 @@ def _settings(cores: int, app_name: str, conf: Mapping[str, str], private: Path)
         "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.warehouse.dir": str(private / "warehouse"),
-        _OURS: "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **SESSION_SETTINGS,
@@ -310,8 +308,13 @@ def _started(settings: Mapping[str, str], java_options_here: str, java_home: Pat
     conf = SparkConf().setAll([*settings.items(), ("spark.driver.extraJavaOptions", options)])
     with _environment(environment):
         context = SparkContext.getOrCreate(conf)
+        is_ours = context.getConf().get("spark.local.dir") == settings["spark.local.dir"]
         threading.Thread(target=_start_worker, args=(context,), name="rowmerge_nb-worker", daemon=True).start()
-        return SparkSession.builder.config(conf=conf).getOrCreate()
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if is_ours:
+        # Who has started a context without a session stops it, too.
+        _own.add(session)
+    return session
 
 
 def _start_worker(context: SparkContext) -> None:

@@ -15,6 +15,7 @@ from rowmerge_nb.engine.errors.position import placed_in
 from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end, told_wherever_it_came
+from rowmerge_nb.engine.spark.java.making import idle_making
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import target_name
@@ -124,7 +125,7 @@ class StatementRunner:
         tag = transaction.session.query_id
         self.running[tag] = transaction.cancelled
         try:
-            with quietly(), self.session.adopted():
+            with quietly(), idle_making.statement(), self.session.adopted():
                 options.step("analyze")
                 analysis = _analyzed(statement, transaction, tables, options)
                 if isinstance(analysis, ExplainAnalysis):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rowmerge_nb.engine.spark import session as module
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS, adopt_session, create_session, start_in_background, stop_session
 from rowmerge_nb.errors import SetupError
 
@@ -129,3 +130,36 @@ def test_two_adopted_sessions_that_end_in_any_order_leave_the_users_settings(spa
     assert user.conf.get("spark.sql.session.timeZone") == "UTC"
     second.__exit__(None, None, None)
     assert user.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+
+
+def test_a_users_spark_is_not_stopped_that_was_started_after_ours():
+    done = in_new_process(
+        """
+from pyspark.sql import SparkSession
+from rowmerge_nb import Engine
+first = Engine()
+first.spark
+first.close()
+user = SparkSession.builder.master("local[1]").appName("user").getOrCreate()
+second = Engine()
+second.spark
+second.close()
+print(user.range(3).count())
+"""
+    )
+    assert done.stdout.splitlines()[-1:] == ["3"], done.stderr
+
+
+def test_a_session_without_a_context_of_its_own_serves_an_engine(monkeypatch):
+    """As one of Spark Connect does."""
+
+    class Connected:
+        conf = type("Conf", (), {"set": lambda self, key, value: None})()
+
+        def newSession(self):  # noqa: N802 - as Spark has it
+            return Connected()
+
+    monkeypatch.setattr(module, "_running_session", Connected)
+    monkeypatch.setattr(module, "_own", set())
+    assert isinstance(create_session(), Connected)
+    assert not module._own

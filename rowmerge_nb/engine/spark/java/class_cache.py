@@ -44,6 +44,7 @@ __all__ = [
     "NoClassCache",
     "cache_home",
     "class_cache_of",
+    "java_settings",
     "remove_cache",
     "remove_superfluous",
 ]
@@ -61,6 +62,9 @@ _AOT_VERSION: Final = 25
 _MOST_CACHES: Final = 3
 _PIECE: Final = 1 << 22
 _COMPRESSED_POINTERS: Final = 32 << 30
+_OFF: Final = ("off", "0", "no", "false")
+_JAVA_SETTINGS: Final = ("spark.driver.memory", "spark.driver.extraJavaOptions")
+_OTHER_SPARKS: Final = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")
 _OPTION_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS")
 _CLASS_PATH_VARIABLES: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_PREPEND_CLASSES")
 _CLASS_PATH_SETTINGS: Final = ("spark.driver.extraClassPath", "spark.driver.defaultJavaOptions")
@@ -108,6 +112,11 @@ class ClassCache:
         return self.home / "configuration"
 
     @property
+    def failure(self) -> Path:
+        """The file that tells why it could not be made, or that Java died of it; as long as it is there, it is made on demand only."""
+        return self.home / f"{self.name}.log"
+
+    @property
     def size(self) -> int:
         """How many bytes it has on disk; 0 where it is not there."""
         with suppress(OSError):
@@ -117,7 +126,9 @@ class ClassCache:
     def use_options(self) -> str:
         """Give the options of a Java that uses it; what does not fit after all, Java does without, and says nothing."""
         silently = "-Xlog:aot*=off" if self.java_version >= _AOT_VERSION else "-Xlog:cds*=off"
-        return f"{self._read_option(self.directory)} {silently}"
+        # What a crash leaves is not for the directory that a user works in.
+        crash = f"-XX:ErrorFile={shlex.quote(str(self.home / 'crash.log'))} -XX:-CreateCoredumpOnCrash"
+        return f"{self._read_option(self.directory)} {silently} {crash}"
 
     def record_options(self, directory: Path) -> str:
         """Give the options of a Java that writes it into a directory when it ends."""
@@ -193,16 +204,32 @@ def class_cache_of(
     Raises:
         SetupError: INVALID_ARGUMENTS, the variable ROWMERGE_CLASS_CACHE has a value that it cannot have.
     """
-    conf = conf or {}
+    conf = {name: str(value) for name, value in (conf or {}).items()}
     if refusal := _refusal(java, conf, environ):
         return refusal
-    home = cache_home(environ)
+    home, spark = cache_home(environ), _jars()
     if isinstance(home, NoClassCache):
         return home
-    spark = _jars()
     if spark is None:
         return NoClassCache("PySpark has no directory of jars")
-    jars = sorted((entry.name, state.st_size, int(state.st_mtime)) for entry in os.scandir(spark) for state in [entry.stat()])
+    try:
+        return ClassCache(home, _name(java, spark, conf, environ), java.version, spark)
+    except OSError as error:
+        return NoClassCache(f"what it would have to fit cannot be looked at: {error}")
+
+
+def java_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """Give those of a user's settings that a cache has to fit.
+
+    >>> java_settings({"spark.master": "spark://there", "spark.driver.memory": "4g"})
+    {'spark.driver.memory': '4g'}
+    """
+    return {name: str(conf[name]) for name in _JAVA_SETTINGS if name in conf}
+
+
+def _name(java: Java, spark: Path, conf: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    with os.scandir(spark) as entries:
+        jars = sorted((entry.name, state.st_size, int(state.st_mtime)) for entry in entries for state in [entry.stat()])
     release = java.home / "release"
     fits = {
         "format": _FORMAT,
@@ -212,19 +239,21 @@ def class_cache_of(
         "variables": [environ.get(name, "") for name in _OPTION_VARIABLES],
         "wide pointers": _bytes(driver_memory(conf)) >= _COMPRESSED_POINTERS,
     }
-    name = hashlib.sha256(json.dumps(fits, sort_keys=True).encode()).hexdigest()[:20]
-    return ClassCache(home, name, java.version, spark)
+    return hashlib.sha256(json.dumps(fits, sort_keys=True).encode()).hexdigest()[:20]
 
 
 def _refusal(java: Java, conf: Mapping[str, str], environ: Mapping[str, str]) -> NoClassCache | None:
     switch = environ.get(VARIABLE, "") or "on"
-    if switch.lower() not in {"on", "off"}:
+    if switch.lower() in _OFF:
+        return NoClassCache(f"turned off by the variable {VARIABLE}")
+    if switch.lower() != "on":
         msg = f"The variable {VARIABLE} is '{switch}'"
         raise SetupError(
             msg, code="INVALID_ARGUMENTS", hint="It can be off; without it, or with on, Java uses a cache of its classes."
         )
-    if switch.lower() == "off":
-        return NoClassCache(f"turned off by the variable {VARIABLE}")
+    for name in _OTHER_SPARKS:
+        if environ.get(name):
+            return NoClassCache(f"the variable {name} says that Java is not started here")
     if java.version < _AOT_VERSION and not (java.home / "lib" / "server" / "classes.jsa").is_file():
         return NoClassCache(f"the Java {java.version} of {java.home} has no archive of its own classes", "A Java 25 needs none.")
     given = [java_options(available_cores(), conf), *(environ.get(name, "") for name in _OPTION_VARIABLES)]

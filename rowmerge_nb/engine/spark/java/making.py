@@ -20,17 +20,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.engine.spark.java.class_cache import MAKING, ClassCache, remove_cache, remove_superfluous
+from rowmerge_nb.engine.spark.java.class_cache import MAKING, ClassCache, java_settings, remove_cache, remove_superfluous
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.private import is_full, opened_own_directory, opened_own_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["IdleMaking", "free_memory", "idle_making", "make_class_cache"]
+__all__ = ["IdleMaking", "free_memory", "idle_making", "make_class_cache", "why_not_in_background"]
 
 _IDLE_SECONDS: Final = 60.0
 _LONGEST_RUN: Final = 900.0
+_LONGEST_LOG: Final = 1 << 16
 _MEMORY_NEEDED: Final = 2 << 30
 _DISK_NEEDED: Final = 1 << 30
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
@@ -48,11 +49,16 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
         SetupError: it cannot be made, and why: no memory or disk to spare (GENERIC_INSUFFICIENT_RESOURCES), a home that cannot be written
             (PERMISSION_DENIED), another process that makes one (GENERIC_USER_ERROR), or a Java that fails (GENERIC_INTERNAL_ERROR).
     """
+    if cache.trouble() is None:
+        return
     _check_memory()
     try:
         cache.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         cache.configuration.mkdir(mode=0o700, exist_ok=True)
         _check_disk(cache.home)
+        if any(cache.configuration.iterdir()):
+            msg = f"The directory '{cache.configuration}' must be empty, and is not"
+            raise SetupError(msg, code="CONFIGURATION_INVALID", hint="Remove what is in it: Java uses no class cache otherwise.")
         with _only_maker(cache.home):
             if cache.trouble() is None:
                 return
@@ -66,22 +72,21 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
     except OSError as error:
         code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED"
         msg = f"The class cache cannot be made in '{cache.home}': {error.strerror or error}"
-        hint = "Make room there, or set the variable XDG_CACHE_HOME to a directory that you may write to."
+        hint = f"See that you may write there, and nobody else (chmod 700 '{cache.home}'), or set the variable XDG_CACHE_HOME."
         raise SetupError(msg, code=code, hint=hint) from error
 
 
 def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gently: bool) -> None:
-    log = cache.home / "making.log"
-    log.unlink(missing_ok=True)
-    order = {"directory": str(directory), "name": cache.name, "conf": dict(conf), "gently": gently}
+    cache.failure.unlink(missing_ok=True)
+    order = {"directory": str(directory), "name": cache.name, "conf": java_settings(conf), "gently": gently}
     for purpose in ("record", "prove"):
         said, ended_well = _run({**order, "purpose": purpose})
         if not ended_well or not (directory / "classes").is_file():
             with suppress(OSError):
-                log.write_text(said)
+                cache.failure.write_text(said[-_LONGEST_LOG:])
             msg = f"The class cache was not made: the Java that was to {purpose} it failed"
             raise SetupError(
-                msg, code="GENERIC_INTERNAL_ERROR", hint=f"What it said is in '{log}'. Spark starts without a cache."
+                msg, code="GENERIC_INTERNAL_ERROR", hint=f"What it said is in '{cache.failure}'. Spark starts without a cache."
             )
     cache.seal(directory)
     cache.remove()
@@ -90,7 +95,8 @@ def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gen
 
 def _run(order: Mapping[str, object]) -> tuple[str, bool]:
     """Run a process that starts a Java, and wait until that has ended, too; give what they said, and whether they ended well."""
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY_")}
+    environ = {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))}
     process = subprocess.Popen(
         [sys.executable, "-m", "rowmerge_nb.recording"],
         stdin=subprocess.PIPE,  # which ends with this process
@@ -176,6 +182,18 @@ def _of_files(statistics: Path) -> int:
         words = dict(line.split() for line in statistics.read_text().splitlines())
         return int(words.get("total_inactive_file", words.get("inactive_file", "0")))
     return 0
+
+
+def why_not_in_background(cache: ClassCache) -> str:
+    """Say why a cache that is not there is not made by itself, a part of a sentence; ``""`` where it is."""
+    if os.environ.get("CI"):
+        return "it is not made by itself where the variable CI is set"
+    if cache.failure.exists():
+        return f"the last attempt failed, as '{cache.failure}' tells"
+    there = next(parent for parent in (cache.home, *cache.home.parents) if parent.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"'{there}' cannot be written"
+    return ""
 
 
 class IdleMaking:

@@ -155,6 +155,9 @@ def test_another_java_or_another_spark_has_another_cache(tmp_path, monkeypatch):
         ({"spark.driver.extraClassPath": "x.jar"}, {}, "spark.driver.extraClassPath"),
         ({}, {"HADOOP_CONF_DIR": "/etc/hadoop"}, "HADOOP_CONF_DIR"),
         ({}, {"PYSPARK_SUBMIT_ARGS": "--driver-class-path x.jar pyspark-shell"}, "PYSPARK_SUBMIT_ARGS"),
+        ({}, {"PYSPARK_GATEWAY_PORT": "4711"}, "PYSPARK_GATEWAY_PORT says that Java is not started here"),
+        ({}, {"SPARK_REMOTE": "sc://there"}, "SPARK_REMOTE says that Java is not started here"),
+        ({}, {"ROWMERGE_CLASS_CACHE": "No"}, "turned off"),
         ({}, {"XDG_CACHE_HOME": "/a:b"}, "a colon"),
         ({}, {"HOME": ""}, "no home directory"),
     ],
@@ -173,6 +176,12 @@ def test_an_old_java_without_an_archive_of_its_own_uses_none(tmp_path):
     assert cache.use_options().startswith("-XX:SharedArchiveFile=")
 
 
+def test_what_cannot_be_looked_at_is_a_reason_and_no_error(tmp_path, monkeypatch):
+    (tmp_path / "gone.jar").symlink_to(tmp_path / "nowhere")
+    monkeypatch.setattr(module, "_jars", lambda: tmp_path)
+    assert "gone.jar" in reason(class_cache_of(JAVA, {}, environ(tmp_path)))
+
+
 def test_a_value_that_the_variable_cannot_have_is_refused(tmp_path):
     with pytest.raises(SetupError, match="The variable ROWMERGE_CLASS_CACHE is 'of'") as caught:
         class_cache_of(JAVA, {}, environ(tmp_path, ROWMERGE_CLASS_CACHE="of"))
@@ -186,7 +195,8 @@ def test_a_relative_cache_directory_is_ignored():
 
 def test_a_path_with_a_space_is_quoted_as_spark_reads_it(tmp_path):
     cache = ClassCache(tmp_path / "a home", "x", 25, tmp_path)
-    assert cache.use_options() == f"-XX:AOTCache='{tmp_path}/a home/x/classes' -Xlog:aot*=off"
+    assert cache.use_options().startswith(f"-XX:AOTCache='{tmp_path}/a home/x/classes' -Xlog:aot*=off ")
+    assert f"-XX:ErrorFile='{tmp_path}/a home/crash.log'" in cache.use_options()
 
 
 def test_what_is_left_over_goes_and_the_three_last_used_stay(tmp_path):

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -69,8 +71,10 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     last = run(STATEMENT, home)
     assert last[-3:] == ["[2]", "not used", "missing"], "what Java says of its death comes first"
     assert not directory.exists()
+    assert "Java died" in (directory.parent / f"{directory.name}.log").read_text()
+    assert not list(home.glob("hs_err*")), "a user's directory gets nothing of it"
 
-    # Damaged, and seen to be so: it is removed before Java sees it.
+    # Damaged, and seen to be so: Java does not see it.
     shutil.copytree(kept, directory)
     directory.chmod(0o700)
     (directory / "classes").chmod(0o600)
@@ -78,10 +82,35 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
         file.seek(len(content) // 2)
         file.write(bytes(1 << 20))
     assert run(STATEMENT, home) == ["[2]", "not used", "missing"]
-    assert not directory.exists()
+    shutil.rmtree(directory)
 
     # Whole again, and removed while Java has it mapped.
     shutil.copytree(kept, directory)
     directory.chmod(0o700)
     removing = STATEMENT.replace('engine.run("UPDATE', f'import shutil; shutil.rmtree({str(directory)!r}); engine.run("UPDATE')
     assert run(removing, home) == ["[2]", "used", "missing"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
+def test_java_ends_with_whoever_wants_the_cache_also_while_it_writes(tmp_path):
+    def writing() -> list[str]:
+        """The making directories in the arguments of processes that live."""
+        commands = []
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                commands.append(entry.read_bytes().decode("utf-8", "replace"))
+        return [command for command in commands if str(tmp_path) in command and "class-caches/making-" in command]
+
+    environment = {**os.environ, "ROWMERGE_CLASS_CACHE": "on", "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", PREPARE], env=environment, stdout=subprocess.DEVNULL) as parent:
+        deadline = time.monotonic() + 120
+        # Java writes when the statements are done; a first file of it is there then.
+        while not list(tmp_path.glob("rowmerge_nb/class-caches/making-*/classes*")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert writing()
+        parent.kill()
+    deadline = time.monotonic() + 20
+    while writing() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not writing()

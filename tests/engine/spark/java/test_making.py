@@ -15,7 +15,7 @@ import pytest
 
 from rowmerge_nb.engine.spark.java import making as module
 from rowmerge_nb.engine.spark.java.class_cache import ClassCache
-from rowmerge_nb.engine.spark.java.making import IdleMaking, free_memory, make_class_cache
+from rowmerge_nb.engine.spark.java.making import IdleMaking, free_memory, make_class_cache, why_not_in_background
 from rowmerge_nb.errors import RowMergeError, SetupError
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -56,10 +56,43 @@ def test_what_fails_leaves_nothing_but_a_log(cache, monkeypatch, purpose):
     with pytest.raises(SetupError, match=f"the Java that was to {purpose} it failed") as caught:
         make_class_cache(cache, {})
     assert caught.value.code == "GENERIC_INTERNAL_ERROR"
-    assert (cache.home / "making.log").read_text() == "SIGBUS"
-    assert str(cache.home / "making.log") in str(caught.value)
+    assert cache.failure.read_text() == "SIGBUS"
+    assert str(cache.failure) in str(caught.value)
+    monkeypatch.delenv("CI", raising=False)
+    assert "the last attempt failed" in why_not_in_background(cache), "so it is not tried again and again"
     assert cache.trouble() is not None
     assert not list(cache.home.glob("making-*"))
+
+
+def test_what_is_whole_is_there_also_where_nothing_could_be_made(cache, monkeypatch):
+    stand_in(monkeypatch, lambda order: ("", True))
+    make_class_cache(cache, {})
+    monkeypatch.setattr(module, "free_memory", lambda: 0)
+    make_class_cache(cache, {})
+
+
+def test_only_what_a_cache_has_to_fit_reaches_the_process_that_records_it(cache, monkeypatch):
+    orders: list[Any] = []
+    stand_in(monkeypatch, lambda order: orders.append(order) or ("", True))
+    make_class_cache(cache, {"spark.master": "spark://there", "spark.jars.packages": "a:b:1", "spark.driver.memory": "4g"})
+    assert [order["conf"] for order in orders] == [{"spark.driver.memory": "4g"}] * 2
+
+
+def test_what_lies_in_sparks_configuration_directory_is_told_before_anything_runs(cache, monkeypatch):
+    asked = stand_in(monkeypatch, lambda order: ("", True))
+    cache.home.mkdir(mode=0o700)
+    cache.configuration.mkdir()
+    (cache.configuration / ".DS_Store").touch()
+    with pytest.raises(SetupError, match="must be empty"):
+        make_class_cache(cache, {})
+    assert not asked
+
+
+def test_why_none_is_made_by_itself(cache, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    assert "CI is set" in why_not_in_background(cache)
+    monkeypatch.delenv("CI")
+    assert why_not_in_background(cache) == ""
 
 
 def test_a_damaged_one_is_replaced(cache, monkeypatch):
