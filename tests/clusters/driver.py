@@ -24,6 +24,7 @@ import rowmerge_nb as rm
 from proof.trials.driver import MERGE, StoreLocation, digest, initial_rows, merged_rows, news, read
 from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
+from rowmerge_nb.plan.rules import RuleSettings
 from tests.clusters.servers import SMALL_JAVA
 
 SLOW = """UPDATE accounts SET purchases = purchases + (
@@ -195,9 +196,9 @@ class Driver:
         engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){place.properties}")
         return engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": initial_rows(rows)}).count
 
-    def merge(self, store: str, where: str, rows: int) -> dict[str, Any]:
-        """MERGE into the table."""
-        engine, place = self._store(store, where)
+    def merge(self, store: str, where: str, rows: int, *, in_many_tasks: bool = False) -> dict[str, Any]:
+        """MERGE into the table; where it says so, in many tasks and a stage of unmatched rows, however few the rows are."""
+        engine, place = self._store(store, where, RuleSettings(one_task_bytes=0) if in_many_tasks else None)
         source = news(np.arange(rows), rows, 1)
         try:
             result = engine.run(MERGE, namespace={"news": source})
@@ -208,9 +209,14 @@ class Driver:
         same = found == digest(merged_rows(initial_rows(rows), source))
         return {"same": same, "count": result.count, "rows": found.rows, "orphans": left}
 
-    def _store(self, store: str, where: str) -> tuple[rm.Engine, StoreLocation]:
+    def unchanged(self, store: str, where: str, rows: int) -> bool:
+        """Tell whether the table is as `fill` has made it."""
         place = StoreLocation(store, where)
-        engine = rm.Engine(spark=self.spark, catalog="store", schema=place.schema, trace="off")
+        return digest(read(place.connector(), place.schema)) == digest(initial_rows(rows))
+
+    def _store(self, store: str, where: str, sizes: RuleSettings | None = None) -> tuple[rm.Engine, StoreLocation]:
+        place = StoreLocation(store, where)
+        engine = rm.Engine(spark=self.spark, catalog="store", schema=place.schema, trace="off", rule_settings=sizes)
         engine.add_catalog("store", place.connector())
         return engine, place
 

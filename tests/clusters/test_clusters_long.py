@@ -94,6 +94,35 @@ def test_every_store_works_by_a_connect_server(connect, store, where):
 
 
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
+def test_an_executor_is_killed_at_any_moment_of_a_merge_of_two_stages_and_rows_are_there_once_or_none_is_changed(
+    tmp_path_factory, store, tmp_path
+):
+    folder = tmp_path_factory.mktemp("killed")
+    where = made(str(tmp_path / "store"))
+    landed = refused = 0
+    with standalone_cluster(folder) as address, ClusterDriver(address, folder) as driver:
+        for moment in range(12):
+            driver.ask("fill", store=store, where=where, rows=200_000)
+            known = _files(where)
+            driver.order("merge", store=store, where=where, rows=200_000, in_many_tasks=True)
+            # From the first file of the first stage on, in steps that reach beyond the last one of the second.
+            while not _files(where) - known:
+                time.sleep(0.002)
+            time.sleep(0.06 * moment)
+            os.kill(executors(folder)[moment % 2], signal.SIGKILL)
+            done = driver.answer()
+            if "error" in done:
+                refused += 1
+                assert driver.ask("unchanged", store=store, where=where, rows=200_000), done
+            else:
+                landed += 1
+                assert done == {"same": True, "count": 200_000, "rows": done["rows"], "orphans": []}
+            while len(executors(folder)) < 2:
+                time.sleep(0.1)
+    assert landed, refused
+
+
+@pytest.mark.parametrize("store", ["hive", "iceberg"])
 def test_an_executor_is_killed_in_the_middle_of_a_merge_and_rows_are_there_once(tmp_path_factory, store, tmp_path):
     folder = tmp_path_factory.mktemp("killed")
     where = made(str(tmp_path / "store"))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.names import quoted_where_needed
@@ -39,33 +42,40 @@ def groups_of(account: Account, analysis: MergeAnalysis, *, failing: bool) -> tu
         analysis: the statement.
         failing: those that fail the check; otherwise those that only deserve a warning.
     """
-    wanted = set((account.failing if failing else account.warning)[:NAMED_GROUPS])
-    rows = [row for page in account.witnesses for row in python_rows(page) if row["unique_id"] in wanted]
-    by_id: dict[int, list[dict[str, Any]]] = {}
-    for row in rows:
-        by_id.setdefault(row["unique_id"], []).append(row)
+    wanted = sorted((account.failing if failing else account.warning)[:NAMED_GROUPS])
+    if not wanted or not account.witnesses:
+        return ()
+    rows = pa.Table.from_batches(account.witnesses)
     names = [column.name for column in analysis.target.columns]
-    return tuple(_group(by_id[key], names) for key in sorted(by_id))
+    matches = [rows.filter(pc.equal(rows["unique_id"], number)) for number in wanted]
+    return tuple(_group(found, names) for found in matches if found.num_rows)
 
 
-def _group(rows: list[dict[str, Any]], target_names: list[str]) -> DuplicateGroup:
-    witnesses = [_positional(row.get("witness")) for row in rows]
+def _group(rows: pa.Table, target_names: list[str]) -> DuplicateGroup:
+    """Give a target row and the first source rows that matched it, of which there may be very many."""
+    cases = pc.fill_null(rows["case_number"], -1)
+    numbers = rows["witness"].combine_chunks().field(0) if "witness" in rows.column_names else pa.nulls(rows.num_rows, pa.int64())
+    numbers = pc.if_else(pc.less(numbers, SINGLE_PARTITION), numbers, None)
+    order = pa.table({"source_row": pc.fill_null(numbers, -1), "case_number": cases})
+    first = pc.sort_indices(order, [("source_row", "ascending"), ("case_number", "ascending")])[:NAMED_SOURCES]
+    page = rows.take(first).combine_chunks().to_batches()[0]
+    shown = [(row, _positional(row.get("witness"))) for row in python_rows(page)]
     sources = [
-        MatchedRow(witness[0], witness[1], -1 if row["case_number"] is None else row["case_number"])
-        for row, witness in zip(rows, witnesses, strict=True)
+        MatchedRow(number, source, -1 if row["case_number"] is None else row["case_number"]) for row, (number, source, _) in shown
     ]
-    sources.sort(key=lambda s: (s.source_row if s.source_row is not None else -1, s.case_number))
-    numbers = {source.case_number for source in sources}
-    target = dict(zip(target_names, witnesses[0][2].values(), strict=False))
-    number = numbers.pop() if len(numbers) == 1 else None
-    return DuplicateGroup(rows[0]["row_id"], target, tuple(sources[:NAMED_SOURCES]), number, len(sources))
+    row, (_, _, target) = shown[0]
+    clauses = pc.unique(cases).to_pylist()
+    number = clauses[0] if len(clauses) == 1 else None
+    return DuplicateGroup(
+        row["row_id"], dict(zip(target_names, target.values(), strict=False)), tuple(sources), number, rows.num_rows
+    )
 
 
 def _positional(witness: Mapping[str, Any] | None) -> tuple[int | None, Mapping[str, Any], Mapping[str, Any]]:
     if witness is None:
         return None, {}, {}
     source_row, source, target = witness.values()
-    return source_row if source_row < SINGLE_PARTITION else None, source or {}, target or {}
+    return source_row if source_row is not None and source_row < SINGLE_PARTITION else None, source or {}, target or {}
 
 
 def duplicate_error(account: Account, analysis: MergeAnalysis, rule: RepeatedMatches) -> DuplicateMatchError:

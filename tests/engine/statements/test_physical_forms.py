@@ -174,6 +174,32 @@ def test_a_target_row_that_two_source_rows_match_ends_the_statement_with_both_ro
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("key", ["one for very many", "each for many"])
+def test_where_very_many_rows_meet_the_statement_ends_with_the_first_of_them_named(spark: Any, form: str, key: str) -> None:
+    ids = [4] * 300_000 + [77] if key == "one for very many" else [n % 1_000 for n in range(300_000)]
+    engine = made(spark, form, pa.table({"id": ids, "v": range(len(ids))}))
+    if key == "each for many":
+        engine.run("DROP TABLE t")
+        engine.register("t", pa.table({"id": pa.array(range(1_000), pa.int32()), "v": pa.array([0] * 1_000, pa.int64())}))
+    before = engine.table("t").num_rows
+    with pytest.raises(RowMergeError) as caught:
+        engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)")
+    assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+    assert len(caught.value.groups) == (1 if key == "one for very many" else 20)
+    assert engine.table("t").num_rows == before
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_meet_and_do_nothing_are_counted_where_they_are_very_many(spark: Any, form: str) -> None:
+    """The standard's rule lets a target row be met as often as it likes, as long as it is changed once."""
+    engine = made(spark, form, pa.table({"id": [4] * 300_000, "v": range(300_000)}), duplicates="standard")
+    result = engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v = 299999 THEN UPDATE SET v = s.v")
+    assert result.count == 1
+    assert result.trace.matched == 300_000
+    assert max(engine.table("t")["v"].drop_null().to_pylist()) == 299_999
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_a_clause_is_computed_for_the_rows_that_reach_it_and_for_no_other(spark: Any, form: str) -> None:
     engine = made(spark, form)
     result = engine.run(
