@@ -430,6 +430,7 @@ def test_without_pyiceberg_a_sentence_names_the_install_command(tmp_path: Path, 
 
     from rowmerge_nb import SetupError
 
+    monkeypatch.delitem(sys.modules, "rowmerge_nb.connectors.iceberg.embedded", raising=False)
     monkeypatch.setitem(sys.modules, "pyiceberg.catalog.sql", None)
     with pytest.raises(SetupError, match=r"pyiceberg, .* is not installed") as caught:
         IcebergConnector(tmp_path)
