@@ -212,8 +212,10 @@ class Recorder:
         for entry in pc.value_counts(operations).to_pylist():
             record.operations[entry["values"]] = record.operations.get(entry["values"], 0) + entry["counts"]
         kept = record.stored.num_rows if record.stored is not None else 0
-        more = page.slice(0, max(0, self._per_clause - kept))
-        if more.num_rows:
+        wanted = min(self._per_clause - kept, page.num_rows)
+        if wanted > 0:
+            # Not a slice: that would take the whole page along to the driver.
+            more = page.take(pa.array(np.arange(wanted)))
             record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])
             record.stored_layout = layout
 

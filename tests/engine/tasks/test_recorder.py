@@ -1,0 +1,20 @@
+"""What a task records is small, however large its pages are: it travels to the driver."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.recorder import Recorder
+
+
+def test_of_a_stored_page_the_first_rows_travel_and_no_others() -> None:
+    page = pa.record_batch({"id": range(100_000), "operation": pa.array([1] * 100_000, pa.int8())})
+    recorder = Recorder(0, 10)
+    for _ in range(2):
+        recorder.stored(None, page, page.column(1), page.num_rows)
+    assert recorder.record.stored is not None
+    assert recorder.record.stored.column(0).to_pylist() == list(range(10))
+    assert recorder.record.operations == {1: 200_000}
+    assert len(pickle.dumps(recorder.record)) < 10_000
