@@ -16,7 +16,7 @@ from rowmerge_nb.errors import RowMergeError, SetupError, checked, error_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Check", "doctor", "needs_preparing"]
+__all__ = ["Check", "doctor"]
 
 _NEEDED: Final = ("pyspark", "pyarrow", "pandas", "ipython", "jinja2", "graphviz", "pygraphviz")
 _OPTIONAL: Final = {"polars": "DataFrames of polars as sources"}
@@ -44,7 +44,7 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
 
     Args:
         start_spark: start a session and run a small job in it; takes some seconds the first time.
-        prepare: make the cache of classes with which Java starts in half the time, if it is not there; takes a minute or two. Otherwise
+        prepare: make the cache of classes with which Java starts with half the work, if it is not there; takes a minute or two. Otherwise
             it is made when a process that has run a statement is idle for a minute.
 
     Raises:
@@ -117,7 +117,7 @@ def _java() -> Check:
 
 def _class_cache(*, prepare: bool) -> Check:
     from rowmerge_nb.engine.spark.java.class_cache import NoClassCache, class_cache_of
-    from rowmerge_nb.engine.spark.java.making import make_class_cache
+    from rowmerge_nb.engine.spark.java.making import make_class_cache, why_not_in_background
     from rowmerge_nb.engine.spark.java.runtime import find_java
 
     cache = class_cache_of(find_java())
@@ -126,24 +126,13 @@ def _class_cache(*, prepare: bool) -> Check:
     if prepare:
         make_class_cache(cache, {})
     if trouble := cache.trouble():
-        advice = "%merge doctor --prepare, or doctor(prepare=True), makes it now; otherwise it is made when a notebook is idle for a minute"
-        return Check(
-            "class cache", "missing", f"{trouble.reason}; Java starts in twice the time without", trouble.advice or advice
-        )
-    detail = f"{cache.size / 1e6:.0f} MB in {cache.directory}, made {cache.made()}; Java starts with it in half the time"
+        why_not = why_not_in_background(cache)
+        found = "; ".join(filter(None, [trouble.reason, why_not, "without one Java has twice the work to start"]))
+        by_itself = "" if why_not else "; otherwise it is made when a notebook is idle for a minute"
+        advice = f"%merge doctor --prepare, or doctor(prepare=True), makes it now{by_itself}"
+        return Check("class cache", "missing", found, trouble.advice or advice)
+    detail = f"{cache.size / 1e6:.0f} MB in {cache.directory}, made {cache.made()}; Java starts with it with half the work"
     return Check("class cache", "ok", detail)
-
-
-def needs_preparing() -> bool:
-    """Tell whether ``doctor(prepare=True)`` would make a class cache."""
-    from rowmerge_nb.engine.spark.java.class_cache import ClassCache, class_cache_of
-    from rowmerge_nb.engine.spark.java.runtime import find_java
-
-    try:
-        cache = class_cache_of(find_java())
-    except SetupError:
-        return False
-    return isinstance(cache, ClassCache) and cache.trouble() is not None
 
 
 def _graphviz() -> Check:

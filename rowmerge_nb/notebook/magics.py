@@ -190,14 +190,10 @@ class MergeMagic(Magics):
         elif use.has("orphans"):
             show(orphans_bundle(self._engine(use).orphans(remove=use.has("remove")), removed=use.has("remove")))
         else:
-            from rowmerge_nb.machine import doctor, needs_preparing
+            from rowmerge_nb.machine import doctor
 
-            if use.has("prepare") and needs_preparing():
-                show(
-                    text_bundle(
-                        "Two Javas run one after the other, the first to write the class cache, the second to prove it ..."
-                    )
-                )
+            if use.has("prepare"):
+                show(text_bundle("Where there is no class cache yet, it is made now, which takes a minute ..."))
             checks = [[check.name, check.state, check.detail, check.advice] for check in doctor(prepare=use.has("prepare"))]
             failed = sum(check[1] == "failed" for check in checks)
             show(

@@ -90,7 +90,7 @@ OPTIONS: Final = (
     MagicOption("orphans", "With the command doctor: list what dead processes have left behind in the stores of all catalogs."),
     MagicOption("remove", "With the command doctor and --orphans: remove it; what belongs to living statements stays."),
     MagicOption(
-        "prepare", "With the command doctor: make the cache of classes with which Java starts in half the time; takes a minute."
+        "prepare", "With the command doctor: make the cache of classes with which Java starts with half the work; takes a minute."
     ),
     MagicOption("help", "Show this page.", short="h"),
 )

@@ -272,7 +272,7 @@ def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
 def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     """Execute all from the scan of the target to the processor in the task that reads it, on pages, where that is possible.
 
-    An UPDATE or DELETE of any size, and a MERGE whose tables one task can hold, of expressions that pages can be asked for.
+    An UPDATE or DELETE of any size, and a MERGE whose source a task can have as a whole, of expressions that pages can be asked for.
     """
     writer = next((node for node in chain(plan) if isinstance(node, MergeWriter)), None)
     if writer is None:

@@ -26,6 +26,7 @@ from rowmerge_nb.engine.spark.java.options import (
     available_cores,
     driver_memory,
     java_options,
+    python_path,
     write_log_settings,
 )
 from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home
@@ -86,7 +87,6 @@ SESSION_SETTINGS: Mapping[str, str] = {
 """What a statement needs of a session, ours or the user's."""
 
 _MOST_CORES = 8
-_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 _lock = threading.RLock()
 _own: set[SparkSession] = set()
@@ -294,8 +294,7 @@ def _started(settings: Mapping[str, str], java_options_here: str, java_home: Pat
         # spark.pyspark.python is not enough: in local mode the workers would run whatever `python3` is.
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        # Workers must find this package also where it is not installed, as in a checkout.
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")])),
+        "PYTHONPATH": python_path(),
         "SPARK_LAUNCHER_OPTS": f"{LAUNCHER_OPTIONS} {os.environ.get('SPARK_LAUNCHER_OPTS', '')}".strip(),
         # Another Spark's programs and defaults would not fit the PySpark that is installed here.
         "SPARK_HOME": None,
@@ -309,7 +308,8 @@ def _started(settings: Mapping[str, str], java_options_here: str, java_home: Pat
     with _environment(environment):
         context = SparkContext.getOrCreate(conf)
         is_ours = context.getConf().get("spark.local.dir") == settings["spark.local.dir"]
-        threading.Thread(target=_start_worker, args=(context,), name="rowmerge_nb-worker", daemon=True).start()
+        if is_ours:
+            threading.Thread(target=_start_worker, args=(context,), name="rowmerge_nb-worker", daemon=True).start()
         session = SparkSession.builder.config(conf=conf).getOrCreate()
     if is_ours:
         # Who has started a context without a session stops it, too.

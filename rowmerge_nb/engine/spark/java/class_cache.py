@@ -1,4 +1,4 @@
-"""The cache of the classes that Spark's Java loads: with it Java starts in half the time.
+"""The cache of the classes that Spark's Java loads: with it Java starts with half the work.
 
 Java can write the classes of a run, parsed and verified, into a file that later starts map into their memory: an AOT cache (Java 25 and
 newer) or a shared archive (17 to 24). The file fits one Java, one Spark and one set of options, which its name is made from. A damaged one

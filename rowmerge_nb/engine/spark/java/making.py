@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.spark.java.class_cache import MAKING, ClassCache, java_settings, remove_cache, remove_superfluous
+from rowmerge_nb.engine.spark.java.options import python_path
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.private import is_full, opened_own_directory, opened_own_file
 
@@ -34,7 +35,6 @@ _LONGEST_RUN: Final = 900.0
 _LONGEST_LOG: Final = 1 << 16
 _MEMORY_NEEDED: Final = 2 << 30
 _DISK_NEEDED: Final = 1 << 30
-_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
 
 
 def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool = False) -> None:
@@ -96,13 +96,12 @@ def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gen
 def _run(order: Mapping[str, object]) -> tuple[str, bool]:
     """Run a process that starts a Java, and wait until that has ended, too; give what they said, and whether they ended well."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY_")}
-    environ = {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))}
     process = subprocess.Popen(
         [sys.executable, "-m", "rowmerge_nb.recording"],
         stdin=subprocess.PIPE,  # which ends with this process
         stdout=subprocess.PIPE,  # which Java has, too: it ends when both have
         stderr=subprocess.STDOUT,
-        env=environ,
+        env={**inherited, "PYTHONPATH": python_path()},
         cwd=str(order["directory"]),  # a Java that crashes writes a file there
         start_new_session=True,
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-__all__ = ["LAUNCHER_OPTIONS", "available_cores", "driver_memory", "java_options", "write_log_settings"]
+__all__ = ["LAUNCHER_OPTIONS", "available_cores", "driver_memory", "java_options", "python_path", "write_log_settings"]
+
+_PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
 
 LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 """Those of the small Java that only writes down how the other one is to be started."""
@@ -36,6 +38,11 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def python_path() -> str:
+    """Give the PYTHONPATH of processes that are started here: they find this package also where it is not installed, as in a checkout."""
+    return os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH")]))
 
 
 def driver_memory(conf: Mapping[str, str] | None = None) -> str:

@@ -241,6 +241,34 @@ def test_the_recording_process_ends_with_whoever_started_it():
     assert not lives(child)
 
 
+def class_cache_check() -> Any:
+    from rowmerge_nb import doctor
+
+    (check,) = (check for check in doctor(start_spark=False) if check.name == "class cache")
+    return check
+
+
+def test_the_doctor_says_why_there_is_none_and_whether_one_comes_by_itself(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROWMERGE_CLASS_CACHE", "on")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("CI", raising=False)
+    assert "idle for a minute" in class_cache_check().advice
+    monkeypatch.setenv("CI", "true")
+    found = class_cache_check()
+    assert (found.state, "CI is set" in found.detail, "idle" in found.advice) == ("missing", True, False)
+    monkeypatch.delenv("CI")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nothing")
+    if Path("/proc/self").exists() and os.geteuid():
+        assert "cannot be written" in class_cache_check().detail
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(module, "_run", lambda order: ("SIGBUS", False))
+    from rowmerge_nb import doctor
+
+    (failed,) = (check for check in doctor(start_spark=False, prepare=True) if check.name == "class cache")
+    assert failed.state == "failed"
+    assert "the last attempt failed" in class_cache_check().detail
+
+
 def test_the_doctors_argument_is_checked():
     from rowmerge_nb import doctor
 
