@@ -21,7 +21,6 @@ from rowmerge_nb.plan.nodes import (
     MergeProcessor,
     MergeWriter,
     Output,
-    PhysicalForm,
     PlanNode,
     Project,
     SearchedCase,
@@ -31,6 +30,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
     TableWriter,
 )
+from rowmerge_nb.plan.rules import join_of
 from rowmerge_nb.plan.updatable import DeleteRows, QueryJoin, UpdateRows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
@@ -278,17 +278,19 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         )
     if isinstance(node, MergeWriter):
         below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"
-        return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node.form))
+        return (*((f"Runs in one pass with {below}",) if node.fused else ()), *_form(node))
     return ()
 
 
-def _form(form: PhysicalForm | None) -> tuple[str, ...]:
+def _form(node: MergeWriter) -> tuple[str, ...]:
+    form = node.form
     if form is None:
         return ()
     if form.by_spark:
         return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
-    many = ", each of which gets all of the source" if form.replicated else ""
-    return (f"What is below it runs in the task{'s' if many else ''} that read{'' if many else 's'} the target{many}, on pages",)
+    reading = "the tasks that read" if form.many_tasks else "the task that reads"
+    source = ", each of which gets all of the source" if form.many_tasks and join_of(node) is not None else ""
+    return (f"What is below it runs in {reading} the target{source}, on pages",)
 
 
 def _case_text(case: SearchedCase) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan.extended import RETURNING
-from rowmerge_nb.plan.nodes import Exchange, Filter, Join, PhysicalForm, PlanNode, Project
+from rowmerge_nb.plan.nodes import Filter, Join, PhysicalForm, PlanNode, Project
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery
@@ -14,7 +14,6 @@ from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rowmerge_nb.plan.nodes import MergeWriter
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.types import Type
 
@@ -28,16 +27,16 @@ TEXT_BYTES = 32
 
 
 def form_of(
-    writer: MergeWriter, below: Sequence[PlanNode], join: Join | None, sizes: Sequence[int | None], settings: RuleSettings
+    below: Sequence[PlanNode], join: Join | None, sizes: Sequence[int | None], settings: RuleSettings, *, exchange: bool
 ) -> PhysicalForm:
     """Choose what executes a plan from the scan of the target to the processor.
 
     Args:
-        writer: the writer.
-        below: the nodes below it.
+        below: the nodes below the writer.
         join: the join among them; None of an UPDATE or DELETE.
-        sizes: the rows of the tables that are joined where they are known, the target first.
+        sizes: the rows of the target and of the source where they are known; of an UPDATE or DELETE those of the target alone.
         settings: up to where a task takes the whole of a table.
+        exchange: changed rows have to be sent to certain writers.
     """
     if any(symbol.name == RETURNING for node in below for symbol in node.outputs):
         return PhysicalForm("RETURNING is computed by Spark")
@@ -47,7 +46,8 @@ def form_of(
         except UnprintableError as error:
             return PhysicalForm(f"pages cannot be asked for {error}")
     if join is None:
-        return PhysicalForm()
+        [rows] = sizes
+        return PhysicalForm(many_tasks=rows is None or rows > settings.small_rows)
     target, source = sizes
     if target is not None and source is not None and max(target, source) <= settings.small_rows:
         if not join.key_columns and target * source > MOST_PAIRS:
@@ -57,11 +57,11 @@ def form_of(
         both = sum(rows * _width_of(side) for rows, side in zip((target, source), join.sources, strict=True))
         if both <= settings.one_task_bytes:
             return PhysicalForm(paged=True)
-    return _replicated(writer, join, source, settings)
+    return _replicated(join, source, settings, exchange=exchange)
 
 
-def _replicated(writer: MergeWriter, join: Join, source: int | None, settings: RuleSettings) -> PhysicalForm:
-    if isinstance(writer.source, Exchange):
+def _replicated(join: Join, source: int | None, settings: RuleSettings, *, exchange: bool) -> PhysicalForm:
+    if exchange:
         return PhysicalForm("rows go on to the writers of their partitions or buckets")
     if not join.key_columns:
         return PhysicalForm("ON has no columns that must be equal")
@@ -73,7 +73,7 @@ def _replicated(writer: MergeWriter, join: Join, source: int | None, settings: R
             f"the source, about {size >> 20} MiB, is not sent to every task: that is done up to {settings.source_bytes >> 20} MiB"
         )
         return PhysicalForm(said)
-    return PhysicalForm(replicated=True)
+    return PhysicalForm(many_tasks=True)
 
 
 def _width_of(node: PlanNode) -> int:

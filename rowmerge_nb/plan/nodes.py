@@ -92,7 +92,6 @@ class TableScan(PlanNode):
         table: the table.
         columns: the connector's column for each output symbol, in order; for a merge target the row id is the last one.
         row_id: the symbol of the row id, if it is read.
-        row_count: rows of the table where the connector knows them.
         alias: the name that the table goes by in the statement, if it has one of its own.
         constraint: what the statement wants of single columns; the connector may leave out rows that lie outside of it.
     """
@@ -101,7 +100,6 @@ class TableScan(PlanNode):
     table: TableBinding
     columns: tuple[ColumnHandle, ...]
     row_id: Symbol | None = None
-    row_count: int | None = None
     alias: str = ""
     constraint: Constraint = field(default_factory=Constraint)
 
@@ -462,12 +460,12 @@ class PhysicalForm:
 
     Args:
         by_spark: why Spark's operators have to; ``""`` where the task does it all that reads the target.
-        replicated: there are many such tasks, each of which gets all of the source; else a MERGE has one task.
+        many_tasks: there are many such tasks, each of which has its splits of the target and all of a MERGE's source; else there is one.
         paged: a MERGE that has one task goes through the target page by page; else it holds the target as a whole.
     """
 
     by_spark: str = ""
-    replicated: bool = False
+    many_tasks: bool = False
     paged: bool = False
 
     @property

@@ -89,14 +89,12 @@ class TargetFacts:
         paradigm: how a changed row is represented.
         insert_layout: the layout of inserted rows.
         update_layout: the layout of deleted and updated rows.
-        row_count: rows of the target, where the connector knows them.
     """
 
     row_id: ColumnHandle
     paradigm: RowChangeParadigm
     insert_layout: ConnectorTableLayout | None
     update_layout: ConnectorTableLayout | None
-    row_count: int | None = None
 
 
 def plan_query(analysis: QueryAnalysis) -> Output:
@@ -207,7 +205,6 @@ class RowChangePlanner:
             table=self.analysis.target,
             columns=(*(ColumnHandle(c.name, c.type) for c in self.columns), self.facts.row_id),
             row_id=self.row_id,
-            row_count=self.facts.row_count,
             alias=self.analysis.target_alias,
             constraint=constraint_of(condition.tree if condition is not None else None, names),
         )
@@ -360,7 +357,6 @@ class _MergePlanner(RowChangePlanner):
                 outputs=symbols,
                 table=source.binding,
                 columns=columns,
-                row_count=source.binding.row_count,
                 alias=source.alias or "",
             )
         return Source(

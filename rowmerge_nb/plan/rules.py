@@ -20,6 +20,7 @@ from rowmerge_nb.plan.nodes import (
     MarkDistinct,
     MergeWriter,
     Output,
+    PhysicalForm,
     PlanNode,
     Project,
     SemiJoin,
@@ -45,7 +46,7 @@ class RuleSettings:
         small_rows: a table of at most this many rows is small: it is sent whole to every task, or read in one.
         key_rows: a source of at most this many rows has its join keys sent to all tasks to prune the target.
         off: names of the rules that are not to be applied.
-        few_tasks_rows: so many changed rows are written by few tasks.
+        few_tasks_rows: so many rows Spark's operators change in few tasks.
         source_bytes: a source of at most so many bytes is sent to every task that reads the target.
         one_task_bytes: a MERGE whose tables have at most so many bytes together is done by one task.
 
@@ -89,9 +90,9 @@ def estimated_rows(node: PlanNode) -> int | None:
     exceeds; where it makes rows out of values, nothing is known.
     """
     if isinstance(node, TableScan):
-        return node.row_count
+        return node.table.estimated_rows
     if isinstance(node, Source):
-        sizes = {table.view: table.row_count for table in node.tables}
+        sizes = {table.view: table.estimated_rows for table in node.tables}
         rows = [sizes[view] for view in node.reads.views]
         if node.reads.generates or None in rows:
             return None
@@ -240,35 +241,6 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
     return _rewrite(plan, choose)
 
 
-def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
-    """Leave out the writers' exchange where the connector can do without and no partitions are to be kept together.
-
-    Sending every row once more costs more than the few files that it saves; not so where there are many tasks, each with files of its own.
-    Small statements keep it: there it shows how rows are placed.
-    """
-    rows = _changing_rows(plan)
-    if rows is None or not settings.small_rows < rows <= settings.few_tasks_rows:
-        return plan
-
-    def stay(node: PlanNode) -> PlanNode:
-        if not isinstance(node, MergeWriter) or not isinstance(node.source, Exchange):
-            return node
-        layouts = [layout for layout in (node.source.insert_layout, node.source.update_layout) if layout is not None]
-        free = all(layout.multiple_writers_per_partition_supported and not layout.partition_columns for layout in layouts)
-        return replace(node, source=node.source.source) if free else node
-
-    return _rewrite(plan, stay)
-
-
-def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
-    """Run processor and writer in one pass where no exchange lies between them."""
-
-    def fuse(node: PlanNode) -> PlanNode:
-        return replace(node, fused=not isinstance(node.source, Exchange)) if isinstance(node, MergeWriter) else node
-
-    return _rewrite(plan, fuse)
-
-
 def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     """Execute all from the scan of the target to the processor in the task that reads it, on pages, where that is possible.
 
@@ -278,15 +250,53 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     if writer is None:
         return plan
     join = join_of(writer)
-    sizes = [estimated_rows(side) for side in join.sources] if join is not None else []
-    form = form_of(writer, chain(writer.source), join, sizes, settings)
+    sizes = [estimated_rows(side) for side in join.sources] if join is not None else [estimated_rows(writer)]
+    stays = isinstance(writer.source, Exchange) and not (
+        _is_dispensable(writer.source) and "write_where_rows_are" not in settings.off
+    )
+    form = form_of(chain(writer.source), join, sizes, settings, exchange=stays)
 
     def choose(node: PlanNode) -> PlanNode:
-        if isinstance(node, Join) and (form.replicated or form.paged):
+        if isinstance(node, Join) and (form.many_tasks or form.paged):
             return replace(node, distribution="REPLICATED", replicate_target=False)
         return replace(node, form=form) if isinstance(node, MergeWriter) else node
 
     return _rewrite(plan, choose)
+
+
+def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
+    """Leave out the writers' exchange where the connector can do without and no partitions are to be kept together.
+
+    Sending every row once more costs more than the few files that it saves. So not where Spark's operators have many tasks, each with files
+    of its own; the tasks that read the target themselves are no more than there are places for them.
+    Small statements keep it: there it shows how rows are placed.
+    """
+    rows = _changing_rows(plan)
+    small = rows is not None and rows <= settings.small_rows
+    few = rows is not None and rows <= settings.few_tasks_rows
+
+    def stay(node: PlanNode) -> PlanNode:
+        if not isinstance(node, MergeWriter) or not isinstance(node.source, Exchange) or not _is_dispensable(node.source):
+            return node
+        form = node.form or PhysicalForm("the rule is off that decides it")
+        return replace(node, source=node.source.source) if form.many_tasks or (not small and (few or form.in_task)) else node
+
+    return _rewrite(plan, stay)
+
+
+def _is_dispensable(exchange: Exchange) -> bool:
+    """Tell whether any writer may take any row: then an exchange makes fewer files, and no more."""
+    layouts = [layout for layout in (exchange.insert_layout, exchange.update_layout) if layout is not None]
+    return all(layout.multiple_writers_per_partition_supported and not layout.partition_columns for layout in layouts)
+
+
+def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
+    """Run processor and writer in one pass where no exchange lies between them."""
+
+    def fuse(node: PlanNode) -> PlanNode:
+        return replace(node, fused=not isinstance(node.source, Exchange)) if isinstance(node, MergeWriter) else node
+
+    return _rewrite(plan, fuse)
 
 
 def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
@@ -311,9 +321,9 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
     "replicate_small_target": replicate_small_target,
     "prune_target": prune_target,
     "co_locate_matches": co_locate_matches,
+    "change_in_task": change_in_task,
     "write_where_rows_are": write_where_rows_are,
     "fuse_processor_and_writer": fuse_processor_and_writer,
-    "change_in_task": change_in_task,
     "insert_few_rows_at_once": insert_few_rows_at_once,
 }
 """All rules by name, in the order in which they are applied."""

@@ -165,7 +165,6 @@ class _Planner:
             table=target,
             columns=(*(ColumnHandle(c.name, c.type) for c in target.columns), self.handle),
             row_id=self.row_id,
-            row_count=target.row_count,
             alias="",
             constraint=constraint_of(where.tree if where is not None else None, names),
         )
@@ -245,7 +244,8 @@ def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
     while chain[-1].sources:
         chain.append(chain[-1].sources[0])
     scan = chain[-1]
-    if not isinstance(scan, UpdatablePageSourceScan) or (scan.row_count is not None and scan.row_count <= settings.small_rows):
+    rows = scan.table.estimated_rows if isinstance(scan, UpdatablePageSourceScan) else None
+    if not isinstance(scan, UpdatablePageSourceScan) or (rows is not None and rows <= settings.small_rows):
         return plan
     read = {symbol for node in chain for part in node.expressions for symbol in e.references(part)}
     kept = [i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or symbol.name in read]

@@ -21,7 +21,13 @@ from rowmerge_nb.spi.handles import (
 )
 from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider, ConnectorTableLayout
 from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata, ConnectorViewDefinition
+from rowmerge_nb.spi.metadata import (
+    ColumnMetadata,
+    ConnectorMetadata,
+    ConnectorTableMetadata,
+    ConnectorViewDefinition,
+    TableStatistics,
+)
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 from rowmerge_nb.spi.page import MergePage, Page, PageLayout, concat_pages, operations_of, row_ids_of, rows_with, split_page
@@ -77,6 +83,7 @@ __all__ = [
     "ProcedureArgument",
     "RowChangeParadigm",
     "SchemaTableName",
+    "TableStatistics",
     "Type",
     "UpdatablePageSource",
     "Written",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.output import ConnectorOutputMetadata
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["ColumnMetadata", "ConnectorMetadata", "ConnectorTableMetadata", "ConnectorViewDefinition"]
+__all__ = ["ColumnMetadata", "ConnectorMetadata", "ConnectorTableMetadata", "ConnectorViewDefinition", "TableStatistics"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,20 @@ class ConnectorTableMetadata:
     name: SchemaTableName
     columns: tuple[ColumnMetadata, ...]
     properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TableStatistics:
+    """What a connector knows of a table's rows without reading them. By it the engine chooses how to execute a statement, not what it does.
+
+    Args:
+        row_count: the table has at most so many rows; None where that is not known.
+
+    >>> TableStatistics()
+    TableStatistics(row_count=None)
+    """
+
+    row_count: int | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,13 @@ class ConnectorMetadata(ABC):
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
         """Give the exact number of rows if it is known without reading them, else None."""
         return None
+
+    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+        """Give what is known of a table's size at little cost; asked for once a statement and table, where ``row_count`` gives None.
+
+        Nothing by default. A bound lets the engine execute a small statement in one task.
+        """
+        return TableStatistics()
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make an empty table. Raises ConnectorError NOT_SUPPORTED by default.

@@ -14,7 +14,7 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.handles import MemoryMergeTableHandle, MemoryTableHandle
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
-from rowmerge_nb.spi import ColumnHandle, parse_type
+from rowmerge_nb.spi import ColumnHandle, TableStatistics, parse_type
 from rowmerge_nb.testing.contract import ConnectorContract
 from tests.contract.exchangeable_store import STORES, Kit, Sinks
 
@@ -86,6 +86,16 @@ class Rowless(MemoryMetadata):
 class TestTheNumberOfRowsIsAGuess(Kit):
     parts = {"metadata": Rowless}
     caught_by = {"the_number_of_rows_is_exact_where_it_is_told"}
+
+
+class Modest(MemoryMetadata):
+    def get_table_statistics(self, session, table_handle):
+        return TableStatistics(1)
+
+
+class TestTheStatisticsTellOfFewerRowsThanThereAre(Kit):
+    parts = {"metadata": Modest}
+    caught_by = {"the_statistics_tell_of_no_fewer_rows_than_there_are"}
 
 
 class Stubborn(MemoryMetadata):

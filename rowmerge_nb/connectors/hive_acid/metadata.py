@@ -21,6 +21,7 @@ from rowmerge_nb.connectors.hive_acid.handles import (
 )
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, Snapshot
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
+from rowmerge_nb.connectors.hive_acid.statistics import most_rows
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.connectors.shared.disk import refused
@@ -28,7 +29,7 @@ from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
@@ -94,6 +95,10 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         """Give a table's columns and properties."""
         table = hive_table(table_handle).table
         return ConnectorTableMetadata(table.name, table.columns, table.properties)
+
+    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+        """Give the number of rows in the files, deleted ones among them."""
+        return TableStatistics(most_rows(hive_table(table_handle)))
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         """Give the names of all tables."""

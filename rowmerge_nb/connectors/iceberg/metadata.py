@@ -21,13 +21,13 @@ from rowmerge_nb.connectors.iceberg.handles import (
 )
 from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
-from rowmerge_nb.connectors.iceberg.planning import Content, content_of, exact_row_count, live_files
+from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rows_of
 from rowmerge_nb.connectors.iceberg.types import fields_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
-from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
 from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
 
@@ -183,7 +183,13 @@ class IcebergMetadata(ConnectorMetadata):
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
         """Give the number of rows where the snapshot says it for certain: where no row of any file is deleted."""
         handle = iceberg_table(table_handle)
-        return exact_row_count(self._loaded(handle).table, handle.snapshot)
+        rows, exact = rows_of(self._loaded(handle).table, handle.snapshot)
+        return rows if exact else None
+
+    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+        """Give the number of rows in the data files, deleted ones among them."""
+        handle = iceberg_table(table_handle)
+        return TableStatistics(rows_of(self._loaded(handle).table, handle.snapshot)[0])
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
     from rowmerge_nb.spi.page_source import Constraint
 
-__all__ = ["Content", "content_of", "exact_row_count", "live_files", "may_delete_from", "splits_of"]
+__all__ = ["Content", "content_of", "live_files", "may_delete_from", "rows_of", "splits_of"]
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576
@@ -102,16 +102,16 @@ def live_files(content: Content) -> tuple[DataFileRef, ...]:
     return tuple(DataFileRef(entry.data_file.file_path, entry.data_file.spec_id) for entry in content.data)
 
 
-def exact_row_count(table: Table, snapshot_id: int | None) -> int | None:
-    """Give the number of rows where the manifest list says it for certain: where nothing is deleted."""
+def rows_of(table: Table, snapshot_id: int | None) -> tuple[int | None, bool]:
+    """Give the number of rows in the data files, where the manifest list says it; and whether there is nothing that deletes some."""
     from pyiceberg.manifest import ManifestContent
 
     if snapshot_id is None:
-        return 0
+        return 0, True
     snapshot = table.metadata.snapshot_by_id(snapshot_id)
     if snapshot is None:
-        return None
-    total = 0
+        return None, False
+    total, whole = 0, True
     try:
         manifests = snapshot.manifests(table.io)
     except Exception as error:
@@ -120,12 +120,12 @@ def exact_row_count(table: Table, snapshot_id: int | None) -> int | None:
         rows = (manifest.added_rows_count, manifest.existing_rows_count)
         files = (manifest.added_files_count, manifest.existing_files_count)
         if manifest.content == ManifestContent.DELETES and any(files):
-            return None
+            whole = False
         if manifest.content == ManifestContent.DATA:
             if None in rows:
-                return None
+                return None, False
             total += sum(number or 0 for number in rows)
-    return total
+    return total, whole
 
 
 # -- deletes ----------------------------------------------------------------------------------------------------------

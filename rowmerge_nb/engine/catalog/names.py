@@ -84,6 +84,7 @@ class StatementTables:
         if frame_name is not None and self._registered.get(qualified) != id(self._namespace[frame_name]):
             self.notices.append(Notice(f"'{written[0]}' is the table {qualified}; the DataFrame of that name is not read"))
         known = metadata.get_table_metadata(session, handle)
+        rows = metadata.row_count(session, handle)
         return TableBinding(
             display=".".join(written),
             catalog=catalog,
@@ -92,7 +93,8 @@ class StatementTables:
             view=f"rowmerge_{next(_views)}_view",
             handle=handle,
             metadata=known,
-            row_count=metadata.row_count(session, handle),
+            row_count=rows,
+            most_rows=metadata.get_table_statistics(session, handle).row_count if rows is None else None,
         )
 
     def _frame_name(self, written: str) -> str | None:

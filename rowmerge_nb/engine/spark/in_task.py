@@ -35,6 +35,7 @@ __all__ = ["join_task", "page_expression", "replicated_tasks", "row_task", "sour
 def row_task(
     node: MergeProcessor | DeleteProject,
     target: ScanPass,
+    tasks: int,
     above: MergePass,
     exchange: LocalExchange | None,
     context: LoweringContext,
@@ -44,6 +45,7 @@ def row_task(
     Args:
         node: what is below the writer or its exchange.
         target: reads the target.
+        tasks: how many tasks there are.
         above: the pass of the processor.
         exchange: the exchange within the task, if it is there.
         context: with which the plan is lowered.
@@ -61,7 +63,7 @@ def row_task(
         )
     else:
         channels = _channels(node, above, context)
-    return RowTask(target, condition, channels, above, exchange)
+    return RowTask(target, tasks, condition, channels, above, exchange)
 
 
 def join_task(
@@ -90,7 +92,13 @@ def join_task(
 
 
 def replicated_tasks(
-    node: MergeProcessor, join: Join, target: ScanPass, source: ReplicatedSource, above: MergePass, context: LoweringContext
+    node: MergeProcessor,
+    join: Join,
+    target: ScanPass,
+    tasks: int,
+    source: ReplicatedSource,
+    above: MergePass,
+    context: LoweringContext,
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass]:
     """Give the passes of a MERGE whose source every task has: that of the tasks, and that of the unmatched source rows.
 
@@ -98,11 +106,11 @@ def replicated_tasks(
         node: what is below the writer.
         join: the join below.
         target: reads the target.
+        tasks: how many tasks there are.
         source: the source.
         above: the passes of the processor and the writer.
         context: with which the plan is lowered.
     """
-    tasks = max(1, min(len(target.splits), context.partitions))
     channels = _channels(node, above, context)
     joined = ReplicatedJoinTask(target, tasks, source, _key_join(join), channels, above)
     return joined, UnmatchedPass(tasks, target.schema, source, channels, above)

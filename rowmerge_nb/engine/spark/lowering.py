@@ -39,6 +39,7 @@ from rowmerge_nb.plan.nodes import (
     MarkDistinct,
     MergeProcessor,
     MergeWriter,
+    PhysicalForm,
     PlanNode,
     Project,
     SemiJoin,
@@ -304,10 +305,8 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     if not isinstance(processor, MergeProcessor | DeleteProject):
         msg = f"A MergeWriter cannot stand on {type(processor).__name__}"
         raise TypeError(msg)
-    if node.form is not None and node.form.replicated and isinstance(processor, MergeProcessor):
-        return _replicated(processor, context)
     if node.form is not None and node.form.in_task:
-        return _in_task(processor, exchange, context, paged=node.form.paged)
+        return _in_task(node.form, processor, exchange, context)
     if node.fused:
         merge = _merge_pass(processor, context, placing=None, sinks=sinks)
         return context.tables.outcome_of(_input(processor, context), merge)
@@ -320,11 +319,13 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
 
 
 def _in_task(
-    processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext, *, paged: bool
+    form: PhysicalForm, processor: MergeProcessor | DeleteProject, exchange: Exchange | None, context: LoweringContext
 ) -> Any:
-    """Execute all from the scan to the processor in the tasks that read the target; a small statement in one task, writers included."""
+    """Execute all from the scan to the processor in the tasks that read the target; where it is one task, writers included."""
     tables, sinks = context.tables, context.tables.sinks()
     join = join_of(processor)
+    if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
+        return _replicated(processor, join, context)
     scan = _narrowed_target(processor, join, context)
     placing = _placing(exchange, processor, context) if exchange is not None else None
     above = _merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks, grouped=True)
@@ -334,12 +335,15 @@ def _in_task(
         source, rows = _task_source(join.right, context)
         if source is None:
             rows = _never_empty(rows, join, context)
-        return tables.outcome_of(rows, join_task(processor, join, (scan, source), above, local, context, paged=paged))
-    numbers = tables.split_numbers(len(scan.splits))
-    small = (estimated_rows(processor) or SMALL_ROWS + 1) <= SMALL_ROWS
-    if exchange is None or small:
-        return tables.outcome_of(numbers.coalesce(1) if small else numbers, row_task(processor, scan, above, local, context))
-    changed = tables.in_tasks(numbers, row_task(processor, scan, above, None, context), above.exchanged, tells=True)
+        return tables.outcome_of(rows, join_task(processor, join, (scan, source), above, local, context, paged=form.paged))
+    if not form.many_tasks:
+        return tables.outcome_of(tables.split_numbers(1), row_task(processor, scan, 1, above, local, context))
+    if exchange is None:
+        tasks = _task_count(scan, context)
+        return tables.outcome_of(tables.split_numbers(tasks), row_task(processor, scan, tasks, above, None, context))
+    tasks = len(scan.splits)
+    rows = tables.split_numbers(tasks)
+    changed = tables.in_tasks(rows, row_task(processor, scan, tasks, above, None, context), above.exchanged, tells=True)
     return tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
 
 
@@ -354,24 +358,24 @@ def _target_scan(node: PlanNode) -> TableScan:
     return next(inner for inner in chain(node) if isinstance(inner, TableScan) and inner.row_id is not None)
 
 
-def _replicated(processor: MergeProcessor, context: LoweringContext) -> Any:
+def _replicated(processor: MergeProcessor, join: Join, context: LoweringContext) -> Any:
     """Execute a MERGE in the tasks that read the target, each of which gets all of the source; then come the unmatched source rows.
 
     The stage of the tasks has one exchange above it: with two, Spark would run it twice, sinks included.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    tables, join = context.tables, join_of(processor)
-    assert join is not None
+    tables = context.tables
     target = _narrowed_target(processor, join, context)
     scan, rows = _task_source(join.right, context)
     schema = source_schema(join)
     schema = schema if scan is None else schema.append(pa.field(POSITION, pa.int64()))
     source = ReplicatedSource(schema, scan if scan is not None and scan.is_repeatable else None)
     above = _merge_pass(processor, context, placing=None, sinks=tables.sinks(), grouped=True)
-    joining, unmatched = replicated_tasks(processor, join, target, source, above, context)
+    tasks = _task_count(target, context)
+    joining, unmatched = replicated_tasks(processor, join, target, tasks, source, above, context)
     receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
-    numbers = tables.split_numbers(joining.tasks)
+    numbers = tables.split_numbers(tasks)
     if source.scan is not None:
         told = tables.outcome_of(numbers, joining)
         return tables.outcome_of(told.repartitionById(context.partitions, receiver), unmatched)
@@ -395,6 +399,11 @@ def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
         return source, context.tables.split_numbers(1)
     names = [quote(symbol.name) for symbol in node.outputs]
     return None, lower(node, context).selectExpr(*(f"{name} AS c{index}" for index, name in enumerate(names))).coalesce(1)
+
+
+def _task_count(target: ScanPass, context: LoweringContext) -> int:
+    """Give how many tasks read the target: as many as there are partitions, so that no more files are written, and none without a split."""
+    return max(1, min(len(target.splits), context.partitions))
 
 
 def _never_empty(rows: Any, join: Join, context: LoweringContext) -> Any:

@@ -42,7 +42,7 @@ from rowmerge_nb.plan.nodes import (
     TableScan,
 )
 from rowmerge_nb.plan.planner import plan_merge
-from rowmerge_nb.plan.rules import chain, estimated_rows, join_of, joined_rows
+from rowmerge_nb.plan.rules import chain, join_of, joined_rows
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.nodes import JoinType
 from rowmerge_nb.trace.trace import CHANGED_TWICE, ClauseRecord, NoticeRecord
@@ -173,7 +173,7 @@ class MergeRun(StatementRun):
         for node in chain(plan_of(self)):
             if isinstance(node, MarkDistinct | DuplicateCheck) or (isinstance(node, Project) and node not in chain(join)):
                 yield node, (account.joined,), account.joined
-        left = estimated_rows(join.left)
+        left = self.analysis.target.row_count
         # How much of the table a connector leaves out by a constraint is not told.
         pruned = any(
             isinstance(inner, SemiJoin) or (isinstance(inner, TableScan) and inner.constraint.domains)

@@ -50,7 +50,7 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
         raise ConnectorError(msg, hint="Leave the option 'paradigm' out.")
     insert = ask("get_insert_layout", ConnectorTableLayout | None, layout_text)
     update = ask("get_update_layout", ConnectorTableLayout | None, layout_text)
-    return TargetFacts(row_id, paradigm, insert, update, analysis.target.row_count)
+    return TargetFacts(row_id, paradigm, insert, update)
 
 
 def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:

@@ -102,7 +102,7 @@ class UpdatableRun(StatementRun):
             check=lambda given: checked(metadata, method, given, ColumnHandle),
         )
         # The paradigm is not asked for, and nothing looks at it.
-        return TargetFacts(row_id, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS, None, None, self.analysis.target.row_count)
+        return TargetFacts(row_id, RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS, None, None)
 
     def _asked(self, method: str, carries: Callable[[Any], str], check: Callable[[Any], Any] = lambda given: given) -> Any:
         """Make a call about the target; of a connector that has it not the way that may remain is told.

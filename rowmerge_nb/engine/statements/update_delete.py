@@ -78,7 +78,7 @@ class UpdateDeleteRun(StatementRun):
     def _sizes(self, account: Account) -> Iterator[NodeRows]:
         """Give, of the nodes below the processor, the rows that went in and came out."""
         scan = target_scan(plan_of(self))
-        rows = estimated_rows(scan)
+        rows = scan.table.row_count
         for node in chain(plan_of(self)):
             if isinstance(node, Project):
                 yield node, (account.joined,), account.joined

@@ -30,10 +30,11 @@ __all__ = ["JoinTask", "RowTask"]
 
 @dataclass(frozen=True)
 class RowTask:
-    """UPDATE and DELETE: the rows of the splits whose numbers arrive, filtered and changed.
+    """UPDATE and DELETE: the rows of the tasks whose numbers arrive, filtered and changed.
 
     Args:
         target: reads the target.
+        tasks: how many tasks there are; one reads every split whose number leaves its own as the remainder.
         where: the condition; None for all rows.
         channels: makes of rows what the pass above takes.
         above: the pass of the processor.
@@ -41,14 +42,18 @@ class RowTask:
     """
 
     target: ScanPass
+    tasks: int
     where: PageExpression | None
     channels: ChangeChannels | DeleteChannels
     above: MergePass
     exchange: LocalExchange | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the splits."""
-        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+        """Work on the splits of a task."""
+        splits = len(self.target.splits)
+        numbers = (
+            split for batch in batches for task in batch.column(0).to_pylist() for split in range(task, splits, self.tasks)
+        )
         given = self.above(self._changed(numbers))
         yield from given if self.exchange is None else self.exchange(given)
 

@@ -84,6 +84,7 @@ class TableBinding:
         dataframe: the DataFrame (pandas, Arrow, Spark) if it is one.
         rows: the rows, where they are those of VALUES, which stand in the statement; what gives them may raise.
         row_count: the exact number of rows where it is known without reading.
+        most_rows: it has at most so many rows, where that is known though the exact number is not.
         deterministic: reading it twice within the statement gives the same rows.
     """
 
@@ -97,12 +98,18 @@ class TableBinding:
     dataframe: Any = field(default=None, compare=False)
     rows: Rows | None = field(default=None, compare=False)
     row_count: int | None = None
+    most_rows: int | None = None
     deterministic: bool = True
 
     @property
     def qualified(self) -> str:
         """The full name in one text, for people: a part of it may have dots of its own."""
         return ".".join(self.name)
+
+    @property
+    def estimated_rows(self) -> int | None:
+        """The number of rows, or an upper bound of it, as far as either is known."""
+        return self.most_rows if self.row_count is None else self.row_count
 
     def query(self, names: Iterable[str]) -> str:
         """Write the query of all columns, in Spark SQL.

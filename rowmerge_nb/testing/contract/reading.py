@@ -152,6 +152,13 @@ class ReadingChecks(ContractStore):
         statement.rollback()
         assert told in {None, len(filled.before)}
 
+    def test_the_statistics_tell_of_no_fewer_rows_than_there_are(self, filled: FilledTable) -> None:
+        """None is fine. A bound that is none has a large statement executed as if it were small."""
+        statement = filled.statement()
+        told = statement.metadata.get_table_statistics(statement.session, statement.handle).row_count
+        statement.rollback()
+        assert told is None or told >= len(filled.before)
+
     # -- row ids --------------------------------------------------------------------------------------------------
 
     def test_row_ids_are_unique_and_never_null(self, filled: FilledTable) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, IcebergConnector, RowMergeError
+from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.memory.reading import MemorySplit
 from rowmerge_nb.plan.rules import RuleSettings
 
@@ -276,6 +276,57 @@ def test_rows_of_a_partitioned_table_go_to_the_same_writers(spark: Any, form: st
         (writer.writer, writer.rows) for writer in found.writers
     ]
     assert sorted(trace.pages.before.column("hash").to_pylist()) == sorted(found.pages.before.column("hash").to_pylist())
+
+
+@pytest.mark.parametrize("store", ["hive", "iceberg"])
+def test_a_small_table_stays_small_when_rows_of_it_have_been_deleted(spark: Any, tmp_path: Path, store: str) -> None:
+    engine = Engine(spark=spark, catalog="c")
+    engine.add_catalog("c", {"hive": HiveAcidConnector, "iceberg": IcebergConnector}[store](tmp_path))
+    engine.register("t", TARGET)
+    engine.register("s", SOURCE)
+    engine.run("CREATE TABLE t AS SELECT * FROM memory.default.t")
+    engine.run("CREATE TABLE s AS SELECT * FROM memory.default.s")
+    engine.run("DELETE FROM t WHERE id = 1")
+    result = engine.run(f"EXPLAIN {MERGES['nothing else']}")
+    assert SAID["one task"] in str(result)
+    trace = engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v").trace
+    assert trace.rows_before is None, "a bound is no count"
+    assert trace.pages is not None
+    assert trace.pages.complete
+    assert [edge for edge in trace.rows.values() if 8 in (edge[1], *edge[0])] == []
+
+
+def test_a_small_source_of_a_large_target_is_joined_where_the_target_is_read(spark: Any, tmp_path: Path) -> None:
+    """The writers' exchange, which small statements keep, is not worth that Spark executes it all."""
+    engine = Engine(spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=6, one_task_bytes=0))
+    engine.add_catalog("c", IcebergConnector(tmp_path))
+    engine.run("CREATE TABLE t AS SELECT n AS id, n AS v FROM UNNEST(sequence(0, 99)) AS u (n)")
+    engine.run("CREATE TABLE s AS SELECT n AS id, 0 AS v FROM UNNEST(ARRAY[5, 1000]) AS u (n)")
+    statement = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+    assert SAID["many tasks"] in str(engine.run(f"EXPLAIN {statement}"))
+    assert "Exchange" not in [node.kind for node in engine.run(statement, dry_run=True).trace.plan]
+    assert (engine.run(statement).count, engine.table("t").num_rows) == (2, 100)
+    assert "Exchange" in [
+        node.kind for node in engine.run(statement, dry_run=True, rules_off={"write_where_rows_are"}).trace.plan
+    ]
+    assert engine.run(statement, rules_off={"write_where_rows_are"}).count == 2
+
+
+@pytest.mark.parametrize("statement", ["UPDATE t SET v = v + 1", "DELETE FROM t WHERE v >= 0"])
+def test_changed_rows_of_a_large_table_stay_where_they_were_read_and_few_tasks_write_them(
+    spark: Any, tmp_path: Path, statement: str
+) -> None:
+    engine = Engine(spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=0, few_tasks_rows=0))
+    engine.add_catalog("c", IcebergConnector(tmp_path))
+    engine.run("CREATE TABLE t (id bigint, v bigint)")
+    for part in range(5):
+        engine.run("INSERT INTO t " + " UNION ALL ".join(f"SELECT {part * 3 + row}, {row}" for row in range(3)))
+    trace = engine.run(statement).trace
+    assert "Exchange" not in [node.kind for node in trace.plan]
+    assert len(trace.writers) == int(spark.conf.get("spark.sql.shuffle.partitions"))
+    assert sum(sum(writer.rows.values()) for writer in trace.writers) == (30 if "UPDATE" in statement else 15)
+    left = Counter(engine.table("t").column("v").to_pylist())
+    assert left == (Counter({1: 5, 2: 5, 3: 5}) if "UPDATE" in statement else Counter())
 
 
 @pytest.mark.parametrize("function", ["upper({})", "CASE WHEN v > 5 THEN {} END"])
