@@ -64,7 +64,7 @@ class _InProcessMerge(MergeRun):
     """A MERGE whose tasks are two calls: one takes the rows of the first name, the other those of all other names."""
 
     def _context(self, planned: Planned) -> LoweringContext:
-        self._made = LoweringContext(_UNUSED, self.transaction.scans, 1, 2)
+        self._made = LoweringContext(_UNUSED, self.transaction.scans, 1, 1, 2)
         return self._made
 
     def _lowered(self, context: LoweringContext) -> Any:

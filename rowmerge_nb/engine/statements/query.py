@@ -56,7 +56,7 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     run.begin_step("run")
     usual = usual_partitions(spark)
     scans = run.transaction.scans
-    context = LoweringContext(spark=spark, tables=scans, partitions=usual, writers=usual)
+    context = LoweringContext(spark=spark, tables=scans, partitions=usual, tasks=usual, writers=usual)
     with interrupts_afterwards():
         scans.make_views(run.analysis.bindings, read_views(plan))
         rows = lower(plan, context)

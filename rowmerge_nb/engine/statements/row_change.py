@@ -173,6 +173,7 @@ def action_context(
         spark=spark,
         tables=run.transaction.scans,
         partitions=_partitions(usual, flowing),
+        tasks=usual,
         writers=_writers(usual, flowing),
         per_clause=SAMPLED_SMALL if small and level == TraceLevel.AUTO else SAMPLED[level],
         witness=level == TraceLevel.FULL or (small and level == TraceLevel.AUTO),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["Batches", "conform", "for_spark", "last_channel", "page_in", "page_of", "shown_zones", "whole_page"]
+__all__ = ["Batches", "conform", "for_spark", "gathered", "last_channel", "page_in", "page_of", "shown_zones", "whole_page"]
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -71,6 +71,26 @@ def whole_page(pages: Iterable[Page], schema: pa.Schema) -> Page:
     """
     found = list(pages)
     return pa.concat_batches(found) if found else pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def gathered(pages: Iterable[Page], rows: int) -> Iterator[Page]:
+    """Put small pages together, each with so many rows at least but for the last one; pages without rows are left out.
+
+    >>> pages = [pa.RecordBatch.from_pydict({"id": ids}) for ids in ([1, 2], [3], [], [4])]
+    >>> [page.column(0).to_pylist() for page in gathered(pages, 3)]
+    [[1, 2, 3], [4]]
+    """
+    waiting: list[Page] = []
+    count = 0
+    for page in pages:
+        if page.num_rows:
+            waiting.append(page)
+            count += page.num_rows
+        if count >= rows:
+            yield pa.concat_batches(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def _offsets(array: pa.Array) -> pa.Array:

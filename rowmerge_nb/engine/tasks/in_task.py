@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.arrow import Batches, last_channel, page_in, whole_page
+from rowmerge_nb.engine.tasks.arrow import Batches, gathered, last_channel, page_in, whole_page
 from rowmerge_nb.engine.tasks.joined_rows import JoinedRows, Side
-from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
+from rowmerge_nb.engine.tasks.page_join import COMPUTED_ROWS, KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression, PageProgram
 
 if TYPE_CHECKING:
@@ -59,10 +59,8 @@ class RowTask:
 
     def _changed(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
         evaluator = PageEvaluator(PageProgram(self.where))
-        for page in self.target.read(numbers):
-            kept = evaluator.filter(page)
-            if kept.num_rows:
-                yield self.channels.batch(JoinedRows(kept.num_rows, (Side(kept),)), evaluator)
+        for kept in gathered(map(evaluator.filter, self.target.read(numbers)), COMPUTED_ROWS):
+            yield self.channels.batch(JoinedRows(kept.num_rows, (Side(kept),)), evaluator)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["KeyJoin", "numbered", "without_target"]
+__all__ = ["COMPUTED_ROWS", "KeyJoin", "numbered", "without_target"]
 
-_JOINED_ROWS = 1 << 16
-"""So many joined rows are computed together at least, if there are."""
+COMPUTED_ROWS: Final = 1 << 16
+"""So many rows are computed together at least, if there are: what is computed for a page has its price, however few rows it has."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class KeyJoin:
     def matches(self, pages: Iterable[Page], source: Page, index: KeyIndex, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join pages of the target with the source; the source's rows without a partner are left out.
 
-        Small pages are put together: what is computed for each has its price.
+        Small pages are put together.
 
         Raises:
             ExecutionError: ON cannot be computed for a pair whose keys are equal; with its place.
@@ -106,7 +106,7 @@ class KeyJoin:
             for part, rows in self._met(page, index):
                 waiting.append((part, rows))
                 count += len(rows)
-                if count >= _JOINED_ROWS:
+                if count >= COMPUTED_ROWS:
                     yield from self._checked(waiting, source, evaluator)
                     waiting, count = [], 0
         if waiting:
