@@ -19,12 +19,13 @@ from rowmerge_nb.connectors.hive_acid.pruning import data_domains, partition_mat
 from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version
 from rowmerge_nb.connectors.hive_acid.updatable import HiveUpdatablePageSource, HiveUpdatableTableHandle
 from rowmerge_nb.connectors.hive_acid.values import partition_value
+from rowmerge_nb.connectors.shared.late import has_match, is_selective
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         ConnectorTableHandle,
         ConnectorTransactionHandle,
     )
+    from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, Constraint
 
@@ -186,7 +188,8 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
     if split.bucket is not None:
         wanted += [name for name in table.bucketed_by if name not in wanted]
     data = [(indexes[name], table.data_columns[indexes[name]]) for name in wanted]
-    for rows, keys, arrays in read_rows(split.path, data, split.original, keys=with_ids or bool(deleted), stripes=stripes):
+    worth_reading = _with_rows(split, table, stripes, data)
+    for rows, keys, arrays in read_rows(split.path, data, split.original, keys=with_ids or bool(deleted), stripes=worth_reading):
         found = dict(zip(wanted, arrays, strict=True))
         if split.bucket is not None:
             _check_rows(split, table, [found[name] for name in table.bucketed_by])
@@ -224,6 +227,22 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
     numbers = [stripe.first + split.original[1] for stripe in kept]
     ends = [stripe.first + stripe.rows + split.original[1] - 1 for stripe in kept]
     return kept, KeyBounds((0, 0), (min(numbers), max(ends))) if kept else None
+
+
+def _with_rows(
+    split: HiveSplit, table: HiveTable, stripes: list[Stripe] | None, data: Sequence[tuple[int, ColumnMetadata]]
+) -> Iterable[Stripe] | None:
+    """Leave out stripes without rows that matter, by the columns of which few values do, if there are others to be spared."""
+    few = [(index, domain) for index, domain in split.domains if is_selective(domain, table.data_columns[index].type)]
+    if stripes is None or not few or {index for index, _ in few} >= {index for index, _ in data}:
+        return stripes
+    first = [(index, table.data_columns[index]) for index, _ in few]
+
+    def has_rows(stripe: Stripe) -> bool:
+        [(_, _, arrays)] = read_rows(split.path, first, split.original, keys=False, stripes=[stripe])
+        return all(has_match(array, domain) for array, (_, domain) in zip(arrays, few, strict=True))
+
+    return (stripe for stripe in stripes if has_rows(stripe))
 
 
 def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> None:

@@ -15,6 +15,7 @@ from rowmerge_nb.connectors.iceberg.handles import IcebergColumn, IcebergRowIdCo
 from rowmerge_nb.connectors.iceberg.projection import Found, constant, find_fields
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
 from rowmerge_nb.connectors.shared.disk import require_texts
+from rowmerge_nb.connectors.shared.late import has_match, is_selective
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, PagesSource
 
@@ -94,6 +95,8 @@ def _batches(
         here, first = first, first + group.num_rows
         if not split.start <= _middle(group) < split.end or not may_matter(group, found, split.domains):
             continue
+        if not _has_rows(file, number, group.num_rows, found, split):
+            continue
         if not wanted:
             for start in range(0, group.num_rows, PAGE_ROWS):
                 yield here + start, min(PAGE_ROWS, group.num_rows - start), None
@@ -101,6 +104,16 @@ def _batches(
         for batch in file.iter_batches(PAGE_ROWS, row_groups=[number], columns=wanted):
             yield here, batch.num_rows, batch
             here += batch.num_rows
+
+
+def _has_rows(file: pq.ParquetFile, group: int, rows: int, found: dict[int, Found], split: IcebergSplit) -> bool:
+    """Tell whether a row group may have rows that matter, by the columns of which few values do, if there are others to be spared."""
+    few = [found[key] for key, domain in split.domains.items() if key in found and is_selective(domain, found[key].field.type)]
+    first = [field for field in few if field.name is not None]
+    if not first or len(first) == sum(field.name is not None for field in found.values()):
+        return True
+    [read] = file.read_row_group(group, columns=[field.name for field in first]).combine_chunks().to_batches()
+    return all(has_match(_values(field, split)(read, 0, rows), split.domains[field.field.id]) for field in first)
 
 
 def _middle(group: Any) -> int:

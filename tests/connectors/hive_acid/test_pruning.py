@@ -249,3 +249,33 @@ def test_a_tail_that_is_not_understood_is_no_obstacle(tmp_path: Path, monkeypatc
     merge(store, inserted((1, "a", "x")))
     monkeypatch.setattr(reader, "read_tail", lambda path: None)
     assert read(store, Constraint({"id": ColumnDomain(values=(7,))})) == [(1, "a", "x")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "read_whole"), [((8,), ["t2"]), ((5,), []), ((1, 2), ["t1", "t2"]), ((3, 4, 5, 6, 7, *range(100, 112)), None)]
+)
+def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], read_whole: list[str] | None
+) -> None:
+    store = make_table(tmp_path)
+    merge(store, inserted((1, "t1", None), (9, "t1", None)))
+    merge(store, inserted((2, "t2", None), (8, "t2", None)))
+    reads: list[list[str]] = []
+    whole: list[str] = []
+
+    def read_rows(path: Path, columns: Any, *arguments: Any, **options: Any) -> Any:
+        for rows, keys, arrays in arrow_orc_rows(path, columns, *arguments, **options):
+            reads.append([column.name for _, column in columns])
+            if "v" in reads[-1]:
+                whole.append(arrays[reads[-1].index("v")][0].as_py())
+            yield rows, keys, arrays
+
+    arrow_orc_rows = reader.read_rows
+    monkeypatch.setattr(reader, "read_rows", read_rows)
+    domain = ColumnDomain(wanted, 1, 9)
+    found = read(store, Constraint({"id": domain}))
+    assert [row for row in found if row[0] in wanted] == [row for row in contents(store) if row[0] in wanted]
+    reads.clear(), whole.clear()
+    read(store, Constraint({"id": domain}))
+    assert whole == (["t1", "t2"] if read_whole is None else read_whole)
+    assert (["id"] in reads) == (read_whole is not None), "of many values the keys are not read twice"

@@ -437,3 +437,24 @@ def test_a_constant_is_the_same_as_a_column_of_it() -> None:
         field = Field(number, "c", parse_type(kind), kind)
         assert constant(field, stored, 2).to_pylist() == [shown, shown]
         assert constant(field, stored, 2).type == field.type.arrow
+
+
+@pytest.mark.parametrize(("wanted", "read_whole"), [((8,), [2]), ((5,), []), ((1, 2), [1, 2])])
+def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], read_whole: list[int]
+) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 9))
+    insert(store, rows(2, 8))
+    whole: list[int] = []
+    iter_batches = pq.ParquetFile.iter_batches
+
+    def read(self: Any, *arguments: Any, **options: Any) -> Any:
+        for batch in iter_batches(self, *arguments, **options):
+            whole.append(batch.column("id")[0].as_py())
+            yield batch
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", read)
+    found = Statement(store).rows(constraint=Constraint({"id": ColumnDomain(wanted, min(wanted), max(wanted))}))
+    assert {row["id"] for row in found} >= set(wanted) - {5}
+    assert sorted(whole) == read_whole

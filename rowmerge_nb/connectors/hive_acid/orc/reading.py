@@ -18,7 +18,7 @@ from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.spi.types import BIGINT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -210,7 +210,7 @@ def read_rows(
     original: tuple[int, int] | None,
     *,
     keys: bool,
-    stripes: Sequence[Stripe] | None = None,
+    stripes: Iterable[Stripe] | None = None,
 ) -> Iterator[tuple[int, RowKeys | None, list[pa.Array]]]:
     """Read a file stripe by stripe, and of it only what is asked for.
 
