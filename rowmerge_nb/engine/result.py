@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.report.model.outcome import Balance
     from rowmerge_nb.report.verdicts import Verdicts
+    from rowmerge_nb.report.why import Why
     from rowmerge_nb.trace.trace import Call, PageSample, Trace, VerificationRecord
 
 __all__ = ["Result"]
@@ -157,6 +158,21 @@ class Result:
         # Every row has all columns, in the order of the way that rows go.
         names = sorted(dict.fromkeys(name for row in rows for name in row), key=_column_order)
         return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
+
+    def why(self, source_row: int | None = None, **columns: Any) -> Why:
+        """Say why rows went the way they did: what ON and each WHEN condition came to for them, and which part decided.
+
+        Args:
+            source_row: the number of the row in the source, from 0, as `journeys` has it; None for any.
+            columns: values of columns that the row has, of either side: ``why(customer="Dave")``. Without any, all rows are told.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where the trace has no rows
+                with the values of both sides: of other statements, and of large ones.
+        """
+        from rowmerge_nb.report.why import Why
+
+        return Why.of(self.trace, source_row, columns)
 
     def verdicts(self) -> Verdicts:
         """Say what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.

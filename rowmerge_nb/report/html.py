@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PageEntry", "render_failure", "render_html", "render_page", "render_parts", "style_sheet"]
 
-_FOLDED: Final = frozenset({"stored", "calls", "diff"})
+_FOLDED: Final = frozenset({"stored", "calls", "diff", "journeys"})
 
 
 @dataclass(frozen=True)

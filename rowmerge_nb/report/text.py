@@ -310,7 +310,8 @@ def _journeys(report: Report) -> list[str]:
     if journeys is None:
         return []
     grid = [list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)]
-    return [f"Row journeys: {journeys.summary}", *columns_of(grid)]
+    lines = [f"Row journeys: {journeys.summary}", *columns_of(grid)]
+    return [*lines, f"Clauses: {journeys.marks}."] if journeys.joined else lines
 
 
 def _change(change: ChangeCell) -> str:

@@ -17,7 +17,8 @@ from rowmerge_nb.trace.trace import CHANGED_TWICE
 
 __all__ = ["FORMAT", "of_present_format"]
 
-FORMAT: Final = "rowmerge_nb trace 2"
+FORMAT: Final = "rowmerge_nb trace 3"
+_SECOND: Final = "rowmerge_nb trace 2"
 _FIRST: Final = "rowmerge_nb trace 1"
 _TOLD_BY_CLAUSES: Final = ("clause", "line")
 
@@ -35,7 +36,26 @@ def of_present_format(content: Any) -> Any:
     """
     if not isinstance(content, dict) or len(content) != 1:
         return None
-    return _with_layouts(_from_first(content[_FIRST])) if _FIRST in content else content.get(FORMAT)
+    if _FIRST in content:
+        return _without_reasons(_with_layouts(_from_first(content[_FIRST])))
+    return _without_reasons(content[_SECOND]) if _SECOND in content else content.get(FORMAT)
+
+
+def _without_reasons(value: Any) -> Any:
+    """Nothing was told of why a row went the way it did."""
+    trace = _fields(value, "Trace")
+    if trace:
+        trace["on"] = None
+    pages = _fields(trace.get("pages"), "PageSample")
+    if pages:
+        pages["truths"] = None
+    clauses = trace.get("clauses")
+    items = clauses.get("items") if isinstance(clauses, dict) else None
+    for item in items if isinstance(items, list) else ():
+        clause = _fields(item, "ClauseRecord")
+        if clause:
+            clause |= {"condition": None, "values": encoded(())}
+    return value
 
 
 def _with_layouts(value: Any) -> Any:

@@ -1,19 +1,101 @@
-"""Row journeys: which way each joined row went, through join, clauses, processor and sinks; put together from what a trace holds."""
+"""Row journeys: which way each joined row went, through join, clauses, processor and sinks, and why; put together from what a trace holds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Trace
+    from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 
-__all__ = ["Journey", "journeys_of"]
+__all__ = [
+    "NO_CLAUSE",
+    "Answer",
+    "Fate",
+    "Journey",
+    "TermTruth",
+    "Verdict",
+    "case_numbers",
+    "could_fire",
+    "join_of_row",
+    "journeys_of",
+    "sides_of",
+]
+
+NO_CLAUSE: Final = -1
+"""The case number of rows for which no clause fired."""
+
+
+class Answer(StrEnum):
+    """What a condition, or a part of one, came to for a row: the letters of `PageSample.truths`."""
+
+    TRUE = "t"
+    FALSE = "f"
+    UNKNOWN = "u"
+    FAILED = "e"
+    NOT_KNOWN = "?"
+
+
+class Fate(StrEnum):
+    """What a clause did about a row."""
+
+    FIRES = "fires"
+    FALSE = "false"
+    UNKNOWN = "unknown"
+    NOT_TRUE = "not true"
+    """False or unknown: which of both is not known."""
+    NOT_REACHED = "not reached"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True)
+class TermTruth:
+    """A condition, or a part of one, for one row.
+
+    Args:
+        term: the part.
+        answer: what it came to.
+        values: the columns that it reads, with the row's values: the side, the column, the value.
+        terms: its parts.
+    """
+
+    term: Term
+    answer: Answer
+    values: tuple[tuple[str, str, Any], ...] = ()
+    terms: tuple[TermTruth, ...] = ()
+
+    @property
+    def deciding(self) -> tuple[TermTruth, ...]:
+        """The smallest parts that made it what it is: of a false AND the false ones, of an unknown one the unknown ones, of NOT its part.
+
+        >>> from rowmerge_nb.trace.trace import Term
+        >>> parts = (TermTruth(Term("a"), Answer.TRUE), TermTruth(Term("b"), Answer.UNKNOWN))
+        >>> [part.term.text for part in TermTruth(Term("a AND b", "AND"), Answer.UNKNOWN, (), parts).deciding]
+        ['b']
+        """
+        alike = [part for part in self.terms if part.answer is self.answer] if self.term.operator != "NOT" else self.terms
+        return tuple(inner for part in alike for inner in part.deciding) or (self,)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a clause did about a row.
+
+    Args:
+        clause: the clause.
+        fate: what it did.
+        condition: what its condition came to; None of one without, and where the condition was not asked or is not known.
+    """
+
+    clause: ClauseRecord
+    fate: Fate
+    condition: TermTruth | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +112,9 @@ class Journey:
         operation: what it does; NONE if no clause fired.
         becomes: letters of the rows that the processor made of it, in their order; ``""`` if it was dropped.
         writers: per such row the writer that stored it; -1 where that is not known.
+        on: what ON came to; None without a partner, and where it is not known.
+        verdicts: what each clause did about it, in their order.
+        made: the values of the new row by column; None where there is none.
     """
 
     source_row: int | None
@@ -42,6 +127,9 @@ class Journey:
     operation: Operation
     becomes: str
     writers: tuple[int, ...]
+    on: TermTruth | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    made: Mapping[str, Any] | None = None
 
 
 def journeys_of(trace: Trace) -> tuple[Journey, ...] | None:
@@ -54,39 +142,45 @@ def journeys_of(trace: Trace) -> tuple[Journey, ...] | None:
         return None
     clauses = {clause.number: clause for clause in trace.clauses}
     merged = trace.kind == "MERGE"
-    found: list[tuple[int | None, Journey]] = []
+    cases = case_numbers(pages) if merged else [0] * pages.before.num_rows
     letters = [Operation(number).letter for number in pages.after.column(pages.layout.after.operation).to_pylist()]
+    after = _new_rows(pages)
+    found: list[Journey] = []
     start = 0
-    for index, (at, source, target) in enumerate(_sides(pages)):
+    for index, ((at, source, target), number) in enumerate(zip(sides_of(pages), cases, strict=True)):
         end = start + pages.produced[index]
-        number = _case(pages, index) if merged else 0
-        join = _join(source, target) if merged else "chosen"
+        join = join_of_row(source, target) if merged else "chosen"
         clause = clauses.get(number)
+        sides = {"source": source, "target": target}
+        verdicts = tuple(_verdicts(trace, pages, index, join, number, sides))
         journey = Journey(
             source_row=at,
             source=source,
             target=target,
             join=join,
-            passed=tuple(
-                c.number for c in trace.clauses if merged and _could_fire(c, join) and (number < 0 or c.number < number)
-            ),
+            passed=tuple(v.clause.number for v in verdicts if v.fate in _PASSED),
             case_number=number,
             clause=clause.text if clause is not None else "",
             operation=clause.operation if clause is not None else Operation.NONE,
             becomes="".join(letters[start:end]),
             writers=pages.writers[start:end],
+            on=_answered(pages, index, "on", trace.on, sides),
+            verdicts=verdicts,
+            made=next((row for row in after[start:end] if row is not None), None),
         )
-        found.append((at, journey))
+        found.append(journey)
         start = end
-    return tuple(journey for _, journey in sorted(found, key=lambda pair: (pair[0] is None, pair[0] or 0)))
+    return tuple(sorted(found, key=lambda journey: (journey.source_row is None, journey.source_row or 0)))
 
 
-def _case(pages: PageSample, index: int) -> int:
-    number = pages.before.column(pages.layout.before.case_number)[index].as_py()
-    return -1 if number is None else int(number)
+def case_numbers(pages: PageSample) -> list[int]:
+    """Give the clause that each row took; -1 for none."""
+    numbers = pages.before.column(pages.layout.before.case_number).to_pylist()
+    return [NO_CLAUSE if number is None else int(number) for number in numbers]
 
 
-def _sides(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
+def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
+    """Give per row the position of its source row, the source row's values and the target row's."""
     names = pages.witness.schema.names if pages.witness is not None else []
     empty: list[Any] = [None] * pages.before.num_rows
 
@@ -96,15 +190,83 @@ def _sides(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None
     return list(zip(side("source_row"), side("source"), side("target"), strict=True))
 
 
-def _join(source: Mapping[str, Any] | None, target: Mapping[str, Any] | None) -> str:
+def join_of_row(source: Mapping[str, Any] | None, target: Mapping[str, Any] | None) -> str:
+    """Say how a row came out of the join."""
     if target is None:
         return "not matched"
     return "matched" if source is not None else "not matched by source"
 
 
-def _could_fire(clause: ClauseRecord, join: str) -> bool:
+class WhenClause(Protocol):
+    """What says which rows a clause is about, as the analysis and the trace have it."""
+
+    @property
+    def number(self) -> int:
+        """The case number."""
+
+    @property
+    def matched(self) -> bool | None:
+        """WHEN MATCHED, or one of the two kinds of NOT MATCHED."""
+
+    @property
+    def by_source(self) -> bool:
+        """WHEN NOT MATCHED BY SOURCE."""
+
+
+def could_fire(clause: WhenClause, join: str) -> bool:
     """Tell whether a clause is about rows of this kind; the record of "no clause" is about none."""
     if clause.number < 0 or clause.matched is None:
         return False
     kind = "matched" if clause.matched else "not matched by source" if clause.by_source else "not matched"
     return kind == join
+
+
+_PASSED: Final = frozenset({Fate.FALSE, Fate.UNKNOWN, Fate.NOT_TRUE})
+_FATES: Final = {Answer.FALSE: Fate.FALSE, Answer.UNKNOWN: Fate.UNKNOWN}
+
+
+def _verdicts(
+    trace: Trace, pages: PageSample, index: int, join: str, case: int, sides: Mapping[str, Mapping[str, Any] | None]
+) -> Iterator[Verdict]:
+    for clause in trace.clauses:
+        if clause.number < 0:
+            continue
+        condition = _answered(pages, index, str(clause.number), clause.condition, sides)
+        if clause.number == case:
+            yield Verdict(clause, Fate.FIRES, condition)
+        elif not could_fire(clause, join):
+            yield Verdict(clause, Fate.NOT_APPLICABLE)
+        elif case != NO_CLAUSE and clause.number > case:
+            yield Verdict(clause, Fate.NOT_REACHED)
+        else:
+            yield Verdict(clause, Fate.NOT_TRUE if condition is None else _FATES.get(condition.answer, Fate.NOT_TRUE), condition)
+
+
+def _answered(
+    pages: PageSample, index: int, name: str, condition: Term | None, sides: Mapping[str, Mapping[str, Any] | None]
+) -> TermTruth | None:
+    """Give what a condition came to; None where it was not asked, or not known."""
+    truths = pages.truths
+    letters = truths.column(name)[index].as_py() if truths is not None and name in truths.schema.names else None
+    if condition is None or letters is None or letters[0] == Answer.NOT_KNOWN:
+        return None
+    return _with_answers(condition, iter(letters), sides)
+
+
+def _with_answers(term: Term, letters: Iterator[str], sides: Mapping[str, Mapping[str, Any] | None]) -> TermTruth:
+    answer = Answer(next(letters))
+    values = tuple((side, name, (sides[side] or {}).get(name)) for side, name in term.reads)
+    return TermTruth(term, answer, values, tuple(_with_answers(part, letters, sides) for part in term.terms))
+
+
+def _new_rows(pages: PageSample) -> Sequence[Mapping[str, Any] | None]:
+    """Give of every row after the processor its values, if it is one that is there afterwards."""
+    count = pages.layout.column_count
+    there = {Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT}
+    operations = pages.after.column(pages.layout.after.operation).to_pylist()
+    names = pages.after.schema.names[:count]
+    columns = [python_values(pages.after.column(index)) for index in range(count)]
+    rows = zip(*columns, strict=True) if columns else iter([()] * len(operations))
+    return [
+        dict(zip(names, row, strict=True)) if Operation(o) in there else None for o, row in zip(operations, rows, strict=True)
+    ]

@@ -6,7 +6,7 @@ Arrow data; the plan is in it as `NodeRecord` entries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ __all__ = [
     "NoticeRecord",
     "PageSample",
     "StoredSample",
+    "Term",
     "Trace",
     "VerificationRecord",
     "WriterRecord",
@@ -77,11 +78,39 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Term:
+    """A condition, or a part of one that is true, false or unknown by itself.
+
+    Args:
+        text: the part as written.
+        operator: ``AND``, ``OR`` or ``NOT`` of what is made of further parts; ``""`` of what is not.
+        terms: those parts, in their order.
+        reads: the columns that it reads: the side, ``source`` or ``target``, and the column's name among those of the witness.
+
+    >>> both = Term("a AND b", "AND", (Term("a"), Term("b")))
+    >>> [term.text for term in both.walk()]
+    ['a AND b', 'a', 'b']
+    """
+
+    text: str
+    operator: str = ""
+    terms: tuple[Term, ...] = ()
+    reads: tuple[tuple[str, str], ...] = ()
+
+    def walk(self) -> Iterator[Term]:
+        """Give the condition and all its parts, each before its own parts: the order of the letters in `PageSample.truths`."""
+        yield self
+        for term in self.terms:
+            yield from term.walk()
+
+
+@dataclass(frozen=True)
 class ClauseRecord:
     """A WHEN clause and how many joined rows it took; the last record (number -1) counts rows for which none fired.
 
     ``matched`` is False for both kinds of NOT MATCHED, which ``by_source`` tells apart; the operation of DO NOTHING is NONE; ``head`` is
-    the clause as written up to its operation.
+    the clause as written up to its operation; ``condition`` is what stands behind AND, of UPDATE and DELETE the WHERE condition, and
+    ``values`` are the columns that get a value, each with the text of that.
     """
 
     number: int
@@ -93,6 +122,8 @@ class ClauseRecord:
     conditional: bool = False
     by_source: bool = False
     head: str = ""
+    condition: Term | None = None
+    values: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,6 +142,9 @@ class PageSample:
         complete: the sample is everything.
         layout: where the channels of both pages lie.
         transformed: False where there was no ``transform_page``, as in a DELETE and in the older flow: ``before`` is the same as ``after``.
+        truths: per row of ``before`` what its conditions came to: a text channel for each, ``on`` or the clause's number, with a letter
+            for the condition and each of its parts (`Term.walk`): ``t`` true, ``f`` false, ``u`` unknown, ``e`` it cannot be computed,
+            ``?`` not known. NULL where the condition was not asked for the row. None where rows do not carry both sides' values.
     """
 
     before: pa.RecordBatch
@@ -123,6 +157,7 @@ class PageSample:
     complete: bool
     layout: PageLayout
     transformed: bool = True
+    truths: pa.RecordBatch | None = None
 
     @property
     def row_ids(self) -> pa.Array:
@@ -307,6 +342,7 @@ class Trace:
         plan: the plan's nodes, the root first, depth first.
         rows: per node id the rows that went in from each source and the rows that came out; None where not known.
         clauses: the WHEN clauses with their counts; empty unless MERGE.
+        on: the ON condition; None unless MERGE.
         joined: rows out of the join; ``matched`` and ``unmatched`` are its parts, under a FULL join also ``alone``: target rows without
             a source row; ``source_rows`` rows of the source where known.
         count: rows changed, the statement's answer; None unless it finished.
@@ -364,6 +400,7 @@ class Trace:
     flow: Flow = Flow.MERGE
     committed: bool = True
     name: tuple[str, ...] = ()
+    on: Term | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

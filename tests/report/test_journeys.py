@@ -42,9 +42,12 @@ def test_a_row_becomes_what_the_processor_makes_of_its_operation() -> None:
         assert len(journey.writers) == len(journey.becomes)
 
 
-def test_the_report_shows_journeys_to_those_who_ask() -> None:
+def test_the_report_shows_the_journeys_of_all_rows_and_those_of_some_to_those_who_ask() -> None:
     report = build_report(merge_trace(Setup()))
-    assert "Row journeys" not in render_text(report)
+    assert "Row journeys" in render_text(report)
+    some = replace(merge_trace(Setup()), joined=1000)
+    assert "Row journeys" not in render_text(build_report(some))
+    assert "of 1,000 joined rows" in render_text(build_report(some), show="journeys")
     text = render_text(report, show="journeys")
     assert "Row journeys: " in text
     assert any("matched" in line and "D + I" in line for line in text.splitlines())

@@ -13,10 +13,12 @@ from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import LoweringContext
 from rowmerge_nb.engine.spark.session import usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
+from rowmerge_nb.engine.statements.reasons import term_of, with_truths
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules
+from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, RowChangeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import ClauseRecord, Consequence
 from rowmerge_nb.words import plural
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.planner import TargetFacts
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
-    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, RowChangeAnalysis
-    from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, TypedExpression
+    from rowmerge_nb.trace.trace import Term, Trace
 
 __all__ = [
     "Answer",
@@ -214,8 +216,11 @@ def act(run: StatementRun, context: Callable[[], LoweringContext], lowered: Call
         table = run.collect(made.spark, lowered(made), made.partitions)
         fragments, records = fragments_and_records(table)
     run.account = sum_up(records)
+    run.shown = made.target, made.source
     if run.account.errors:
         raise run.account.errors[0]
+    if run.account.pages is not None and isinstance(run.analysis, RowChangeAnalysis):
+        run.account.pages = with_truths(run.account.pages, run.analysis, *run.shown)
     return Answer(made, run.account, fragments)
 
 
@@ -265,7 +270,8 @@ def row_change_trace(
         trace,
         name=analysis.target.name,
         rows=_rows(plan_of(run), account, sizes(account)) if account is not None and done else {},
-        clauses=tuple(counted(_clause(clause), told) for clause in analysis.clauses),
+        clauses=tuple(counted(_clause(clause, analysis, *run.shown), told) for clause in analysis.clauses),
+        on=_term(analysis.on, *run.shown) if isinstance(analysis, MergeAnalysis) else None,
         joined=told.joined if told else None,
         matched=told.matched if told else None,
         unmatched=told.joined - told.matched - told.alone if told else None,
@@ -277,7 +283,13 @@ def row_change_trace(
     )
 
 
-def _clause(clause: ClauseAnalysis) -> ClauseRecord:
+def _term(condition: TypedExpression | None, target: Named, source: Named) -> Term | None:
+    return None if condition is None or condition.condition is None else term_of(condition.condition, target, source)
+
+
+def _clause(clause: ClauseAnalysis, analysis: RowChangeAnalysis, target: Named, source: Named) -> ClauseRecord:
+    where = analysis.where if isinstance(analysis, UpdateAnalysis | DeleteAnalysis) else None
+    columns = analysis.target.columns
     return ClauseRecord(
         number=clause.number,
         operation=clause.operation,
@@ -288,6 +300,8 @@ def _clause(clause: ClauseAnalysis) -> ClauseRecord:
         conditional=clause.condition is not None,
         by_source=clause.by_source,
         head=clause.head,
+        condition=_term(clause.condition or where, target, source),
+        values=tuple((columns[i].name, value.text) for i in clause.assigned if (value := clause.values[i]) is not None),
     )
 
 

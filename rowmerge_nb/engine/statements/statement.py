@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.statements.account import Account
+    from rowmerge_nb.engine.statements.row_change import Named
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableVersion
@@ -93,6 +94,7 @@ class StatementRun:
         changes_rows: it says how many rows it has changed.
         plan: the plan, once there is one.
         account: what the tasks told, once they have.
+        shown: the columns of the target and of the source whose values the tasks kept of rows, once that is settled.
         rows: the rows that it answers: those of a query, of RETURNING, of SHOW.
         paradigm: name of the connector's row change paradigm, once it was asked for.
         skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
@@ -116,6 +118,7 @@ class StatementRun:
     notices: tuple[Notice, ...] = ()
     plan: Output | None = None
     account: Account | None = None
+    shown: tuple[Named, Named] = ((), ())
     rows: pa.Table | None = None
     paradigm: str = ""
     skipped: bool = False

@@ -1,13 +1,14 @@
-"""Row journeys as they are shown: a line per joined row."""
+"""Row journeys as they are shown: a line per joined row, and beneath it why."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.report.model.pages import row_limit
 from rowmerge_nb.report.words.phrases import style_of
+from rowmerge_nb.report.words.reasons import MARKS, mark_of, reason_of, reasons_of
 from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.words import number, plural
@@ -16,26 +17,41 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from rowmerge_nb.trace.journeys import Journey
+    from rowmerge_nb.trace.journeys import Journey, Verdict
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["JourneyRow", "Journeys", "build_journeys"]
+__all__ = ["JourneyRow", "Journeys", "Mark", "build_journeys", "journey_row"]
 
-_VALUES = 48
+_VALUES: Final = 48
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a clause did about a row: one character, its style, and the sentence that it stands for."""
+
+    text: str
+    style: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class JourneyRow:
-    """A journey as texts: the row, the join, the clauses, what became of it, and who stored that."""
+    """A journey as texts: the row, the join, the clauses, what became of it, who stored that, and the sentences that say why."""
 
     source: str
     target: str
     join: str
     clause: str
-    passed: str
+    marks: tuple[Mark, ...]
     style: str
     becomes: str
     writers: str
+    reasons: tuple[str, ...]
+
+    @property
+    def strip(self) -> str:
+        """The marks in one text."""
+        return " ".join(mark.text for mark in self.marks).rstrip()
 
 
 @dataclass(frozen=True)
@@ -45,24 +61,27 @@ class Journeys:
     Args:
         joined: the rows come from a join; those of UPDATE and DELETE were chosen by the WHERE condition.
         stored_by: what stored a row: ``writers``, or in the older flow ``split``.
+        complete: they are those of all joined rows.
     """
 
     rows: tuple[JourneyRow, ...]
     summary: str
     joined: bool
     stored_by: str
+    complete: bool
+    marks: str = MARKS
 
     @property
     def heads(self) -> tuple[str, ...]:
         """The heads of the columns."""
         if self.joined:
-            return ("source row", "join", "target row", "not true", "clause", "becomes", self.stored_by)
+            return ("source row", "join", "target row", "clauses", "fires", "becomes", self.stored_by)
         return ("row", "operation", "becomes", self.stored_by)
 
     def values(self, row: JourneyRow) -> tuple[str, ...]:
         """Give the texts of a row, one per head."""
         if self.joined:
-            return (row.source, row.join, row.target, row.passed, row.clause, row.becomes, row.writers)
+            return (row.source, row.join, row.target, row.strip, row.clause, row.becomes, row.writers)
         return (row.target, row.clause, row.becomes, row.writers)
 
 
@@ -77,11 +96,16 @@ def build_journeys(trace: Trace) -> Journeys | None:
     rows = plural(total, "joined row" if joined else "row")
     summary = rows if len(shown) >= total else f"{number(len(shown))} of {rows}"
     stored_by = "split" if trace.flow == Flow.UPDATABLE else "writers"
-    return Journeys(tuple(_row(journey, joined) for journey in shown), summary, joined, stored_by)
+    return Journeys(tuple(journey_row(journey, joined) for journey in shown), summary, joined, stored_by, len(shown) >= total)
 
 
-def _row(journey: Journey, joined: bool) -> JourneyRow:
-    passed = ", ".join(map(str, journey.passed))
+def journey_row(journey: Journey, joined: bool) -> JourneyRow:
+    """Write a journey.
+
+    Args:
+        journey: the journey.
+        joined: the row comes from a join.
+    """
     clause = f"case {journey.case_number} {journey.operation.name}" if joined else journey.operation.name
     clause = "no clause fired" if journey.case_number < 0 else clause
     at = "" if journey.source_row is None else f"{number(journey.source_row)} "
@@ -91,11 +115,17 @@ def _row(journey: Journey, joined: bool) -> JourneyRow:
         target=_values(journey.target),
         join=journey.join,
         clause=clause,
-        passed=passed,
+        marks=tuple(map(_mark, journey.verdicts)),
         style=style_of(journey.operation),
         becomes=" + ".join(journey.becomes) or "dropped",
         writers=", ".join(writers),
+        reasons=tuple(reasons_of(journey)),
     )
+
+
+def _mark(verdict: Verdict) -> Mark:
+    text = mark_of(verdict)
+    return Mark(text, text if text in "DUI" else "N", reason_of(verdict))
 
 
 def _values(side: Mapping[str, Any] | None) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "parts_to_show"]
 
 PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff", "journeys", "verdicts")
-"""The parts of a report, in their order; ``outcome`` is always shown, ``journeys`` and ``verdicts`` only to those who ask."""
+"""The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,9 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
     Raises:
         ValueError: a name is not that of a part; the message lists those there are.
     """
-    wanted = set(PARTS) - {"journeys", "verdicts"}
+    wanted = set(PARTS) - {"verdicts"}
+    if report.journeys is not None and not (report.journeys.complete and report.journeys.rows):
+        wanted.remove("journeys")
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
         wanted = {"outcome", *(name for name in names if name)}

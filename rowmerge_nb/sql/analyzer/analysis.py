@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Analysis",
     "ClauseAnalysis",
+    "ConditionTerm",
     "CreateTableAnalysis",
     "DefinitionAnalysis",
     "DeleteAnalysis",
@@ -194,16 +195,35 @@ class Field:
 
 
 @dataclass(frozen=True)
+class ConditionTerm:
+    """A condition, or a part of one that is true, false or unknown by itself.
+
+    Args:
+        tree: the typed tree.
+        text: the part as written.
+        operator: ``AND``, ``OR`` or ``NOT`` of what is made of further parts; ``""`` of what is not.
+        terms: those parts, in their order.
+    """
+
+    tree: Typed
+    text: str
+    operator: str = ""
+    terms: tuple[ConditionTerm, ...] = ()
+
+
+@dataclass(frozen=True)
 class TypedExpression:
     """A whole expression of a statement.
 
     Args:
         tree: the typed tree, coerced where that was needed; its origin says where it stands.
         text: the expression as written.
+        condition: of a condition its parts; None of other expressions.
     """
 
     tree: Typed
     text: str
+    condition: ConditionTerm | None = None
 
     @property
     def type(self) -> Type:

@@ -14,6 +14,7 @@ from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.terms import typed_condition
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -69,7 +70,7 @@ class _MergeAnalyzer:
         returning = None
         if statement.returning:
             returning = analyze_returning(context, statement.returning, self.fields, relation.fields, self.named)
-        condition = typed(context, on, statement.on.span, "in the ON condition")
+        condition = typed_condition(context, statement.on, on, "in the ON condition")
         alias = statement.target_alias.text if statement.target_alias else statement.target.parts[-1].text
         return a.MergeAnalysis(
             statement.text,
@@ -137,7 +138,7 @@ class _MergeAnalyzer:
             analyzer = ExpressionAnalyzer(self.context, scope, ExpressionSite("WHEN condition of MERGE"), named=self.named)
             found = analyzer.boolean(clause.condition, _CONDITION)
             words = f"in the condition of clause {clause.number}"
-            condition = typed(self.context, found, clause.condition.span, words)
+            condition = typed_condition(self.context, clause.condition, found, words)
         if clause.star is not None:
             assigned = self._starred(clause.star, source)
         else:

@@ -15,6 +15,7 @@ from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.merge import as_field, unfit
 from rowmerge_nb.sql.analyzer.returning import typed
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.terms import typed_condition
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import common_type
@@ -123,12 +124,8 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
 def _where(context: Context, node: Expression | None, fields: tuple[ScopeField, ...]) -> a.TypedExpression | None:
     if node is None:
         return None
-    return typed(
-        context,
-        ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)).condition(node, _WHERE),
-        node.span,
-        "in the WHERE condition",
-    )
+    found = ExpressionAnalyzer(context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)).condition(node, _WHERE)
+    return typed_condition(context, node, found, "in the WHERE condition")
 
 
 def _clause(

@@ -1,0 +1,111 @@
+"""Why rows went the way they did: what ``result.why()`` gives, as journeys, text and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from rowmerge_nb.errors import RowMergeError, checked
+from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.report.html import render_parts
+from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
+from rowmerge_nb.trace.journeys import Journey, journeys_of
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["Why"]
+
+
+class Why(Sequence[Journey]):
+    """The journeys of some rows; a sequence of `Journey` that shows itself as sentences."""
+
+    def __init__(self, journeys: Sequence[Journey], *, joined: bool) -> None:
+        self._journeys = tuple(journeys)
+        self._joined = joined
+
+    @classmethod
+    def of(cls, trace: Trace, source_row: int | None, columns: Mapping[str, Any]) -> Why:
+        """Look rows up in a trace.
+
+        Args:
+            trace: the trace.
+            source_row: the number of the source row, from 0; None for any.
+            columns: values that the source row or the target row has, by column.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where the trace has
+                no rows with the values of both sides.
+        """
+        checked(source_row, "source_row", _is_row, "the number of a row of the source, from 0")
+        journeys = journeys_of(trace)
+        if journeys is None:
+            msg = f"The trace of this {trace.kind} has no rows with the values of both sides"
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Run a MERGE, UPDATE or DELETE with trace='full'.")
+        names = {name.lower(): name for journey in journeys for side in (journey.source, journey.target) for name in side or {}}
+        if unknown := [name for name in columns if name.lower() not in names]:
+            msg = f"Neither side has a column '{unknown[0]}'"
+            hint = did_you_mean(unknown[0], list(names)) or f"There are: {', '.join(sorted(names.values()))}."
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        found = [
+            journey for journey in journeys if (source_row is None or journey.source_row == source_row) and _has(journey, columns)
+        ]
+        if not found:
+            wanted = [f"source row {source_row}"] if source_row is not None else []
+            wanted += [f"{name} = {value!r}" for name, value in columns.items()]
+            msg = f"None of the {plural(len(journeys), 'row')} that the trace holds is {' and '.join(wanted)}"
+            hint = "The trace of a large statement holds the first rows of each clause, with trace='full' all; a target row that no row of the source matches is not among them."
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        return cls(found, joined=trace.kind == "MERGE")
+
+    @overload
+    def __getitem__(self, index: int) -> Journey: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Journey]: ...
+    def __getitem__(self, index: int | slice) -> Journey | Sequence[Journey]:
+        return self._journeys[index]
+
+    def __len__(self) -> int:
+        return len(self._journeys)
+
+    @property
+    def rows(self) -> tuple[JourneyRow, ...]:
+        """The journeys as texts."""
+        return tuple(journey_row(journey, self._joined) for journey in self._journeys)
+
+    def __str__(self) -> str:
+        blocks = [[_head(row), *(f"  {reason}" for reason in row.reasons)] for row in self.rows]
+        return "\n\n".join("\n".join(block) for block in blocks)
+
+    def __repr__(self) -> str:
+        return f"<Why: {plural(len(self), 'row')}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        text = str(self)
+        rows = [(_head(row), row.reasons) for row in self.rows]
+        return {"text/plain": text, "text/html": render_parts("why.html.j2", {"rows": rows}, text, text)}
+
+
+def _is_row(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+
+
+def _head(row: JourneyRow) -> str:
+    """Name a row: of the source, or where it has none of the target; and what becomes of it."""
+    which = f"Source row {row.source}" if row.source else f"Target row {row.target}"
+    return f"{which}: {row.clause}"
+
+
+def _has(journey: Journey, columns: Mapping[str, Any]) -> bool:
+    """Tell whether one of a row's sides has all these values."""
+    sides = [{name.lower(): value for name, value in side.items()} for side in (journey.source, journey.target) if side]
+    return any(
+        all(name.lower() in side and _same(side[name.lower()], value) for name, value in columns.items()) for side in sides
+    )
+
+
+def _same(value: Any, wanted: Any) -> bool:
+    return value == wanted or (value is not None and wanted is not None and str(value) == str(wanted))

@@ -1,0 +1,114 @@
+"""Why a row went the way it did, in sentences: what each clause said to it, and which part of a condition decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.report.words.values import cell, visible
+from rowmerge_nb.trace.journeys import Answer, Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.trace.journeys import Journey, TermTruth, Verdict
+
+__all__ = ["MARKS", "mark_of", "reason_of", "reasons_of"]
+
+MARKS: Final = "D U I: fires; f: false; ?: unknown; e: cannot be computed; x: not true; –: about other rows; blank: not reached"
+"""What the marks of `mark_of` mean."""
+_MARKS: Final = {
+    Fate.FALSE: "f",
+    Fate.UNKNOWN: "?",
+    Fate.NOT_TRUE: "x",
+    Fate.NOT_REACHED: " ",
+    Fate.NOT_APPLICABLE: "–",
+}
+_WORDS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "an error"}
+_VALUES: Final = 24
+
+
+def mark_of(verdict: Verdict) -> str:
+    """Give one character for what a clause did about a row, see `MARKS`.
+
+    >>> from rowmerge_nb.spi.operations import Operation
+    >>> from rowmerge_nb.trace.journeys import Verdict
+    >>> from rowmerge_nb.trace.trace import ClauseRecord
+    >>> mark_of(Verdict(ClauseRecord(0, Operation.DELETE, True, "WHEN MATCHED THEN DELETE", 1, 1), Fate.FIRES))
+    'D'
+    """
+    if verdict.fate is Fate.FIRES:
+        return verdict.clause.operation.letter
+    if verdict.condition is not None and verdict.condition.answer is Answer.FAILED:
+        return "e"
+    return _MARKS[verdict.fate]
+
+
+def reasons_of(journey: Journey) -> Iterator[str]:
+    """Say what happened to a row at the join and at each clause that was asked, in their order; the last sentence says what became of it."""
+    if journey.join == "matched":
+        yield "It has a partner: ON is true" + _because(journey.on) + "."
+    elif journey.join == "not matched":
+        yield "It has no partner: ON is true for no row of the target."
+    elif journey.join == "not matched by source":
+        yield "No row of the source has it for a partner."
+    for verdict in journey.verdicts:
+        if verdict.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}:
+            yield f"{reason_of(verdict)}."
+    passed_over = [str(v.clause.number) for v in journey.verdicts if v.fate is Fate.NOT_REACHED]
+    if passed_over:
+        yield f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
+    if journey.case_number < 0:
+        yield "No clause fires, so the row does nothing."
+
+
+def reason_of(verdict: Verdict) -> str:
+    """Say what a clause did about a row, and why."""
+    clause, condition = verdict.clause, verdict.condition
+    name = f"Clause {clause.number}" if clause.matched is not None else "WHERE"
+    if verdict.fate is Fate.NOT_REACHED:
+        return f"{name} is not reached: an earlier clause fires"
+    if verdict.fate is Fate.NOT_APPLICABLE:
+        return f"{name} is about rows that are {_about(verdict)}"
+    if verdict.fate is Fate.FIRES:
+        if condition is None:
+            return f"{name} fires" + ("" if clause.conditional else ": it has no condition")
+        return f"{name} is true" + _because(condition)
+    if condition is None:
+        return f"{name} is not true; whether it is false or unknown is not told, since Spark has computed it"
+    if condition.answer is Answer.FAILED:
+        return f"{name} cannot be computed once more"
+    return f"{name} is {_WORDS[condition.answer]}" + _because(condition)
+
+
+def _about(verdict: Verdict) -> str:
+    if verdict.clause.matched:
+        return "matched"
+    return "not matched by the source" if verdict.clause.by_source else "not matched"
+
+
+def _because(condition: TermTruth | None) -> str:
+    """Name the smallest parts that decided, each with the values that it reads; of an unknown one the NULL that is to blame."""
+    if condition is None:
+        return ""
+    parts = [_part(part, condition) for part in dict.fromkeys(condition.deciding)]
+    return ": " + "; ".join(parts) if parts else ""
+
+
+def _part(part: TermTruth, whole: TermTruth) -> str:
+    text = visible(" ".join(part.term.text.split()))
+    said = text if part is whole or part.answer is whole.answer else f"{text} is {_WORDS.get(part.answer, 'not known')}"
+    if part.answer is Answer.UNKNOWN:
+        blamed = [f"{side}.{name}" for side, name, value in part.values if value is None]
+        return f"{said}, since {_listed(blamed, 'is NULL', 'are NULL')}" if blamed else said
+    values = ", ".join(f"{side}.{name} = {cell(value, _VALUES).text}" for side, name, value in part.values)
+    return f"{said} ({values})" if values else said
+
+
+def _listed(names: list[str], one: str = "is", several: str = "are") -> str:
+    """Join names to a subject with its verb.
+
+    >>> _listed(["a"]), _listed(["1", "2", "3"])
+    ('a is', '1, 2 and 3 are')
+    """
+    subject = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{subject} {one if len(names) == 1 else several}"

@@ -1,0 +1,186 @@
+"""Why a row went the way it did: what is told of its conditions is what the engine has done with it, and never a guess."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
+from rowmerge_nb.engine.statements import reasons
+from rowmerge_nb.plan.rules import RuleSettings
+from rowmerge_nb.trace.journeys import Fate, Journey, journeys_of
+
+pytestmark = pytest.mark.spark
+
+MERGE = """MERGE INTO t USING (VALUES (1, 2), (2, 3), (NULL, 4), (3, 9), (4, 200)) AS q (id, m) ON t.id = q.id
+WHEN MATCHED AND (n <> 0 AND 10 / n > 3 OR s = 'x') THEN DELETE
+WHEN MATCHED AND NOT s = 'c' THEN UPDATE SET n = m
+WHEN NOT MATCHED AND m > 100 THEN INSERT VALUES (q.id, m, 'new')"""
+
+
+@pytest.fixture
+def engine(spark: Any) -> Engine:
+    engine = Engine(spark=spark, dialect="extended")
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)")
+    return engine
+
+
+def journey(engine: Engine, statement: str, row: int, **options: Any) -> Journey:
+    found = journeys_of(engine.run(statement, **options).trace)
+    assert found is not None
+    return found[row]
+
+
+def told(found: Journey) -> list[tuple[str, list[str]]]:
+    """Give per clause its fate and the parts of its condition that decided."""
+    return [(v.fate.value, [part.term.text for part in v.condition.deciding] if v.condition else []) for v in found.verdicts]
+
+
+def test_every_clause_says_what_it_did_and_which_part_decided(engine: Engine) -> None:
+    result = engine.run(MERGE)
+    found = journeys_of(result.trace)
+    assert found is not None
+    assert [told(row) for row in found] == [
+        [("false", ["n <> 0", "s = 'x'"]), ("fires", ["s = 'c'"]), ("not applicable", [])],
+        [("unknown", ["s = 'x'"]), ("unknown", ["s = 'c'"]), ("not applicable", [])],
+        [("not applicable", []), ("not applicable", []), ("false", ["m > 100"])],
+        [("false", ["10 / n > 3", "s = 'x'"]), ("false", ["s = 'c'"]), ("not applicable", [])],
+        [("not applicable", []), ("not applicable", []), ("fires", ["m > 100"])],
+    ]
+    assert str(result.why(id=2)).splitlines() == [
+        "Source row 1 (2, 3): no clause fired",
+        "  It has a partner: ON is true: t.id = q.id (source.id = 2, target.id = 2).",
+        "  Clause 0 is unknown: s = 'x', since target.s is NULL.",
+        "  Clause 1 is unknown: s = 'c', since target.s is NULL.",
+        "  No clause fires, so the row does nothing.",
+    ]
+
+
+def test_new_values_and_the_texts_that_they_were_computed_from_are_there(engine: Engine) -> None:
+    trace = engine.run(MERGE).trace
+    assert [clause.values for clause in trace.clauses] == [(), (("n", "m"),), (("id", "q.id"), ("n", "m"), ("s", "'new'")), ()]
+    found = journeys_of(trace)
+    assert found is not None
+    assert [row.made for row in found] == [{"id": 1, "n": 2, "s": "a"}, None, None, None, {"id": 4, "n": 200, "s": "new"}]
+
+
+@pytest.mark.parametrize("era", ["documents", "current"])
+@pytest.mark.parametrize("form", [{}, {"rules_off": {"change_in_task"}}])
+def test_what_executes_the_statement_makes_no_difference(engine: Engine, era: str, form: dict[str, Any]) -> None:
+    found = [told(journey(engine, MERGE, row, rehearse=True, era=era, **form)) for row in (1, 3)]
+    assert found == [told(journey(engine, MERGE, row, rehearse=True)) for row in (1, 3)]
+
+
+def test_rows_of_no_source_and_rows_that_do_nothing_on_purpose(engine: Engine) -> None:
+    statement = """MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id WHEN MATCHED THEN DO NOTHING
+        WHEN NOT MATCHED BY SOURCE AND n > 6 THEN DELETE WHEN NOT MATCHED BY SOURCE AND s IS NULL THEN UPDATE SET s = 'none'"""
+    result = engine.run(statement)
+    found = journeys_of(result.trace)
+    assert found is not None
+    assert [told(row) for row in found] == [
+        [("fires", []), ("not applicable", []), ("not applicable", [])],
+        [("not applicable", []), ("false", ["n > 6"]), ("fires", ["s IS NULL"])],
+        [("not applicable", []), ("fires", ["n > 6"]), ("not reached", [])],
+    ]
+    assert "No row of the source has it for a partner." in str(result.why(id=3))
+
+
+@pytest.mark.parametrize("flow", ["merge", "updatable"])
+@pytest.mark.parametrize("statement", ["UPDATE t SET n = 0 WHERE n > 4 AND id < 3", "DELETE FROM t WHERE n > 4 AND id < 3"])
+def test_of_update_and_delete_the_where_condition_is_told(engine: Engine, statement: str, flow: str) -> None:
+    [row] = journeys_of(engine.run(statement, flow=flow).trace) or ()
+    assert told(row) == [("fires", ["n > 4", "id < 3"])]
+
+
+@pytest.mark.parametrize("condition", ["t.n > (SELECT min(n) FROM t)", "random() >= 0", "format('%s', n) <> ''"])
+def test_what_pages_cannot_be_asked_for_is_not_told(engine: Engine, condition: str) -> None:
+    statement = f"MERGE INTO t USING (VALUES 2) AS q (id) ON t.id = q.id WHEN MATCHED AND NOT ({condition}) THEN DELETE"
+    result = engine.run(statement, rehearse=True)
+    [row] = journeys_of(result.trace) or ()
+    assert [(v.fate, v.condition) for v in row.verdicts] in ([(Fate.NOT_TRUE, None)], [(Fate.FIRES, None)])
+    assert row.verdicts[0].condition is None
+
+
+def test_a_part_that_is_not_known_takes_nothing_from_the_others(engine: Engine) -> None:
+    condition = "n = 5 OR format('%s', n) = 'x'"
+    statement = f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id AND t.n < 9 WHEN MATCHED AND ({condition}) THEN DELETE"
+    [row] = journeys_of(engine.run(statement).trace) or ()
+    assert row.on is not None
+    assert [part.term.text for part in row.on.deciding] == ["t.id = q.id", "t.n < 9"]
+    assert row.verdicts[0].condition is None
+
+
+def test_what_does_not_go_with_what_the_engine_did_is_not_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reasons, "_LETTERS", {True: "f", False: "t", None: "u"})
+    found = journeys_of(engine.run(MERGE).trace)
+    assert found is not None
+    assert [verdict.fate.value for verdict in found[0].verdicts[:2]] == ["not true", "fires"]
+    assert {verdict.condition for verdict in found[0].verdicts} == {None}
+
+
+def test_of_a_condition_with_very_many_parts_the_whole_is_told(engine: Engine) -> None:
+    many = " OR ".join(f"n = {number}" for number in range(100, 200))
+    row = journey(engine, f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id WHEN MATCHED AND ({many}) THEN DELETE", 0)
+    assert row.verdicts[0].fate is Fate.FALSE
+    assert row.verdicts[0].condition is not None
+    assert row.verdicts[0].condition.terms == ()
+
+
+def test_without_a_trace_and_of_large_statements_nothing_is_computed(engine: Engine) -> None:
+    with pytest.raises(RowMergeError, match="trace='full'"):
+        engine.run(MERGE, trace="off", rehearse=True).why()
+    large = Engine(spark=engine.spark, rule_settings=RuleSettings(small_rows=0))
+    large.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0, 'a'), (2, 5, NULL), (3, 7, 'c')) AS v (id, n, s)")
+    with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
+        large.run(MERGE, rehearse=True).why()
+    assert told(journey(large, MERGE, 1, trace="full"))[0] == ("unknown", ["s = 'x'"])
+
+
+def test_a_saved_trace_answers_without_spark(engine: Engine, tmp_path: Path) -> None:
+    trace = engine.run(MERGE).trace
+    save_trace(trace, tmp_path / "trace.json")
+    assert journeys_of(load_trace(tmp_path / "trace.json")) == journeys_of(trace)
+
+
+def test_who_asks_for_a_row_that_is_not_there_is_told_what_there_is(engine: Engine) -> None:
+    result = engine.run(MERGE)
+    assert len(result.why()) == 5
+    assert [row.source_row for row in result.why(4)] == [4]
+    assert [row.source_row for row in result.why(source_row=0, ID=1)] == [0]
+    assert result.why(s="c")[0].target == {"id": 3, "n": 7, "s": "c"}
+    for wrong, said in (
+        ({"custmer": 1}, "Neither side has a column 'custmer'"),
+        ({"id": 77}, "None of the 5 rows that the trace holds is id = 77"),
+        ({"source_row": 9}, "None of the 5 rows that the trace holds is source row 9"),
+        ({"source_row": "x"}, "source_row = 'x'"),
+        ({"source_row": True}, "source_row = True"),
+    ):
+        with pytest.raises(RowMergeError, match=said) as raised:
+            result.why(**wrong)
+        assert raised.value.code == "INVALID_ARGUMENTS"
+    with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
+        engine.run("SELECT 1").why()
+
+
+def test_names_and_values_with_markup_are_text(engine: Engine) -> None:
+    engine.run("""CREATE TABLE odd AS SELECT * FROM (VALUES (1, '<img src=x onerror=alert(1)>')) AS v (id, "<b>c</b>")""")
+    result = engine.run(
+        """MERGE INTO odd USING (VALUES 1) AS q (id) ON odd.id = q.id WHEN MATCHED AND "<b>c</b>" = '<script>' THEN DELETE"""
+    )
+    html = result.why()._repr_mimebundle_()["text/html"]
+    assert "<img" not in html
+    assert "<script" not in html
+    assert "<b>c" not in html
+    assert "&lt;img src=x" in html
+
+
+def test_a_row_without_reasons_shows_its_journey_all_the_same(engine: Engine) -> None:
+    trace = engine.run(MERGE).trace
+    assert trace.pages is not None
+    bare = replace(trace, pages=replace(trace.pages, truths=None))
+    found = journeys_of(bare)
+    assert found is not None
+    assert [v.fate.value for v in found[0].verdicts] == ["not true", "fires", "not applicable"]
