@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.report.model.pages import row_limit
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.report.words.reasons import MARKS, mark_of, reason_of, reasons_of
+from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of, reasons_of
 from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.journeys import journeys_of
 from rowmerge_nb.words import number, plural
@@ -36,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class JourneyRow:
-    """A journey as texts: the row, the join, the clauses, what became of it, who stored that, and the sentences that say why."""
+    """A journey as texts: the row, the join, the clauses, what became of it, who stored that, and why, in one sentence and in all of them."""
 
     source: str
     target: str
@@ -46,6 +46,7 @@ class JourneyRow:
     style: str
     becomes: str
     writers: str
+    gist: str
     reasons: tuple[str, ...]
 
     @property
@@ -119,6 +120,7 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         style=style_of(journey.operation),
         becomes=" + ".join(journey.becomes) or "dropped",
         writers=", ".join(writers),
+        gist=gist_of(journey),
         reasons=tuple(reasons_of(journey)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.trace.journeys import Answer, Fate
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.journeys import Journey, TermTruth, Verdict
 
-__all__ = ["MARKS", "mark_of", "reason_of", "reasons_of"]
+__all__ = ["MARKS", "gist_of", "mark_of", "reason_of", "reasons_of"]
 
 MARKS: Final = "D U I: fires; f: false; ?: unknown; e: cannot be computed; x: not true; –: about other rows; blank: not reached"
 """What the marks of `mark_of` mean."""
@@ -61,6 +61,16 @@ def reasons_of(journey: Journey) -> Iterator[str]:
         yield "No clause fires, so the row does nothing."
 
 
+def gist_of(journey: Journey) -> str:
+    """Say in one sentence why a row went the way it did: by the clause that fired, or else by the first one that was unknown or not true."""
+    fired = [verdict for verdict in journey.verdicts if verdict.fate is Fate.FIRES]
+    asked = [v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}]
+    unknown = [verdict for verdict in asked if verdict.fate is Fate.UNKNOWN]
+    for verdict in (*fired, *unknown, *asked):
+        return f"{reason_of(verdict)}."
+    return f"No clause is about rows that are {journey.join}."
+
+
 def reason_of(verdict: Verdict) -> str:
     """Say what a clause did about a row, and why."""
     clause, condition = verdict.clause, verdict.condition
@@ -72,7 +82,7 @@ def reason_of(verdict: Verdict) -> str:
     if verdict.fate is Fate.FIRES:
         if condition is None:
             return f"{name} fires" + ("" if clause.conditional else ": it has no condition")
-        return f"{name} is true" + _because(condition)
+        return f"{name} fires" + _because(condition)
     if condition is None:
         return f"{name} is not true; whether it is false or unknown is not told, since Spark has computed it"
     if condition.answer is Answer.FAILED:
@@ -100,8 +110,14 @@ def _part(part: TermTruth, whole: TermTruth) -> str:
     if part.answer is Answer.UNKNOWN:
         blamed = [f"{side}.{name}" for side, name, value in part.values if value is None]
         return f"{said}, since {_listed(blamed, 'is NULL', 'are NULL')}" if blamed else said
-    values = ", ".join(f"{side}.{name} = {cell(value, _VALUES).text}" for side, name, value in part.values)
+    values = ", ".join(f"{side}.{name} = {_shown(value)}" for side, name, value in part.values)
     return f"{said} ({values})" if values else said
+
+
+def _shown(value: Any) -> str:
+    """Write a value; of a text also where it ends."""
+    text = cell(value, _VALUES).text
+    return f"'{text}'" if isinstance(value, str) else text
 
 
 def _listed(names: list[str], one: str = "is", several: str = "are") -> str:
