@@ -9,9 +9,12 @@ from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.nodes import explain_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
     import pyarrow as pa
 
+    from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.report.model.outcome import Balance
     from rowmerge_nb.report.verdicts import Verdicts
     from rowmerge_nb.report.why import Why
@@ -173,6 +176,34 @@ class Result:
         from rowmerge_nb.report.why import Why
 
         return Why.of(self.trace, source_row, columns)
+
+    def explore(self) -> Explorer:
+        """Give the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED of another statement than a MERGE, UPDATE or DELETE that ran by merge sinks, and where the trace has
+                no rows with the values of both sides: of large statements.
+        """
+        from rowmerge_nb.report.explorer.widget import Explorer
+
+        return Explorer(self.trace)
+
+    def save_html(self, path: str | Path) -> None:
+        """Write the explorer to a file that a browser opens by itself, without a server and without asking anything of one.
+
+        The file holds rows of the tables: only its owner may read it.
+
+        Args:
+            path: the file; one that is there is replaced.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED as `explore`; INVALID_ARGUMENTS if there is no such directory, PERMISSION_DENIED if the file cannot be
+                written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+        """
+        from rowmerge_nb.report.explorer.page import explorer_page
+        from rowmerge_nb.trace.files import write_private
+
+        write_private(path, explorer_page(self.trace).encode("utf-8", "backslashreplace"), "The explorer")
 
     def verdicts(self) -> Verdicts:
         """Say what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.

@@ -27,6 +27,7 @@ __all__ = [
     "result_bundle",
     "show",
     "show_all",
+    "show_object",
     "text_bundle",
     "without_traceback",
 ]
@@ -40,6 +41,13 @@ def show(bundle: Bundle) -> None:
     from IPython.display import display
 
     display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+
+def show_object(shown: object) -> None:
+    """Show what knows by itself how it is shown, such as a widget, as an output of the running cell."""
+    from IPython.display import display
+
+    display(shown)  # type: ignore[no-untyped-call]
 
 
 def show_all(bundles: Sequence[Bundle]) -> None:

@@ -23,6 +23,7 @@ from rowmerge_nb.notebook.display import (
     result_bundle,
     show,
     show_all,
+    show_object,
     text_bundle,
     without_traceback,
 )
@@ -134,6 +135,8 @@ class MergeMagic(Magics):
                 at = 1 if rendered.inserted(offset, offset + len(text)) else rendered.source_line(offset) + first_line - 1
                 shown.append(self._bundle(result, use, parts, at))
                 show(shown[-1])
+                if use.has("explore"):
+                    _explore(result)
 
     def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison:
         def run() -> Result | Comparison:
@@ -239,6 +242,18 @@ _WORDS: Final = (
 )
 
 
+def _explore(result: Any) -> None:
+    """Show the explorer of a statement that changes rows; what cannot be explored is told, and is no error of the statement."""
+    from rowmerge_nb.report.model.outcome import ROW_CHANGES
+
+    if result.trace.kind not in ROW_CHANGES:
+        return
+    try:
+        show_object(result.explore())
+    except RowMergeError as error:
+        show(text_bundle(f"No explorer: {error.message}. {error.hint or ''}".strip()))
+
+
 def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
     """Give the options of a comparison: defaults of what it compares, or cannot have, are left out, and are refused if written.
 
@@ -247,7 +262,7 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
     """
     from rowmerge_nb.engine.statements.rehearsal import DECIDED
 
-    for name in ("explain", "dry-run", "show"):
+    for name in ("explain", "dry-run", "show", "explore"):
         if use.has(name):
             msg = f"--compare and --{name} do not go together"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{name} out.")

@@ -75,6 +75,10 @@ OPTIONS: Final = (
         "PART,PART",
     ),
     MagicOption(
+        "explore",
+        "Show the explorer beneath the report: rows are followed step by step, and what becomes of them can be guessed.",
+    ),
+    MagicOption(
         "compare",
         "Run a MERGE, UPDATE or DELETE in two ways on the same rows and show both side by side; nothing is committed.",
         "flows|paradigms|duplicates",

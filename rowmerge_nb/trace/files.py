@@ -16,7 +16,7 @@ from rowmerge_nb.trace.earlier import FORMAT, of_present_format
 from rowmerge_nb.trace.schema import TraceSchemaError, decoded, encoded
 from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["load_trace", "save_trace"]
+__all__ = ["load_trace", "save_trace", "write_private"]
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
@@ -40,14 +40,28 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     if not isinstance(given, Trace):
         msg = f"A {type(given).__name__} is not a trace, and cannot be saved as one"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give result.trace.")
-    # Written in ASCII: a text may hold half a character that UTF-8 has no form for.
-    content = json.dumps({FORMAT: encoded(trace)}).encode("ascii")
+    # In ASCII: a text may hold half a character that UTF-8 has no form for.
+    write_private(path, json.dumps({FORMAT: encoded(trace)}).encode("ascii"), "The trace")
+
+
+def write_private(path: str | Path, content: bytes, what: str) -> None:
+    """Write a file that only its owner may read, all of it or nothing.
+
+    Args:
+        path: the file; one that is there is replaced.
+        content: its content.
+        what: what cannot be saved if it fails: ``The trace``.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS if there is no such directory or something else than a file is there, PERMISSION_DENIED if it
+            cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
+    """
     try:
         _replace(_checked(path), content)
     except OSError as error:
         denied = isinstance(error, PermissionError)
         code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED" if denied else "INVALID_ARGUMENTS"
-        msg = f"The trace cannot be saved as '{path}': {error.strerror or error}"
+        msg = f"{what} cannot be saved as '{path}': {error.strerror or error}"
         raise RowMergeError(msg, code=code, hint="Name a file in a directory that you may write to and that has room.") from error
 
 

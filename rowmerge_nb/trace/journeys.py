@@ -115,6 +115,7 @@ class Journey:
         on: what ON came to; None without a partner, and where it is not known.
         verdicts: what each clause did about it, in their order.
         made: the values of the new row by column; None where there is none.
+        page_row: its place among the rows of the sampled page.
     """
 
     source_row: int | None
@@ -130,6 +131,7 @@ class Journey:
     on: TermTruth | None = None
     verdicts: tuple[Verdict, ...] = ()
     made: Mapping[str, Any] | None = None
+    page_row: int = 0
 
 
 def journeys_of(trace: Trace) -> tuple[Journey, ...] | None:
@@ -167,6 +169,7 @@ def journeys_of(trace: Trace) -> tuple[Journey, ...] | None:
             on=_answered(pages, index, "on", trace.on, sides),
             verdicts=verdicts,
             made=next((row for row in after[start:end] if row is not None), None),
+            page_row=index,
         )
         found.append(journey)
         start = end

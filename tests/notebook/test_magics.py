@@ -406,8 +406,21 @@ def test_a_comparison_is_asked_for_without_the_default_of_what_is_compared(noteb
     assert notebook.shell.user_ns["_merge"] is notebook.shell.user_ns["both"]
 
 
-@pytest.mark.parametrize("option", ["--explain", "--dry-run", "--show plan"])
+@pytest.mark.parametrize("option", ["--explain", "--dry-run", "--show plan", "--explore"])
 def test_a_comparison_and_options_of_another_output_do_not_go_together(notebook, option):
     cell = notebook.run(f"%%merge --compare flows {option}\nDELETE FROM t")
     assert f"--compare and {option.split()[0]} do not go together" in cell.text
     assert notebook.engine.compared == []
+
+
+def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(notebook, monkeypatch):
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.trace.trace import Trace
+
+    assert "No explorer" not in notebook.run("%%merge --explore\nDROP TABLE t").text
+    monkeypatch.setattr(
+        notebook.engine, "run", lambda sql, **_: Result(Trace(statement=sql, kind="MERGE", state="finished", target="t"))
+    )
+    cell = notebook.run("%%merge --explore\nMERGE INTO t")
+    assert "No explorer: The explorer has nothing to show of this MERGE" in cell.text
+    assert "trace='full'" in cell.text

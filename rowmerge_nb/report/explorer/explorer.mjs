@@ -1,0 +1,476 @@
+// The explorer's front end. It draws what `explorer_state` has computed, and computes nothing of the statement itself.
+// Every name and value goes in as text (textContent, setAttribute): none is ever read as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const PLAY_MS = 1600;
+const FATES = ["INSERT", "UPDATE", "DELETE", "none"];
+const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
+
+function filled(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (typeof value === "function") node.addEventListener(name, value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat(9)) {
+    if (child === undefined || child === null || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return node;
+}
+
+const h = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
+const g = (tag, attributes = {}, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
+const badge = (style, text) => h("span", { class: `rm-op rm-${style}` }, text);
+const styleOf = (fate) => ({ INSERT: "I", UPDATE: "U", DELETE: "D" })[fate] ?? "N";
+// A blank at an end of a text is what keeps many a row from its partner, and nobody sees it.
+function value(text) {
+  if (text === null) return h("i", {}, "NULL");
+  const [, before, inner, after] = /^( *)(.*?)( *)$/s.exec(text);
+  const blank = (some) => some && h("span", { class: "rx-blank", "aria-label": "blank" }, "\u2423".repeat(some.length));
+  return [blank(before), inner, blank(after)];
+}
+const listed = (values) => values.map((one) => (one === null ? "NULL" : one)).join(", ");
+
+function render({ model, el }) {
+  const state = model.get("state");
+  const steps = state.steps.map((step) => step.key);
+  const local = { tab: "row", playing: null, predict: "off" };
+  const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
+  const body = h("div", { class: "rx-body" });
+  const live = h("div", { class: "rx-live", "aria-live": "polite" });
+  box.append(body, live);
+  el.replaceChildren(box);
+
+  const at = () => Math.max(0, steps.indexOf(model.get("step")));
+  const stepOf = (key) => steps.indexOf(key);
+  const chosen = () => {
+    const row = model.get("row");
+    return Number.isInteger(row) && row >= 0 && row < state.rows.length ? row : -1;
+  };
+  const hidden = () => local.predict === "choosing";
+
+  function set(changes) {
+    for (const [name, one] of Object.entries(changes)) model.set(name, one);
+    model.save_changes();
+  }
+  const goTo = (index) => set({ step: steps[Math.min(steps.length - 1, Math.max(0, index))] });
+  const choose = (row) => {
+    local.tab = "row";
+    set({ row });
+    later();
+  };
+
+  function play() {
+    if (local.playing !== null) return pause();
+    if (at() === steps.length - 1) goTo(0);
+    local.playing = setInterval(() => {
+      goTo(at() + 1);
+      if (at() === steps.length - 1) pause();
+    }, PLAY_MS);
+    later();
+  }
+  function pause() {
+    clearInterval(local.playing);
+    local.playing = null;
+    later();
+  }
+
+  // -- the parts ------------------------------------------------------------------------------------------------------
+
+  const runs = (phrase) =>
+    phrase.map(([text, style]) =>
+      "IUDN".includes(style) && style ? h("b", { class: `rm-${style}` }, text)
+        : style === "code" ? h("code", {}, text)
+        : style === "b" ? h("b", {}, text)
+        : style === "err" ? h("span", { class: "rm-err" }, text)
+        : text);
+
+  function head() {
+    const step = state.steps[at()];
+    return [
+      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : runs(state.outcome)),
+      h("p", { class: "rm-meta" }, runs(state.meta)),
+      h("div", { class: "rx-controls" },
+        h("button", { "data-key": "play", click: play, "aria-pressed": local.playing !== null ? "true" : "false" }, local.playing === null ? "Play" : "Pause"),
+        h("button", { "data-key": "back", click: () => goTo(at() - 1), disabled: at() === 0, "aria-label": "step back" }, "\u2039"),
+        h("button", { "data-key": "on", click: () => goTo(at() + 1), disabled: at() === steps.length - 1, "aria-label": "next step" }, "\u203a"),
+        h("ol", { class: "rx-steps" }, state.steps.map(({ key, name }, index) =>
+          h("li", { class: index < at() ? "rx-past" : index === at() ? "rx-now" : "" },
+            h("button", { "data-key": `step-${key}`, click: () => goTo(index), "aria-current": index === at() ? "step" : null }, name)))),
+        state.kind === "MERGE" && predictButton()),
+      h("p", { class: "rx-says" }, hidden() && at() >= stepOf("case") ? "Choose for every row, then reveal." : step.says),
+    ];
+  }
+
+  function predictButton() {
+    if (local.predict === "choosing") {
+      const picks = model.get("picks") ?? {};
+      const missing = state.rows.length - Object.keys(picks).length;
+      return h("button", { "data-key": "predict", class: "rx-predict", click: reveal, disabled: missing > 0 },
+        missing ? `${missing} to choose` : "Reveal");
+    }
+    const begin = () => {
+      local.predict = "choosing";
+      set({ picks: {}, score: null, step: steps[Math.min(steps.length - 1, Math.max(0, stepOf("join")))] });
+      later();
+    };
+    return h("button", { "data-key": "predict", class: "rx-predict", click: begin }, local.predict === "shown" ? "Predict again" : "Predict");
+  }
+
+  function reveal() {
+    const picks = model.get("picks") ?? {};
+    local.predict = "shown";
+    set({ score: state.rows.filter((row, index) => picks[index] === row.fate).length });
+    later();
+  }
+
+  function rowList() {
+    const groups = [...new Set(state.rows.map((row) => row.group))];
+    const active = chosen() >= 0 ? chosen() : 0;
+    const note = [`${state.rows.length} ${state.kind === "MERGE" ? "joined" : "chosen"}`];
+    if (state.untouched !== null) note.push(`${state.untouched} untouched`);
+    return h("section", { class: "rx-rows" },
+      h("h4", {}, "Rows", h("small", {}, state.sample || note.join(", "))),
+      local.predict === "shown" && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
+      h("div", { role: "listbox", "aria-label": "Rows" }, groups.map((group) => [
+        h("div", { class: "rx-group", role: "presentation" }, group),
+        state.rows.map((row, index) => row.group === group && option(row, index, index === active)),
+      ])),
+      state.rows[0]?.marks.length > 0 && !hidden() &&
+        h("p", { class: "rm-p" }, "f false, ", h("span", { class: "rx-unknown" }, "?"), " unknown, \u2013 about other rows, blank: not reached"));
+  }
+
+  function option(row, index, active) {
+    const picks = model.get("picks") ?? {};
+    const clause = model.get("clause");
+    const dim = Number.isInteger(clause) && clause !== row.clause;
+    const right = local.predict === "shown" && (picks[index] === row.fate ? "right" : `you chose ${picks[index]}`);
+    return h("div", {
+      role: "option", id: null, class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
+      "aria-selected": index === chosen() ? "true" : "false",
+      click: (event) => { if (!event.target.closest("select")) choose(index); },
+    },
+      h("span", { class: "rx-number" }, row.number ?? ""),
+      h("span", { class: "rx-name" }, value(row.name)),
+      hidden()
+        ? h("select", { "data-key": `pick-${index}`, "aria-label": `what becomes of ${row.name ?? "NULL"}`, change: (event) => { set({ picks: { ...picks, [index]: event.target.value } }); } },
+            h("option", { value: "", selected: !picks[index], disabled: true }, "choose"),
+            FATES.map((fate) => h("option", { value: fate, selected: picks[index] === fate }, fate)))
+        : [
+            h("span", { class: "rx-strip" }, row.marks.map(([text, style, reason]) =>
+              h("span", { class: text === "?" ? "rx-unknown" : `rm-${style}`, title: reason }, text))),
+            badge(row.style, row.fate),
+          ],
+      h("span", { class: "rx-values" },
+        row.source && [h("b", {}, "s "), `(${listed(row.source)}) `], row.target && [h("b", {}, "t "), `(${listed(row.target)})`],
+        right && h("em", {}, ` ${right}`)));
+  }
+
+  // -- the way --------------------------------------------------------------------------------------------------------
+
+  // A station has lanes; every thread of a row goes through one place of one lane. An UPDATE's thread splits where the page is transformed.
+  function stations() {
+    const found = [];
+    const lane = (key, label, rows, style) => ({ key, label, rows, style });
+    const all = state.rows.map((_, index) => index);
+    const where = (test) => all.filter((index) => test(state.rows[index]));
+    if (state.kind === "MERGE") {
+      found.push({ key: "read", title: "", lanes: [lane("t", state.target, where((row) => row.target)), lane("s", "source", where((row) => row.source))] });
+      found.push({ key: "join", title: "join", lanes: [...new Set(state.rows.map((row) => row.group))].map((group) => lane(group, group, where((row) => row.group === group))) });
+      found.push({ key: "case", title: "CASE", lanes: state.clauses.map((clause) =>
+        lane(clause.number, clause.number < 0 ? "none" : `${clause.label} ${clause.word}`, where((row) => row.clause === clause.number), clause.style)) });
+    } else {
+      found.push({ key: "read", title: "", lanes: [lane("t", `${state.target}, WHERE is true`, all)] });
+    }
+    if (steps.includes("transform")) {
+      const kinds = [...new Set(state.rows.map((row) => row.becomes.join(" + ") || "dropped"))];
+      found.push({ key: "transform", title: "transform_page", lanes: kinds.map((kind) =>
+        lane(kind, kind, where((row) => (row.becomes.join(" + ") || "dropped") === kind))) });
+    }
+    const halves = state.after.rows.map((row, index) => ({ ...row, index }));
+    const numbers = [...new Set([...state.writers.map((writer) => writer.number), ...halves.map((row) => row.writer)])];
+    found.push({ key: "sinks", title: "", split: true, lanes: numbers.map((number) => {
+      const writer = state.writers.find((one) => one.number === number);
+      return lane(number, number < 0 ? "some writer" : `writer ${number}${writer ? ` ${writer.rows}` : ""}`, halves.filter((row) => row.writer === number).map((row) => row.index));
+    }) });
+    const name = (key) => state.steps.find((step) => step.key === key).name;
+    for (const key of ["finish", "commit"]) found.push({ key, title: "", split: true, lanes: [lane(key, name(key), halves.map((row) => row.index))] });
+    return found;
+  }
+
+  function way() {
+    const list = hidden() ? stations().filter((station) => ["read", "join"].includes(station.key)) : stations();
+    const width = 360, gap = 64, tall = 24;
+    const height = list.length * gap;
+    const places = list.map((station, level) => {
+      const each = width / station.lanes.length;
+      const found = new Map();
+      station.lanes.forEach((lane, number) => lane.rows.forEach((row, slot) => {
+        const x = number * each + (each * (slot + 1)) / (lane.rows.length + 1);
+        found.set(row, [...(found.get(row) ?? []), [x, level * gap]]);
+      }));
+      return found;
+    });
+    const threads = [], tokens = [];
+    const rowOf = (station, id) => (station.split ? state.after.rows[id].of : id);
+    const level = Math.max(0, list.findLastIndex((station) => stepOf(station.key) <= at()));
+    list.forEach((station, index) => {
+      for (const [id, points] of places[index]) {
+        const row = rowOf(station, id);
+        const style = station.split ? state.after.rows[id].style : index >= 2 || state.kind !== "MERGE" ? state.rows[row].style : "N";
+        if (index === level) for (const [x, y] of points) tokens.push({ x, y: y + tall + 6, row, style });
+        if (index + 1 >= list.length) continue;
+        const next = list[index + 1];
+        const targets = next.split && !station.split
+          ? state.after.rows.map((half, half_id) => [half, half_id]).filter(([half]) => half.of === id).map(([half, half_id]) => [half_id, half.style])
+          : [[id, style]];
+        for (const [target, colour] of targets)
+          for (const [x1, y1] of points)
+            for (const [x2, y2] of places[index + 1].get(target) ?? [])
+              threads.push({ x1, y1: y1 + tall, x2, y2, row, style: index + 1 >= 2 ? colour : style, ahead: index >= level });
+      }
+    });
+    const current = chosen();
+    const path = ({ x1, y1, x2, y2, row, style, ahead }) => g("path", {
+      d: `M${x1.toFixed(1)} ${y1}C${x1.toFixed(1)} ${(y1 + y2) / 2} ${x2.toFixed(1)} ${(y1 + y2) / 2} ${x2.toFixed(1)} ${y2}`,
+      class: `rx-thread rx-${style}${ahead ? " rx-ahead" : ""}${row === current ? " rx-chosen" : ""}`,
+      click: () => choose(row),
+    });
+    const drawing = g("svg", { viewBox: `-2 -2 ${width + 4} ${height}`, role: "img", "aria-label": `The way of ${state.rows.length} rows; the tab Row tells it in words` },
+      threads.filter((one) => one.row !== current).map(path), threads.filter((one) => one.row === current).map(path),
+      list.map((station, index) => {
+        const each = width / station.lanes.length;
+        const here = station.key === steps[at()];
+        return g("g", { class: here ? "rx-here" : "" }, station.lanes.map((lane, number) => [
+          g("rect", { x: number * each + 1, y: index * gap, width: each - 2, height: tall, class: `rx-station rx-fill-${lane.style ?? "none"}` }),
+          g("text", { x: number * each + each / 2, y: index * gap + 16, class: `rx-label rx-text-${lane.style ?? "none"}` },
+            cut(station.title && number === 0 && station.lanes.length === 1 ? `${station.title}: ${lane.label}` : lane.label, each)),
+        ]));
+      }),
+      tokens.map(({ x, y, row, style }) => g("circle", { cx: x, cy: y, r: row === current ? 5 : 3.5, class: `rx-token rx-${style}`, click: () => choose(row) })));
+    return h("section", { class: "rx-way" }, h("h4", {}, "Way"), drawing);
+  }
+
+  const cut = (text, width) => {
+    const room = Math.max(3, Math.floor(width / 6.6));
+    return text.length <= room ? text : `${text.slice(0, room - 1)}\u2026`;
+  };
+
+  // -- the panel ------------------------------------------------------------------------------------------------------
+
+  function panel() {
+    const tab = hidden() ? "clauses" : local.tab;
+    const tabs = h("div", { role: "tablist", class: "rx-tabs", "aria-label": "Details" }, TABS.map(([key, name]) =>
+      h("button", {
+        role: "tab", "data-key": `tab-${key}`, tabindex: tab === key ? 0 : -1, "aria-selected": tab === key ? "true" : "false", disabled: hidden() && key !== "clauses",
+        click: () => { local.tab = key; later(); },
+      }, key === "row" && chosen() >= 0 ? `Row ${state.rows[chosen()].number ?? ""}`.trim() : name)));
+    const content = { row: rowPanel, clauses: clausesPanel, writers: writersPanel, calls: callsPanel }[tab]();
+    return h("section", { class: "rx-panel" }, tabs, h("div", { role: "tabpanel" }, content));
+  }
+
+  function rowPanel() {
+    if (chosen() < 0) return h("p", { class: "rm-p" }, "Choose a row: click it, or press Tab and the arrow keys.");
+    const row = state.rows[chosen()];
+    const halves = state.after.rows.filter((half) => half.of === chosen());
+    const station = (key, summary, ...content) => steps.includes(key) &&
+      h("details", { open: steps[at()] === key, class: "rx-station-words" },
+        h("summary", { "data-key": `words-${key}`, click: (event) => { event.preventDefault(); goTo(stepOf(key)); } },
+          state.steps[stepOf(key)].name, h("small", {}, summary)), content);
+    return [
+      h("p", { class: "rx-who" }, h("b", {}, value(row.name)), " ", badge(row.style, row.fate)),
+      h("p", { class: "rx-gist" }, row.gist),
+      station("read", row.target ? (row.source ? "both sides" : "the target alone") : "the source alone", sides(row)),
+      station("join", row.group, row.on ? condition(row.on) : h("p", { class: "rm-p" }, row.reasons[0] ?? "")),
+      station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map((verdict) => verdictView(verdict, row))),
+      !steps.includes("case") && station("read", "WHERE", row.verdicts.map((verdict) => verdictView(verdict, row))),
+      station("transform", row.becomes.join(" + ") || "dropped", halves.length ? table(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
+      station("exchange", row.writers.map(writerName).join(", ") || "\u2013", h("p", { class: "rm-p" }, "Rows of one place go to one writer: the old row by the old place, the new one by the new place.")),
+      station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
+        [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
+          h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.tab = "writers"; later(); } }, `what writer ${number} handed over`))),
+      station("commit", row.fate === "none" ? "as it was" : row.fate === "DELETE" ? "gone" : "changed", becomes(row)),
+    ];
+  }
+
+  const writerName = (number) => (number < 0 ? "some writer" : `writer ${number}`);
+
+  function sides(row) {
+    return h("table", { class: "rm-t" }, ["source", "target"].filter((side) => row[side]).map((side) => h("tbody", {},
+      h("tr", {}, h("th", { scope: "row" }, side), state.sides[side].map(({ name }, index) => h("td", {}, h("small", {}, name), h("br"), value(row[side][index])))))));
+  }
+
+  function becomes(row) {
+    const columns = state.sides.target;
+    if (!row.made) return h("p", { class: "rm-p" }, row.fate === "DELETE" ? "The row is gone." : "Nothing has changed.");
+    return h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
+      const old = row.target?.[index], made = row.made[index];
+      const text = row.values.find(([column]) => column === name)?.[1];
+      return h("tr", {}, h("th", { scope: "row" }, name),
+        h("td", {}, row.target && old !== made ? [h("del", {}, value(old)), " \u2192 "] : "", h(row.target && old === made ? "span" : "ins", {}, value(made))),
+        h("td", { class: "rm-mut" }, text ? h("code", {}, text) : ""));
+    })));
+  }
+
+  function verdictView(verdict) {
+    const clause = state.clauses.find((one) => one.number === verdict.clause);
+    return h("div", { class: "rx-verdict" },
+      h("div", {}, h("b", {}, clause.label), " ", badge(clause.style, clause.word), " ", h("em", { class: verdict.fate === "fires" ? "rx-fires" : "" }, verdict.fate)),
+      verdict.condition ? condition(verdict.condition) : h("code", { class: "rm-mut" }, clause.text));
+  }
+
+  // A condition once, its columns' values beneath it, and the truth of every part beneath that.
+  function condition(term) {
+    const blamed = term.answer === "unknown" && !term.terms.length;
+    return h("div", { class: `rx-term rx-${term.answer.replace(" ", "-")}` },
+      h("div", { class: "rx-truth" }, h("code", {}, term.operator ? term.operator : term.text), h("span", {}, term.answer)),
+      term.terms.length ? term.terms.map(condition)
+        : h("div", { class: "rx-reads" }, term.values.map(([side, name, one]) =>
+            h("span", { class: blamed && one === null ? "rx-blamed" : "" }, `${side}.${name} = `, h("b", {}, value(one))))));
+  }
+
+  function clausesPanel() {
+    return state.clauses.map((clause) => {
+      const taken = state.rows.map((row, index) => [row, index]).filter(([row]) => row.clause === clause.number);
+      const unknown = state.rows.map((row, index) => [row, index]).filter(([row]) => row.verdicts.some((one) => one.clause === clause.number && one.fate === "unknown"));
+      const buttons = (rows) => rows.map(([row, index]) => h("button", { class: "rx-link", "data-key": `take-${clause.number}-${index}`, click: () => choose(index) }, value(row.name)));
+      return h("div", { class: `rx-verdict${model.get("clause") === clause.number ? " rx-marked" : ""}` },
+        h("button", { class: "rx-link", "data-key": `clause-${clause.number}`, "aria-pressed": model.get("clause") === clause.number ? "true" : "false",
+          click: () => set({ clause: model.get("clause") === clause.number ? null : clause.number }) }, badge(clause.style, `${clause.label} ${clause.word}`)),
+        hidden() ? "" : h("small", {}, ` ${clause.rows ?? "?"} row${clause.rows === 1 ? "" : "s"}`),
+        h("pre", { class: "rm-code" }, clause.text),
+        !hidden() && taken.length > 0 && h("p", { class: "rm-p" }, "takes ", buttons(taken)),
+        !hidden() && unknown.length > 0 && h("p", { class: "rm-p" }, h("span", { class: "rx-unknown" }, "?"), " unknown for ", buttons(unknown)));
+    });
+  }
+
+  function writersPanel() {
+    return state.writers.map((writer) => h("div", { class: "rx-verdict" },
+      h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${writer.rows}; ${writer.fragments} fragment${writer.fragments === 1 ? "" : "s"}, ${writer.bytes} bytes`),
+      writer.page.length > 0 && table(writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
+      writer.page.length < writer.total && h("p", { class: "rm-p" }, `first ${writer.page.length} of ${writer.total} rows`)));
+  }
+
+  function callsPanel() {
+    return scroll("Calls", h("table", { class: "rm-t" },
+      h("thead", {}, h("tr", {}, ["", "who", "method", "carries"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, state.calls.map((call) => h("tr", {},
+        h("td", { class: "rm-r rm-mut" }, call.order), h("td", {}, call.where), h("td", {}, h("code", {}, call.method)),
+        h("td", { class: "rm-w" }, call.carries, call.error && h("span", { class: "rm-err" }, ` ${call.error}`)))))));
+  }
+
+  // -- the moment -----------------------------------------------------------------------------------------------------
+
+  const scroll = (label, content) => h("div", { class: "rm-scroll", tabindex: 0, role: "region", "aria-label": label, "data-key": `scroll-${label}` }, content);
+
+  function table(channels, rows, lead) {
+    return scroll("Page", h("table", { class: "rm-t" },
+      h("thead", {}, h("tr", {}, lead && h("th", {}, ""), channels.map((channel) =>
+        h("th", { scope: "col", class: channel.right ? "rm-r" : "" }, h("small", {}, channel.number), h("br"), channel.name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {
+        class: `${row.of !== null && row.of === chosen() ? "rx-mine" : ""}${row.style ? ` rx-line-${row.style}` : ""}`, click: () => row.of !== null && choose(row.of),
+      }, lead && h("td", { class: "rm-mut" }, lead(row)), row.cells.map((one, index) => h("td", { class: channels[index]?.right ? "rm-r" : "" }, value(one))))))));
+  }
+
+  function moment() {
+    const key = steps[at()];
+    const name = (row) => [state.rows[row.of].number ?? "", " ", value(state.rows[row.of].name)];
+    if (hidden() || key === "read" || key === "join") {
+      const sides = ["source", "target"].filter((side) => state.sides[side].length);
+      const channels = sides.flatMap((side) => state.sides[side].map(({ name, right }) => ({ number: side, name, right })));
+      const rows = state.rows.map((row, of) => ({ of, cells: sides.flatMap((side) => row[side] ?? state.sides[side].map(() => null)) }));
+      return [key === "read" ? "The rows that meet" : "Joined rows", table(channels, rows)];
+    }
+    if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table(state.before.channels, state.before.rows, name)];
+    const withWriter = stepOf("sinks") <= at();
+    const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
+    return [key === "transform" ? "Page that leaves transform_page" : "Rows on their way to the store", table(state.after.channels, state.after.rows, lead)];
+  }
+
+  function reader() {
+    const done = steps[at()] === "commit" && !hidden() && state.steps[at()].name === "commit";
+    const columns = state.sides.target.map(({ name, right }) => ({ number: "", name, right }));
+    const rows = [];
+    state.rows.forEach((row, of) => {
+      if (!done) { if (row.target) rows.push({ of, cells: row.target }); return; }
+      if (row.fate === "DELETE") rows.push({ of, cells: row.target ?? [], style: "D", sign: "\u2212" });
+      else if (row.made) rows.push({ of, cells: row.made, style: row.style, sign: row.fate === "INSERT" ? "+" : "~" });
+      else if (row.target) rows.push({ of, cells: row.target, sign: "" });
+    });
+    return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? "the new version" : "the old version")),
+      table(columns, rows, done ? (row) => row.sign : undefined),
+      state.untouched ? h("p", { class: "rm-p" }, `and ${state.untouched} row${state.untouched === 1 ? "" : "s"} ${state.apart}`) : "");
+  }
+
+  // -- drawing and keys -----------------------------------------------------------------------------------------------
+
+  let waiting = false;
+  function later() {
+    if (waiting) return;
+    waiting = true;
+    queueMicrotask(() => { waiting = false; draw(); });
+  }
+
+  function draw() {
+    const focused = box.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const scrolled = new Map([...box.querySelectorAll(".rm-scroll")].map((one) => [one.dataset.key, one.scrollLeft]));
+    const [title, page] = moment();
+    body.replaceChildren(
+      ...filled(h("div"), {}, head()).childNodes,
+      h("div", { class: "rx-columns" }, rowList(), way(), panel()),
+      h("div", { class: "rx-below" }, h("section", { class: "rx-moment" }, h("h4", {}, "At this moment", h("small", {}, title)), page), reader()));
+    for (const one of box.querySelectorAll(".rm-scroll")) one.scrollLeft = scrolled.get(one.dataset.key) ?? 0;
+    if (focused) box.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    const row = state.rows[chosen()];
+    live.textContent = `${state.steps[at()].name}. ${hidden() || !row ? "" : `Row ${row.number ?? ""} ${row.name ?? "NULL"}: ${row.gist}`}`;
+  }
+
+  box.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input, textarea")) return;
+    const inTabs = event.target.closest('[role="tablist"]'), inRows = event.target.closest('[role="listbox"]');
+    const moves = { ArrowLeft: -1, ArrowRight: 1 };
+    const move = (row) => {
+      choose(Math.min(state.rows.length - 1, Math.max(0, row)));
+      queueMicrotask(() => queueMicrotask(() => box.querySelector(`[data-key="row-${chosen()}"]`)?.focus()));
+    };
+    let taken = true;
+    if (inTabs && event.key in moves) {
+      const keys = TABS.map(([key]) => key);
+      local.tab = keys[(keys.indexOf(local.tab) + moves[event.key] + keys.length) % keys.length];
+      later();
+      queueMicrotask(() => queueMicrotask(() => box.querySelector(`[data-key="tab-${local.tab}"]`)?.focus()));
+    } else if (inRows && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      const order = [...box.querySelectorAll('[role="option"]')].map((one) => Number(one.dataset.key.slice(4)));
+      const place = order.indexOf(chosen());
+      move(order[place < 0 ? 0 : Math.min(order.length - 1, Math.max(0, place + (event.key === "ArrowUp" ? -1 : 1)))]);
+    } else if (inRows && (event.key === "Enter" || event.key === " ")) move(Number(event.target.closest('[role="option"]')?.dataset.key.slice(4) ?? 0));
+    else if (event.key in moves) goTo(at() + moves[event.key]);
+    else if (event.key === "Home") goTo(0);
+    else if (event.key === "End") goTo(steps.length - 1);
+    else if (/^[0-9]$/.test(event.key) && state.clauses.some((one) => one.number === Number(event.key))) {
+      local.tab = "clauses";
+      set({ clause: model.get("clause") === Number(event.key) ? null : Number(event.key) });
+      later();
+    } else if (event.key === "p") play();
+    else if (event.key === "Escape") { local.tab = "row"; set({ clause: null }); later(); }
+    else taken = false;
+    if (taken) { event.preventDefault(); event.stopPropagation(); }
+  });
+
+  const watched = ["row", "step", "clause", "picks", "score"];
+  const onRow = () => { local.tab = "row"; };
+  const onClause = () => { if (Number.isInteger(model.get("clause"))) local.tab = "clauses"; };
+  model.on("change:row", onRow);
+  model.on("change:clause", onClause);
+  for (const name of watched) model.on(`change:${name}`, later);
+  draw();
+  return () => {
+    clearInterval(local.playing);
+    model.off("change:row", onRow);
+    model.off("change:clause", onClause);
+    for (const name of watched) model.off(`change:${name}`, later);
+  };
+}
+
+export default { render };

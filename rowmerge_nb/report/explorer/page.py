@@ -1,0 +1,97 @@
+"""The explorer as one file: script, styles and state in it, and nothing that is asked of a server."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.report.explorer.state import explorer_state
+from rowmerge_nb.report.html import render_html, style_sheet
+from rowmerge_nb.report.model.report import build_report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["explorer_module", "explorer_page", "explorer_styles", "opening"]
+
+_EXPORT: Final = "export default { render };"
+_START: Final = """
+const traits = { state: JSON.parse(document.getElementById("state").textContent), row: ROW, step: STEP, clause: null, picks: {}, score: null };
+const listeners = new Map();
+const model = {
+  get: (name) => traits[name],
+  set(name, one) {
+    if (traits[name] === one) return;
+    traits[name] = one;
+    for (const listener of listeners.get(`change:${name}`) ?? []) listener();
+  },
+  save_changes() {},
+  on: (name, listener) => listeners.set(name, [...(listeners.get(name) ?? []), listener]),
+  off: (name, listener) => listeners.set(name, (listeners.get(name) ?? []).filter((one) => one !== listener)),
+};
+render({ model, el: document.getElementById("explorer") });
+"""
+_SHELL: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>:root{{color-scheme:light dark}}body{{margin:0 auto;padding:24px 16px;max-width:1120px;background:light-dark(#fff,#111)}}
+pre.statement{{margin:0 0 16px;padding:8px 12px;background:light-dark(#f3f4f6,#22262b);color:light-dark(#1f2328,#e6e8eb);font:12px/18px Menlo,Consolas,"Liberation Mono",monospace;overflow-x:auto}}
+</style><style>{styles}</style></head><body>
+<pre class="statement">{statement}</pre>
+<div id="explorer"></div>
+<noscript>{report}</noscript>
+<script type="application/json" id="state">{state}</script>
+<script type="module">{script}</script>
+</body></html>
+"""
+
+
+@cache
+def explorer_module() -> str:
+    """Give the front end's module, whose default export has `render`."""
+    return files("rowmerge_nb.report.explorer").joinpath("explorer.mjs").read_text("utf-8")
+
+
+@cache
+def explorer_styles() -> str:
+    """Give the style sheets of the explorer: the report's, and its own."""
+    own = files("rowmerge_nb.report.explorer").joinpath("explorer.css").read_text("utf-8")
+    return f"{style_sheet()}\n{own}"
+
+
+def opening(state: Mapping[str, Any]) -> tuple[int, str]:
+    """Give the row and the step at which the explorer opens: the first row that is updated, at the CASE, since "why" comes before "how"."""
+    keys = [step["key"] for step in state["steps"]]
+    row = next((index for index, row in enumerate(state["rows"]) if row["fate"] == "UPDATE"), 0)
+    return row, "case" if "case" in keys else keys[0]
+
+
+def explorer_page(trace: Trace) -> str:
+    """Write an HTML document with the explorer of a statement; without scripts it shows the report.
+
+    Args:
+        trace: the statement's trace.
+
+    Raises:
+        RowMergeError: NOT_SUPPORTED, as `rowmerge_nb.report.explorer.state.explorer_state` says.
+    """
+    from markupsafe import escape
+
+    state = explorer_state(trace)
+    # Within a script nothing is escaped, but its end is looked for.
+    told = json.dumps(state).replace("<", "\\u003c")
+    row, step = opening(state)
+    script = explorer_module().replace(_EXPORT, _START.replace("ROW", str(row)).replace("STEP", json.dumps(step)))
+    return _SHELL.format(
+        title=escape(f"{trace.kind} {trace.target}"),
+        styles=explorer_styles(),
+        statement=escape(state["statement"]),
+        report=render_html(build_report(trace)),
+        state=told,
+        script=script,
+    )

@@ -1,0 +1,362 @@
+"""What the explorer shows, as one JSON: rows with their reasons, steps, pages, writers and calls, in the words of the report.
+
+The front end chooses and draws; it computes nothing of the statement.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.choices import Flow, StatementState
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.report.model.journeys import journey_row
+from rowmerge_nb.report.model.pages import Channel
+from rowmerge_nb.report.model.report import build_report
+from rowmerge_nb.report.words.phrases import style_of
+from rowmerge_nb.report.words.values import cell, tail, visible
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.journeys import Answer, Fate, journeys_of
+from rowmerge_nb.words import number, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rowmerge_nb.report.model.report import Report
+    from rowmerge_nb.report.words.phrases import Phrase
+    from rowmerge_nb.report.words.values import Cell
+    from rowmerge_nb.trace.journeys import Journey, TermTruth
+    from rowmerge_nb.trace.trace import PageSample, Trace
+
+__all__ = ["FORMAT", "MOST_ROWS", "explorer_state"]
+
+FORMAT: Final = "rowmerge_nb explorer 1"
+MOST_ROWS: Final = 30
+"""So many rows can be followed; of more the first ones of the source are shown."""
+_GROUPS: Final = {
+    "matched": "matched",
+    "not matched": "not matched",
+    "not matched by source": "target rows without a partner",
+    "chosen": "chosen by WHERE",
+}
+_ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "error"}
+
+
+def explorer_state(trace: Trace) -> dict[str, Any]:
+    """Give what the explorer shows of a trace.
+
+    Args:
+        trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
+
+    Raises:
+        RowMergeError: NOT_SUPPORTED for another statement, one that did not finish, one of the older flow, and where the trace has no rows
+            with the values of both sides.
+    """
+    journeys = _journeys(trace)
+    report, pages = build_report(trace), trace.pages
+    assert pages is not None
+    shown = journeys[:MOST_ROWS]
+    place = {journey.page_row: index for index, journey in enumerate(shown)}
+    total = trace.joined if trace.joined is not None else len(journeys)
+    return {
+        "format": FORMAT,
+        "kind": trace.kind,
+        "statement": report.statement,
+        "target": visible(trace.target),
+        "outcome": [*_tag(report), *_runs(report.outcome.sentence)],
+        "meta": _runs(report.outcome.meta),
+        "options": {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)},
+        "sample": ""
+        if len(shown) >= total
+        else f"{number(len(shown))} of {plural(total, 'row')}: the first that the trace holds",
+        "steps": _steps(trace),
+        "clauses": _clauses(report),
+        "sides": {side: _sides(pages, side) for side in ("source", "target")},
+        "rows": [_row(journey, trace) for journey in shown],
+        "untouched": _untouched(trace, journeys),
+        "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
+        "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed),
+        "after": _after(report, pages, place),
+        "writers": _writers(report, trace),
+        "calls": [
+            {"order": row.order, "where": row.where, "method": row.method, "carries": row.carries, "error": row.error}
+            for row in (report.calls.rows if report.calls is not None else ())
+        ],
+    }
+
+
+def _journeys(trace: Trace) -> tuple[Journey, ...]:
+    found = journeys_of(trace) if trace.flow is not Flow.UPDATABLE else None
+    if found and trace.state is StatementState.FINISHED:
+        return found
+    msg = f"The explorer has nothing to show of this {trace.kind}"
+    hint = "It shows a MERGE, UPDATE or DELETE that has changed rows by merge sinks; of a large one run it with trace='full'."
+    if trace.flow is Flow.UPDATABLE:
+        msg, hint = (
+            f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran",
+            "print(result) has its report.",
+        )
+    elif trace.state is StatementState.FAILED:
+        msg, hint = (
+            f"This {trace.kind} has failed, and the explorer shows statements that ran",
+            "The error's report says what happened.",
+        )
+    raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+
+
+def _tag(report: Report) -> list[list[str]]:
+    return [[report.outcome.tag + ": ", "b"]] if report.outcome.tag else []
+
+
+def _runs(phrase: Phrase) -> list[list[str]]:
+    return [[run.text, run.style] for run in phrase]
+
+
+# -- steps ----------------------------------------------------------------------------------------------------------------
+
+
+def _steps(trace: Trace) -> list[dict[str, str]]:
+    """Give the steps in the order in which rows come by them, each with a sentence of this run."""
+    merged, pages = trace.kind == "MERGE", trace.pages
+    assert pages is not None
+    taken = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
+    joined = plural(trace.joined or 0, "joined row" if merged else "row")
+    stored = sum(sum(writer.rows.values()) for writer in trace.writers)
+    fragments = sum(writer.fragments for writer in trace.writers)
+    steps = [("read", "read", "Reads both tables." if merged else "Reads the table, and keeps the rows for which WHERE is true.")]
+    if merged:
+        steps.append(("join", "join", _join_sentence(trace)))
+        steps.append(
+            (
+                "case",
+                "CASE",
+                f"Tries the WHEN clauses in their order; the first that is true wins, and unknown is not true. {number(taken)} of {joined} are taken by a clause.",
+            )
+        )
+        steps.append(
+            (
+                "distinct",
+                "distinct",
+                "Marks rows whose target row and clause occur more than once: a target row may be changed by one source row.",
+            )
+        )
+    if pages.transformed:
+        steps.append(
+            (
+                "transform",
+                "transform_page",
+                f"Drops rows that do nothing, and gives each change the form that the connector wants: {plural(pages.total_before, 'row')} in, {plural(pages.total_after, 'row')} out.",
+            )
+        )
+    if any(node.kind == "Exchange" for node in trace.plan):
+        steps.append(("exchange", "exchange", "Sends each row to the writer that is responsible for its place."))
+    steps.append(
+        (
+            "sinks",
+            "sinks",
+            f"{plural(len(trace.writers), 'writer')} {'hand' if len(trace.writers) != 1 else 'hands'} {plural(stored, 'row')} to the connector's merge sinks, out of sight of readers.",
+        )
+    )
+    steps.append(
+        ("finish", "finish_merge", f"The connector gets {plural(fragments, 'fragment')}, which name what the sinks have stored.")
+    )
+    ended = "All of it becomes visible at once." if trace.committed else "It was a rehearsal: all of it was rolled back."
+    steps.append(("commit", "commit" if trace.committed else "rollback", ended))
+    return [{"key": key, "name": name, "says": says} for key, name, says in steps]
+
+
+def _join_sentence(trace: Trace) -> str:
+    parts = [f"{number(trace.matched or 0)} matched", f"{number(trace.unmatched or 0)} not matched"]
+    if trace.alone is not None:
+        parts.append(f"{number(trace.alone)} of the target without a partner")
+    return f"Pairs every source row with the target rows for which ON is true; one without stays, with NULLs: {', '.join(parts)}."
+
+
+def _clauses(report: Report) -> list[dict[str, Any]]:
+    rows = report.clauses.rows if report.clauses is not None else ()
+    return [
+        {
+            "number": row.number,
+            "label": row.label,
+            "word": row.word,
+            "style": row.style,
+            "text": "\n".join(row.lines),
+            "line": row.line,
+            "rows": row.rows,
+        }
+        for row in rows
+    ]
+
+
+# -- rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
+    if pages.witness is None or side not in pages.witness.schema.names:
+        return []
+    fields = pages.witness.schema.field(side).type
+    return [
+        {
+            "name": visible(f.name),
+            "right": pa.types.is_floating(f.type) or pa.types.is_integer(f.type) or pa.types.is_decimal(f.type),
+        }
+        for f in fields
+    ]
+
+
+def _row(journey: Journey, trace: Trace) -> dict[str, Any]:
+    merged = trace.kind == "MERGE"
+    shown = journey_row(journey, merged)
+    lead = journey.source if journey.source is not None else journey.target
+    return {
+        "number": journey.source_row,
+        "name": _value(next(iter((lead or {}).values()), None)),
+        "group": _GROUPS[journey.join],
+        "source": _values(journey.source),
+        "target": _values(journey.target),
+        "marks": [[mark.text, mark.style, mark.reason] for mark in shown.marks] if merged else [],
+        "style": shown.style,
+        "fate": "none" if journey.operation is Operation.NONE else journey.operation.name,
+        "clause": journey.case_number,
+        "gist": shown.gist,
+        "reasons": list(shown.reasons),
+        "on": _term(journey.on),
+        "verdicts": [
+            {"clause": v.clause.number, "fate": str(v.fate), "condition": _term(v.condition)}
+            for v in journey.verdicts
+            if v.fate is not Fate.NOT_APPLICABLE
+        ],
+        "values": [[visible(name), visible(text)] for name, text in _assigned(journey, trace)],
+        "becomes": list(journey.becomes),
+        "writers": list(journey.writers),
+        "made": _values(journey.made),
+    }
+
+
+def _assigned(journey: Journey, trace: Trace) -> Iterable[tuple[str, str]]:
+    return next((clause.values for clause in trace.clauses if clause.number == journey.case_number), ())
+
+
+def _term(truth: TermTruth | None) -> dict[str, Any] | None:
+    if truth is None:
+        return None
+    return {
+        "text": visible(" ".join(truth.term.text.split())),
+        "operator": truth.term.operator,
+        "answer": _ANSWERS.get(truth.answer, "not known"),
+        "values": [[side, visible(name), _value(value)] for side, name, value in truth.values],
+        "terms": [_term(part) for part in truth.terms],
+    }
+
+
+def _values(side: Mapping[str, Any] | None) -> list[str | None] | None:
+    return None if side is None else [_value(value) for value in side.values()]
+
+
+def _value(value: Any) -> str | None:
+    return _shown(cell(value))
+
+
+def _shown(made: Cell) -> str | None:
+    return None if made.null else made.text
+
+
+def _untouched(trace: Trace, journeys: Sequence[Journey]) -> int | None:
+    """Give how many target rows no joined row speaks of; None where the connector does not count, or rows are missing."""
+    if trace.rows_before is None or trace.pages is None or not trace.pages.complete:
+        return None
+    ids = python_values(trace.pages.row_ids)
+    touched = {repr(ids[journey.page_row]) for journey in journeys if journey.target is not None}
+    return trace.rows_before - len(touched)
+
+
+# -- pages ----------------------------------------------------------------------------------------------------------------
+
+
+def _before_channels(report: Report, pages: PageSample) -> Sequence[Channel]:
+    if report.pages is not None and pages.transformed:
+        return report.pages.channels.before
+    return [Channel(str(index), name, "") for index, name in enumerate(pages.before.schema.names)]
+
+
+def _page(
+    channels: Sequence[Channel], page: pa.RecordBatch, place: Mapping[int, int], pages: PageSample, *, unfolded: bool
+) -> dict[str, Any]:
+    """Give the page before, its merge row unfolded into its fields."""
+    columns: list[list[Any]] = []
+    for index in range(page.num_columns):
+        column = page.column(index)
+        if unfolded and index == pages.layout.before.merge_row:
+            columns += [python_values(field) for field in column.flatten()]
+        else:
+            columns.append(python_values(column))
+    rows = list(zip(*columns, strict=True))
+    hashed = pages.layout.before.hash if unfolded else None
+    return {
+        "channels": [_channel(channel) for channel in channels],
+        "rows": [
+            {
+                "of": place[index],
+                "cells": [_shown(tail(value)) if at == hashed else _value(value) for at, value in enumerate(rows[index])],
+            }
+            for index in _in_order(place)
+        ],
+    }
+
+
+def _in_order(place: Mapping[int, int]) -> list[int]:
+    return sorted(place, key=lambda index: place[index])
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    return {"number": channel.number, "name": visible(channel.name), "right": channel.right}
+
+
+def _after(report: Report, pages: PageSample, place: Mapping[int, int]) -> dict[str, Any]:
+    channels = (
+        report.pages.channels.after
+        if report.pages is not None
+        else [Channel(str(index), name, "") for index, name in enumerate(pages.after.schema.names)]
+    )
+    columns = [python_values(column) for column in pages.after.columns]
+    operations = pages.after.column(pages.layout.after.operation).to_pylist()
+    rows = []
+    starts = [sum(pages.produced[:index]) for index in range(len(pages.produced))]
+    for index in _in_order(place):
+        for at in range(starts[index], starts[index] + pages.produced[index]):
+            operation = Operation(operations[at])
+            rows.append(
+                {
+                    "of": place[index],
+                    "cells": [_value(column[at]) for column in columns],
+                    "letter": operation.letter,
+                    "style": style_of(operation),
+                    "writer": pages.writers[at],
+                }
+            )
+    return {"channels": [_channel(channel) for channel in channels], "rows": rows}
+
+
+def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:
+    pages = {page.writer: page for page in report.stored.pages} if report.stored is not None else {}
+    channels = [_channel(channel) for channel in report.stored.channels] if report.stored is not None else []
+    found = []
+    for writer in trace.writers:
+        page = pages.get(writer.writer)
+        letters = {Operation(operation).letter: rows for operation, rows in writer.rows.items()}
+        found.append(
+            {
+                "number": writer.writer,
+                "rows": ", ".join(f"{letter} {number(rows)}" for letter, rows in letters.items()),
+                "fragments": writer.fragments,
+                "bytes": writer.fragment_bytes,
+                "channels": channels,
+                "page": [{"style": row.style, "cells": [_shown(made) for made in row.cells]} for row in page.rows]
+                if page
+                else [],
+                "total": page.total if page else 0,
+            }
+        )
+    return found

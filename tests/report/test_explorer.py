@@ -1,0 +1,341 @@
+"""The explorer: its state says what the trace says, and in a browser it is operated by mouse, by keys and from Python alike."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.plan.rules import RuleSettings
+from rowmerge_nb.report.explorer.page import explorer_page
+from rowmerge_nb.report.explorer.state import MOST_ROWS, explorer_state
+from rowmerge_nb.report.explorer.widget import Explorer
+from tests.report.explorer_browser import needs_browser, seen
+
+pytestmark = pytest.mark.spark
+
+ROWS = """VALUES ('Aaron', 5, 'Antioch'), ('Bill', 7, 'Buena'), ('Carol', 3, 'Cambridge'), ('Dave', 11, 'Devon'),
+    ('Ed', NULL, 'Etherville'), ('Gus', 4, 'Gilroy'), ('Joe', 12, 'Jamestown')"""
+MERGE = """MERGE INTO accounts t USING (VALUES ('Aaron', 6, 'Arches'), ('Bill', 9, 'Berkeley'), ('Carol', 2, 'Centreville'),
+    ('Ed', 8, 'Etherville'), ('gus', 3, 'Gilroy'), ('Dave ', NULL, 'Devon'), (NULL, 4, 'Nix')) s (customer, purchases, address)
+ON t.customer = s.customer
+WHEN MATCHED AND s.address = 'Berkeley' THEN DELETE
+WHEN MATCHED AND s.purchases > t.purchases THEN UPDATE SET purchases = s.purchases + t.purchases, address = s.address
+WHEN MATCHED AND (s.address <> t.address OR t.address IS NULL) THEN UPDATE SET address = s.address
+WHEN NOT MATCHED AND s.purchases > 0 THEN INSERT VALUES (s.customer, s.purchases, s.address)"""
+
+
+@pytest.fixture(scope="module")
+def engine(spark: Any) -> Engine:
+    engine = Engine(spark=spark, dialect="extended")
+    engine.run(
+        f"CREATE TABLE accounts WITH (partitioned_by = ARRAY['address']) AS SELECT * FROM ({ROWS}) AS v (customer, purchases, address)"
+    )
+    return engine
+
+
+@pytest.fixture(scope="module")
+def result(engine: Engine) -> Result:
+    return engine.run(MERGE, rehearse=True)
+
+
+@pytest.fixture(scope="module")
+def page(engine: Engine) -> str:
+    # A memory table of its own: the last step of what was committed shows the new version.
+    engine.run(
+        f"CREATE TABLE kept WITH (partitioned_by = ARRAY['address']) AS SELECT * FROM ({ROWS}) AS v (customer, purchases, address)"
+    )
+    return explorer_page(engine.run(MERGE.replace("INTO accounts", "INTO kept")).trace)
+
+
+# -- the state ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_state_has_every_joined_row_with_its_reasons(result: Result) -> None:
+    state = explorer_state(result.trace)
+    assert [(row["name"], row["fate"], row["clause"]) for row in state["rows"]] == [
+        ("Aaron", "UPDATE", 1),
+        ("Bill", "DELETE", 0),
+        ("Carol", "UPDATE", 2),
+        ("Ed", "none", -1),
+        ("gus", "INSERT", 3),
+        ("Dave ", "none", -1),
+        (None, "INSERT", 3),
+    ]
+    assert state["untouched"] == 3
+    assert [mark[0] for mark in state["rows"][3]["marks"]] == ["f", "?", "f", "–"]
+    [_, unknown, false] = state["rows"][3]["verdicts"]
+    assert unknown["condition"]["values"] == [["source", "purchases", "8"], ["target", "purchases", None]]
+    assert [part["answer"] for part in false["condition"]["terms"]] == ["false", "false"]
+    assert json.loads(json.dumps(state)) == state
+    assert len(json.dumps(state)) < 200_000
+
+
+def test_pages_and_writers_are_those_of_the_trace(result: Result) -> None:
+    state, pages = explorer_state(result.trace), result.trace.pages
+    assert pages is not None
+    assert len(state["before"]["rows"]) == pages.before.num_rows
+    assert len(state["after"]["rows"]) == pages.after.num_rows
+    assert [channel["number"] for channel in state["before"]["channels"]][:4] == ["0", "1", "2", "3.0"]
+    for half in state["after"]["rows"]:
+        assert half["letter"] in state["rows"][half["of"]]["becomes"]
+    stored = sum(sum(writer.rows.values()) for writer in result.trace.writers)
+    assert sum(len(writer["page"]) for writer in state["writers"]) == stored == len(state["after"]["rows"])
+
+
+def test_steps_are_those_that_the_statement_has(engine: Engine, result: Result) -> None:
+    def steps(statement: str, **options: Any) -> list[str]:
+        return [step["name"] for step in explorer_state(engine.run(statement, rehearse=True, **options).trace)["steps"]]
+
+    names = [step["name"] for step in explorer_state(result.trace)["steps"]]
+    assert names == ["read", "join", "CASE", "distinct", "transform_page", "exchange", "sinks", "finish_merge", "rollback"]
+    assert steps("UPDATE accounts SET purchases = 0 WHERE purchases > 5") == ["read", *names[4:]]
+    assert steps("DELETE FROM accounts WHERE purchases > 5") == ["read", *names[5:]]
+    assert steps(MERGE, era="current") == names
+
+
+@pytest.mark.parametrize(
+    ("statement", "options", "said"),
+    [
+        ("SELECT 1", {}, "nothing to show of this SELECT"),
+        (MERGE, {"dry_run": True}, "nothing to show of this MERGE"),
+        (MERGE, {"trace": "off", "rehearse": True}, "trace='full'"),
+        ("DELETE FROM accounts WHERE purchases > 5", {"flow": "updatable", "rehearse": True}, "the flow 'updatable'"),
+    ],
+)
+def test_what_cannot_be_explored_says_why(engine: Engine, statement: str, options: dict[str, Any], said: str) -> None:
+    told = engine.run(statement, **options)
+    for ask in (told.explore, lambda: told.save_html("never.html")):
+        with pytest.raises(RowMergeError, match=said) as raised:
+            ask()
+        assert raised.value.code == "NOT_SUPPORTED"
+    assert not Path("never.html").exists()
+
+
+def test_a_statement_that_failed_is_not_explored(engine: Engine) -> None:
+    with pytest.raises(RowMergeError) as failed:
+        engine.run("MERGE INTO accounts t USING (VALUES 1, 1) s (n) ON t.customer = 'Bill' WHEN MATCHED THEN DELETE")
+    assert failed.value.result is not None
+    with pytest.raises(RowMergeError, match="has failed"):
+        failed.value.result.explore()
+
+
+def test_of_many_rows_the_first_are_shown_and_it_is_said(spark: Any) -> None:
+    engine = Engine(spark=spark, rule_settings=RuleSettings())
+    engine.run("CREATE TABLE t AS SELECT n AS id, n AS v FROM UNNEST(sequence(1, 100)) AS u (n)")
+    state = explorer_state(engine.run("MERGE INTO t USING t AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 0").trace)
+    assert len(state["rows"]) == len(state["before"]["rows"]) == MOST_ROWS
+    assert state["sample"] == "30 of 100 rows: the first that the trace holds"
+
+
+# -- the widget and the file ----------------------------------------------------------------------------------------------
+
+
+def test_the_widget_can_be_set_and_watched_and_refuses_what_is_not_there(result: Result) -> None:
+    widget = result.explore()
+    assert isinstance(widget, Explorer)
+    assert (widget.row, widget.step, widget.clause) == (0, "case", None)
+    told: list[Any] = []
+    widget.observe(lambda change: told.append(change.new), "row")
+    widget.row, widget.step, widget.clause = 3, "transform", 1
+    assert told == [3]
+    for name, wrong, said in (
+        ("row", 7, "a row from 0 to 6"),
+        ("row", -2, "-1 for none"),
+        ("step", "tea", "one of read, join"),
+        ("clause", 9, "None for all"),
+    ):
+        with pytest.raises(RowMergeError, match=said) as raised:
+            setattr(widget, name, wrong)
+        assert raised.value.code == "INVALID_ARGUMENTS"
+    assert (widget.row, widget.step, widget.clause) == (3, "transform", 1)
+
+
+def test_where_there_are_no_widgets_the_report_is_shown(result: Result) -> None:
+    data, _ = result.explore()._repr_mimebundle_()
+    assert set(data) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    assert "Row journeys" in data["text/html"]
+
+
+def test_the_file_is_its_owners_and_errors_name_the_next_step(result: Result, tmp_path: Path) -> None:
+    result.save_html(tmp_path / "merge.html")
+    assert oct((tmp_path / "merge.html").stat().st_mode & 0o777) == "0o600"
+    result.save_html(str(tmp_path / "merge.html"))
+    for path in (tmp_path / "none" / "merge.html", tmp_path, "a\0b", 7):
+        with pytest.raises(RowMergeError) as raised:
+            result.save_html(path)  # type: ignore[arg-type]
+        assert raised.value.code == "INVALID_ARGUMENTS"
+        assert raised.value.hint
+
+
+def test_the_file_asks_nothing_of_anybody(page: str) -> None:
+    assert "default-src 'none'" in page
+    asked = re.findall(r"""(?:src|href|url\(|import\s*\(|fetch\()\s*=?\s*["']?(https?:|//|\.)[^"']*""", page)
+    assert asked == []
+
+
+def test_data_that_looks_like_script_stays_data(engine: Engine, tmp_path: Path) -> None:
+    evil = "</script><script>document.title=1</script>"
+    engine.run(
+        f"""CREATE TABLE evil AS SELECT * FROM (VALUES (1, '{evil}'), (2, '<img src=x onerror=alert(1)>')) AS v (id, "<b>n</b>")"""
+    )
+    trace = engine.run(
+        """MERGE INTO evil USING (VALUES (1, '<i>')) AS s (id, "<u>") ON evil.id = s.id WHEN MATCHED AND "<b>n</b>" <> '<script>' THEN UPDATE SET "<b>n</b>" = "<u>" """
+    ).trace
+    text = explorer_page(trace)
+    state = text.partition('id="state">')[2].partition("</script>")[0]
+    assert json.loads(state)["rows"][0]["target"] == ["1", evil[:39] + "…" if len(evil) > 40 else evil]
+    assert text.count("<script") == 2
+
+
+# -- in a browser ---------------------------------------------------------------------------------------------------------
+
+
+@needs_browser
+def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        told.start = [text('[aria-current=step]'), text('.rx-row[aria-selected=true] .rx-name')];
+        await click('[data-key=row-3]');
+        told.ed = [text('.rx-gist'), all('.rx-blamed').length, text('.rx-live')];
+        await click('[data-key=step-transform]');
+        told.transform = [text('.rx-moment small'), all('.rx-moment tbody tr').length, text('.rx-station-words[open] summary')];
+        await click('[data-key=row-0]');
+        told.split = [all('.rx-thread.rx-chosen').length, all('.rx-moment tr.rx-mine').length];
+        await click('[data-key=tab-writers]');
+        told.writers = all('.rx-panel .rx-verdict').length;
+        await click('[data-key=tab-calls]');
+        told.calls = all('.rx-panel tbody tr').length;
+        await click('[data-key=tab-clauses]');
+        await click('[data-key=clause-3]');
+        told.dim = all('.rx-row.rx-dim').length;
+        await click('[data-key=step-commit]');
+        told.reader = [text('.rx-reader h4 small'), all('.rx-reader tbody tr').map((row) => row.textContent)];
+        """,
+        tmp_path,
+    )
+    assert told["start"] == ["CASE", "Aaron"]
+    gist, blamed, live = told["ed"]
+    assert gist == "Clause 1 is unknown: s.purchases > t.purchases, since target.purchases is NULL."
+    assert blamed == 1
+    assert live.startswith("CASE. Row 3 Ed: Clause 1 is unknown")
+    assert told["transform"][:2] == ["Page that leaves transform_page", 7]
+    assert told["transform"][2].startswith("transform_page")
+    assert told["split"][1] == 2, "an UPDATE is two rows"
+    assert told["split"][0] > 6
+    assert told["writers"] >= 2
+    assert told["calls"] > 8
+    assert told["dim"] == 5
+    assert told["reader"][0] == "the new version"
+    assert told["reader"][1] == [
+        "~Aaron11Arches",
+        "−Bill7Buena",
+        "~Carol3Centreville",
+        "EdNULLEtherville",
+        "+gus3Gilroy",
+        "+NULL4Nix",
+    ]
+
+
+@needs_browser
+def test_everything_by_keys(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        await press('ArrowDown', '[data-key=row-0]');
+        told.second = [document.activeElement.dataset.key, text('.rx-row[aria-selected=true] .rx-name')];
+        await press('ArrowRight'); told.right = text('[aria-current=step]');
+        await press('End'); told.end = text('[aria-current=step]');
+        await press('Home'); told.home = text('[aria-current=step]');
+        await press('2'); told.clause = [text('[role=tab][aria-selected=true]'), all('.rx-dim').length];
+        await press('Escape'); told.escape = [text('[role=tab][aria-selected=true]'), all('.rx-dim').length];
+        await press('ArrowRight', '[role=tab][aria-selected=true]'); told.tab = text('[role=tab][aria-selected=true]');
+        await press('p', '[data-key=row-1]'); told.play = text('[data-key=play]');
+        await press('p', '[data-key=row-1]'); told.pause = text('[data-key=play]');
+        told.tabbable = all('[role=option][tabindex="0"]').length;
+        """,
+        tmp_path,
+    )
+    assert told == {
+        "second": ["row-1", "Bill"],
+        "right": "distinct",
+        "end": "commit",
+        "home": "read",
+        "clause": ["Clauses", 6],
+        "escape": ["Row 1", 0],
+        "tab": "Clauses",
+        "play": "Pause",
+        "pause": "Play",
+        "tabbable": 1,
+    }
+
+
+@needs_browser
+def test_predict_hides_what_becomes_of_rows_until_all_are_chosen(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        await click('[data-key=predict]');
+        told.hidden = [all('.rx-rows .rm-op').length, text('.rx-out, .rm-out'), text('[data-key=predict]'), all('.rx-station').length];
+        for (let row = 0; row < 7; row++) {
+          const select = one(`[data-key=pick-${row}]`);
+          select.value = row === 0 ? 'UPDATE' : row === 1 ? 'DELETE' : 'none';
+          select.dispatchEvent(new Event('change', { bubbles: true }));
+          await wait();
+        }
+        told.ready = text('[data-key=predict]');
+        await click('[data-key=predict]');
+        told.score = text('.rx-rows .rx-says');
+        told.wrong = all('.rx-values em').map((one) => one.textContent.trim());
+        """,
+        tmp_path,
+    )
+    badges, outcome, button, stations = told["hidden"]
+    assert (badges, outcome, button) == (0, "What becomes of each row?", "7 to choose")
+    assert stations == 4, "nothing beyond the join is drawn"
+    assert told["ready"] == "Reveal"
+    assert told["score"] == "4 of 7 right."
+    assert told["wrong"] == ["right", "right", "you chose none", "right", "you chose none", "right", "you chose none"]
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [620, 1100])
+def test_nothing_is_wider_than_the_window(page: str, tmp_path: Path, width: int) -> None:
+    told = seen(
+        page, "told.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;", tmp_path, width=width
+    )
+    assert told["wide"] <= 0
+
+
+@needs_browser
+def test_names_and_values_with_markup_are_text_in_the_browser(engine: Engine, tmp_path: Path) -> None:
+    engine.run(
+        """CREATE TABLE marked AS SELECT * FROM (VALUES (1, '<img src=x onerror="document.title=1">')) AS v (id, "<b>n</b>")"""
+    )
+    trace = engine.run(
+        """MERGE INTO marked USING (VALUES (1, '<i>x</i>')) AS s (id, m) ON marked.id = s.id WHEN MATCHED AND "<b>n</b>" <> '</script>' THEN UPDATE SET "<b>n</b>" = m"""
+    ).trace
+    told = seen(
+        explorer_page(trace),
+        """
+        for (const key of ['read', 'join', 'case', 'transform', 'commit']) await click(`[data-key=step-${key}]`);
+        for (const key of ['clauses', 'writers', 'calls']) await click(`[data-key=tab-${key}]`);
+        told.made = all('.rx img, .rx b b, .rx script').length;
+        told.title = document.title;
+        """,
+        tmp_path,
+    )
+    assert told == {"made": 0, "title": "MERGE marked"}
+
+
+def test_a_saved_trace_is_explored_without_an_engine(result: Result) -> None:
+    alone = Result(replace(result.trace))
+    assert explorer_state(alone.trace) == explorer_state(result.trace)
+    assert alone.explore().row == 0
