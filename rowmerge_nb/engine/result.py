@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.report.model.outcome import Balance
+    from rowmerge_nb.report.quiz import Quiz
     from rowmerge_nb.report.verdicts import Verdicts
     from rowmerge_nb.report.why import Why
     from rowmerge_nb.trace.trace import Call, PageSample, Trace, VerificationRecord
@@ -204,6 +205,21 @@ class Result:
         from rowmerge_nb.trace.files import write_private
 
         write_private(path, explorer_page(self.trace).encode("utf-8", "backslashreplace"), "The explorer")
+
+    def quiz(self, n: int = 5, seed: int = 0) -> Quiz:
+        """Make questions about the rows of a MERGE, with answers that `Quiz.check` tells.
+
+        Args:
+            n: how many there are at most.
+            seed: another number gives other questions.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED of another statement, and where the trace has no joined rows with the values of both sides;
+                INVALID_ARGUMENTS for a number that is none.
+        """
+        from rowmerge_nb.report.quiz import Quiz
+
+        return Quiz.of(self.trace, n, seed)
 
     def verdicts(self) -> Verdicts:
         """Say what ten engines' rules about repeated matches answer to this statement, from the rows that it joined.

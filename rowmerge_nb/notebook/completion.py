@@ -64,10 +64,14 @@ def _option_candidates(line: str) -> list[str]:
 
 def _part_candidates(word: str) -> list[str]:
     """Complete the last one of several parts of a report."""
-    from rowmerge_nb.report.model.report import PARTS
+    from rowmerge_nb.report.model.report import PARTS, PRESETS
 
     earlier, comma, last = word.rpartition(",")
-    return [f"{earlier}{comma}{part}" for part in PARTS if part.startswith(last.lower()) and part not in earlier.split(",")]
+    return [
+        f"{earlier}{comma}{part}"
+        for part in (*PARTS, *PRESETS)
+        if part.startswith(last.lower()) and part not in earlier.split(",")
+    ]
 
 
 def register(shell: InteractiveShell, tables: Callable[[], Iterable[str]]) -> None:

@@ -139,12 +139,15 @@ class MergeMagic(Magics):
                     _explore(result)
 
     def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison:
+        _check_rehearsal(use)
+
         def run() -> Result | Comparison:
             if use.has("compare"):
                 return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
             if use.has("explain"):
                 return engine.explain(text, **options)
-            return engine.run(text, dry_run=use.has("dry-run"), **options)
+            rehearsal = {"rehearse": True} if use.has("rehearse") else {}
+            return engine.run(text, dry_run=use.has("dry-run"), **rehearsal, **options)
 
         return told_in_cell(run, lambda: options["progress"].last in {"commit", "verify"}, text)
 
@@ -242,6 +245,19 @@ _WORDS: Final = (
 )
 
 
+def _check_rehearsal(use: MagicUse) -> None:
+    """Refuse to rehearse what does not run, or is rehearsed anyway.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS.
+    """
+    for name in ("explain", "dry-run", "compare"):
+        if use.has("rehearse") and use.has(name):
+            why = "a comparison is a rehearsal anyway" if name == "compare" else "it runs nothing"
+            msg = f"--rehearse and --{name} do not go together: {why}"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave one of them out.")
+
+
 def _explore(result: Any) -> None:
     """Show the explorer of a statement that changes rows; what cannot be explored is told, and is no error of the statement."""
     from rowmerge_nb.report.model.outcome import ROW_CHANGES
@@ -333,12 +349,13 @@ def _check_parts(parts: str | None) -> None:
     """Refuse an unknown name in ``--show`` before anything runs."""
     if parts is None:
         return
-    from rowmerge_nb.report.model.report import PARTS
+    from rowmerge_nb.report.model.report import PARTS, PRESETS
 
     for name in filter(None, (part.strip() for part in parts.split(","))):
-        if name not in PARTS:
+        if name not in {*PARTS, *PRESETS}:
             msg = f"--show has no part '{name}'"
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"The parts are: {', '.join(PARTS)}")
+            hint = f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them together."
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
 
 
 def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int) -> None:

@@ -71,8 +71,11 @@ OPTIONS: Final = (
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
     MagicOption(
         "show",
-        "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, journeys, verdicts.",
+        "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, journeys, verdicts; or short, learn, connector.",
         "PART,PART",
+    ),
+    MagicOption(
+        "rehearse", "Run the statement up to and with its finish call, show everything, and roll it back: nothing is changed."
     ),
     MagicOption(
         "explore",

@@ -56,7 +56,7 @@ def test_options_of_the_line_win_over_those_of_the_configuration(notebook):
 
 
 @pytest.mark.parametrize(
-    "option", [option for option in OPTIONS if option.name in ENGINE_OPTIONS], ids=lambda option: option.name
+    "option", [option for option in OPTIONS if option.name in ENGINE_OPTIONS and option.choices], ids=lambda option: option.name
 )
 def test_every_option_that_the_engine_knows_reaches_it(notebook, option):
     value = option.choices[-1]
@@ -424,3 +424,22 @@ def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(note
     cell = notebook.run("%%merge --explore\nMERGE INTO t")
     assert "No explorer: The explorer has nothing to show of this MERGE" in cell.text
     assert "trace='full'" in cell.text
+
+
+def test_a_rehearsal_is_asked_of_the_engine(notebook):
+    notebook.run("%%merge --rehearse\nMERGE INTO t")
+    assert notebook.engine.asked[-1][1]["rehearse"] is True
+    notebook.run("%%merge\nMERGE INTO t")
+    assert "rehearse" not in notebook.engine.asked[-1][1]
+
+
+@pytest.mark.parametrize("option", ["--explain", "--dry-run", "--compare flows"])
+def test_what_does_not_run_is_not_rehearsed(notebook, option):
+    cell = notebook.run(f"%%merge --rehearse {option}\nDELETE FROM t")
+    assert f"--rehearse and {option.split()[0]} do not go together" in cell.text
+    assert not notebook.engine.asked
+
+
+@pytest.mark.parametrize("parts", ["short", "learn", "connector", "short,calls"])
+def test_presets_are_parts(notebook, parts):
+    assert "no part" not in notebook.run(f"%%merge --show {parts}\nDROP TABLE t").text

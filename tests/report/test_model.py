@@ -226,3 +226,14 @@ def test_source_rows_that_are_not_recorded_are_counted():
     group = replace(trace.duplicate_groups[0], total=30_000)
     last = build_report(replace(trace, duplicate_groups=(group,))).failure.duplicates.groups[0][-1]
     assert last.row.text == "and 29,998 more source rows"
+
+
+def test_presets_stand_for_parts():
+    from rowmerge_nb.report.model.report import PARTS, PRESETS, build_report, parts_to_show
+
+    report = build_report(building.merge_trace())
+    assert parts_to_show(report, "short") == ("outcome",)
+    assert parts_to_show(report, "learn,calls") == ("outcome", "clauses", "plan", "pages", "calls", "diff", "journeys")
+    assert all(set(parts) <= set(PARTS) for parts in PRESETS.values())
+    with pytest.raises(ValueError, match="short, learn, connector are some of them together"):
+        parts_to_show(report, "learm")

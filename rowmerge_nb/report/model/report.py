@@ -29,6 +29,12 @@ __all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "par
 
 PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff", "journeys", "verdicts")
 """The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows."""
+PRESETS: Final = {
+    "short": ("outcome",),
+    "learn": ("clauses", "plan", "pages", "journeys", "diff"),
+    "connector": ("pages", "stored", "calls"),
+}
+"""Names for some parts together: for a glance, for those who learn what a MERGE does, for those who look for what a connector was told."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +162,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
 
     Args:
         report: the report.
-        show: names, or one string with commas; None for the usual ones.
+        show: names of parts or of `PRESETS`, or one string with commas; None for the usual ones.
 
     Raises:
         ValueError: a name is not that of a part; the message lists those there are.
@@ -166,9 +172,10 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         wanted.remove("journeys")
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
-        wanted = {"outcome", *(name for name in names if name)}
+        wanted = {"outcome", *(part for name in names if name for part in PRESETS.get(name, (name,)))}
         if unknown := sorted(wanted - set(PARTS)):
-            msg = f"A report has no part {', '.join(map(repr, unknown))}; its parts are {', '.join(PARTS)}"
+            known = f"its parts are {', '.join(PARTS)}, and {', '.join(PRESETS)} are some of them together"
+            msg = f"A report has no part {', '.join(map(repr, unknown))}; {known}"
             raise ValueError(msg)
     elif report.state == StatementState.FAILED:
         # The plan and the channels of a statement that failed are no answer to the question why.

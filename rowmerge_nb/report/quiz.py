@@ -1,0 +1,270 @@
+"""Questions about a statement, with their answers: what ``result.quiz()`` makes of a trace."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any, Final, overload
+
+from rowmerge_nb.errors import RowMergeError, checked
+from rowmerge_nb.report.words.reasons import gist_of
+from rowmerge_nb.report.words.values import cell, visible
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.trace.journeys import Answer, Fate, journeys_of
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rowmerge_nb.trace.journeys import Journey, TermTruth
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["Mark", "Question", "Quiz"]
+
+_TRUTHS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown"}
+_OTHER: Final = {
+    "DELETE_ROW_AND_INSERT_ROW": "CHANGE_ONLY_UPDATED_COLUMNS",
+    "CHANGE_ONLY_UPDATED_COLUMNS": "DELETE_ROW_AND_INSERT_ROW",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its choices.
+
+    Args:
+        topic: what it is about: ``join``, ``condition``, ``clause``, ``page``, ``paradigm`` or ``writer``.
+        text: the question, as Markdown.
+        choices: the possible answers.
+        answer: the right one.
+        because: why.
+    """
+
+    topic: str
+    text: str
+    choices: tuple[str, ...]
+    answer: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What an answer is worth.
+
+    >>> print(Mark(False, "unknown", "t.purchases is NULL."))
+    No: unknown. t.purchases is NULL.
+    """
+
+    right: bool
+    answer: str
+    because: str
+
+    def __str__(self) -> str:
+        return f"{'Yes' if self.right else 'No'}: {self.answer}. {self.because}"
+
+    def _repr_markdown_(self) -> str:
+        return f"**{'Yes' if self.right else 'No'}**: {_plain(self.answer)}. {_plain(self.because)}"
+
+
+class Quiz(Sequence[Question]):
+    """Questions, shown without their answers; `check` tells them."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._questions = tuple(questions)
+
+    @classmethod
+    def of(cls, trace: Trace, n: int, seed: int) -> Quiz:
+        """Make questions of a trace.
+
+        Args:
+            trace: that of a MERGE with the values of both sides.
+            n: how many there are at most; no question is asked twice, and every topic comes before one comes again.
+            seed: another number gives other questions, the same one the same.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED where the trace has no joined rows with the values of both sides; INVALID_ARGUMENTS for a number that
+                is none.
+        """
+        checked(
+            n, "n", lambda given: isinstance(given, int) and not isinstance(given, bool) and given > 0, "a whole number from 1 on"
+        )
+        checked(seed, "seed", lambda given: isinstance(given, int), "a whole number")
+        journeys = journeys_of(trace) if trace.kind == "MERGE" else None
+        if not journeys:
+            msg = f"There is nothing to ask about this {trace.kind}: the trace has no joined rows with the values of both sides"
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="A quiz is made of a MERGE, a large one run with trace='full'.")
+        chance = random.Random(seed)  # noqa: S311 - a lottery of questions
+        topics: dict[str, list[Question]] = {}
+        for question in _questions(trace, journeys):
+            topics.setdefault(question.topic, []).append(question)
+        for questions in topics.values():
+            chance.shuffle(questions)
+        order = list(topics)
+        chance.shuffle(order)
+        chosen = [
+            topics[topic][turn] for turn in range(max(map(len, topics.values()))) for topic in order if turn < len(topics[topic])
+        ]
+        return cls(chosen[:n])
+
+    @overload
+    def __getitem__(self, index: int) -> Question: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Question]: ...
+    def __getitem__(self, index: int | slice) -> Question | Sequence[Question]:
+        return self._questions[index]
+
+    def __len__(self) -> int:
+        return len(self._questions)
+
+    def check(self, number: int, answer: str) -> Mark:
+        """Tell whether an answer is right, and why.
+
+        Args:
+            number: the question's number, from 1.
+            answer: one of its choices, or its letter.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if there is no such question or choice.
+        """
+        count = len(self)
+        numbers = range(1, count + 1)
+        checked(
+            number, "number", lambda given: isinstance(given, int) and given in numbers, f"the number of a question, 1 to {count}"
+        )
+        question = self._questions[number - 1]
+        known = dict(zip(ascii_lowercase, question.choices, strict=False))
+        told = str(answer).strip()
+        found = known.get(told.lower(), next((choice for choice in question.choices if choice.lower() == told.lower()), None))
+        if found is None:
+            msg = f"'{visible(told)}' is no answer to question {number}"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Its choices are: {'; '.join(question.choices)}.")
+        return Mark(found == question.answer, question.answer, question.because)
+
+    def markdown(self, *, answers: bool = False) -> str:
+        """Write the questions as Markdown, with the answers at the end if they are asked for."""
+        blocks = [_asked(number, question) for number, question in enumerate(self, 1)]
+        if answers:
+            told = [f"{number}. {_plain(question.answer)}. {_plain(question.because)}" for number, question in enumerate(self, 1)]
+            blocks.append("**Answers**\n\n" + "\n".join(told))
+        return "\n\n".join(blocks)
+
+    def cells(self, name: str = "quiz") -> list[dict[str, Any]]:
+        """Give the cells of a notebook (nbformat 4): each question, and a cell in which it is answered.
+
+        Args:
+            name: the variable that holds the quiz in that notebook.
+        """
+        found: list[dict[str, Any]] = []
+        for number, question in enumerate(self, 1):
+            found.append({"cell_type": "markdown", "metadata": {}, "source": _asked(number, question)})
+            code: dict[str, Any] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+            found.append({**code, "source": f'{name}.check({number}, "a")'})
+        return found
+
+    def __str__(self) -> str:
+        return self.markdown()
+
+    def __repr__(self) -> str:
+        return f"<Quiz: {plural(len(self), 'question')}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/markdown": self.markdown()}
+
+
+def _asked(number: int, question: Question) -> str:
+    choices = "\n".join(
+        f"   - {letter}: {_plain(choice)}" for letter, choice in zip(ascii_lowercase, question.choices, strict=False)
+    )
+    return f"{number}. {question.text}\n\n{choices}"
+
+
+def _plain(text: str) -> str:
+    r"""Write text so that Markdown takes it for text.
+
+    >>> _plain("a*b <i>")
+    'a\\*b &lt;i>'
+    """
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{char}" if char in "\\`*_[]|$#~" else char for char in escaped)
+
+
+def _code(text: str) -> str:
+    """Write text as code, whatever backquotes it has."""
+    fence = "`" * (max((len(run) for run in "".join(c if c == "`" else " " for c in text).split()), default=0) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{visible(' '.join(text.split()))}{space}{fence}"
+
+
+def _row(journey: Journey) -> str:
+    """Name a joined row by its values."""
+    parts = []
+    if journey.source is not None:
+        parts.append(f"the source row {_values(journey.source)}")
+    if journey.target is not None:
+        parts.append(f"the target row {_values(journey.target)}")
+    return " with ".join(parts)
+
+
+def _values(side: Mapping[str, Any]) -> str:
+    return _code("(" + ", ".join(cell(value).text for value in side.values()) + ")")
+
+
+def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
+    """Give all questions that a trace answers."""
+    heads = {
+        clause.number: f"clause {clause.number}: {visible(' '.join((clause.head or clause.text).split()))}"
+        for clause in trace.clauses
+    }
+    clauses = (*(heads[clause.number] for clause in trace.clauses if clause.number >= 0), "no clause")
+    for journey in journeys:
+        yield from _about_row(trace, journey, heads, clauses)
+
+
+def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses: tuple[str, ...]) -> Iterator[Question]:
+    row, why = _row(journey), gist_of(journey)
+    if journey.source is not None:
+        found = "yes" if journey.join == "matched" else "no"
+        because = "ON is true for it and a row of the target." if found == "yes" else "ON is true for no row of the target."
+        yield Question(
+            "join", f"Does the source row {_values(journey.source)} have a partner in the target?", ("yes", "no"), found, because
+        )
+    yield Question(
+        "clause",
+        f"Which clause takes {row}?",
+        clauses,
+        heads.get(journey.case_number, "no clause") if journey.case_number >= 0 else "no clause",
+        why,
+    )
+    for verdict in journey.verdicts:
+        if verdict.condition is not None and verdict.condition.answer in _TRUTHS and verdict.fate is not Fate.NOT_REACHED:
+            text = f"What does {_code(verdict.condition.term.text)} come to for {row}?"
+            yield Question(
+                "condition", text, tuple(_TRUTHS.values()), _TRUTHS[verdict.condition.answer], _decided(verdict.condition)
+            )
+    rows = str(len(journey.becomes))
+    made = {"0": "The row does nothing, so it is dropped.", "1": f"{journey.operation.name} is one row under {trace.paradigm}."}
+    because = made.get(rows, "The paradigm has an update as a delete of the old row and an insert of the new one.")
+    yield Question("page", f"How many rows leave transform_page for {row}?", ("0", "1", "2"), rows, because)
+    if journey.operation is Operation.UPDATE and trace.paradigm in _OTHER:
+        other = _OTHER[trace.paradigm]
+        answer = "2" if other == "DELETE_ROW_AND_INSERT_ROW" else "1"
+        because = "It deletes the old row and inserts the new one." if answer == "2" else "An update stays one row."
+        yield Question("paradigm", f"How many would it be for {row} under {other}?", ("0", "1", "2"), answer, because)
+    writers = sorted({writer.writer for writer in trace.writers})
+    if len(writers) > 1 and len(journey.becomes) == 1 and journey.writers[0] >= 0:
+        choices = tuple(f"writer {number}" for number in writers)
+        because = "Its place decides: rows of one partition or bucket go to one writer."
+        yield Question("writer", f"Which writer gets {row}?", choices, f"writer {journey.writers[0]}", because)
+
+
+def _decided(condition: TermTruth) -> str:
+    """Name the parts that decided, with the values that they read."""
+    parts = []
+    for part in dict.fromkeys(condition.deciding):
+        read = ", ".join(f"{side}.{name} = {cell(value).text}" for side, name, value in part.values)
+        parts.append(
+            f"{' '.join(part.term.text.split())} is {_TRUTHS.get(part.answer, 'not known')}" + (f" ({read})" if read else "")
+        )
+    return "; ".join(parts) + "."

@@ -1,0 +1,109 @@
+"""Questions about a statement: their answers are those of the trace, whatever was drawn, and a wrong answer learns why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.report.quiz import Quiz
+from rowmerge_nb.trace.journeys import journeys_of
+
+pytestmark = pytest.mark.spark
+
+MERGE = """MERGE INTO t USING (VALUES ('Aaron', 6), ('Bill', 9), ('Ed', 8), ('Gus', 3)) AS s (name, n) ON t.name = s.name
+WHEN MATCHED AND s.n = 9 THEN DELETE
+WHEN MATCHED AND s.n > t.n THEN UPDATE SET n = s.n
+WHEN NOT MATCHED THEN INSERT VALUES (s.name, s.n, 'new')"""
+
+
+@pytest.fixture(scope="module")
+def result(spark: Any) -> Result:
+    engine = Engine(spark=spark)
+    rows = "VALUES ('Aaron', 5, 'a'), ('Bill', 7, 'b'), ('Ed', NULL, 'c')"
+    engine.run(f"CREATE TABLE t WITH (partitioned_by = ARRAY['part']) AS SELECT * FROM ({rows}) AS v (name, n, part)")
+    return engine.run(MERGE)
+
+
+def test_every_topic_is_asked_before_one_comes_again_and_the_seed_decides(result: Result) -> None:
+    quiz = result.quiz(n=6, seed=3)
+    assert sorted(question.topic for question in quiz) == ["clause", "condition", "join", "page", "paradigm", "writer"]
+    assert list(result.quiz(6, 3)) == list(quiz)
+    assert list(result.quiz(6, 4)) != list(quiz)
+    whole = result.quiz(n=1000)
+    assert len(whole) == len({question.text for question in whole}) < 40
+    assert len(result.quiz()) == 5
+
+
+def test_every_answer_is_one_of_the_choices_and_that_of_the_trace(result: Result) -> None:
+    answers = {(question.topic, question.text): question.answer for question in result.quiz(n=1000)}
+    for question in result.quiz(n=1000):
+        assert question.answer in question.choices
+        assert question.because.endswith(".")
+    [aaron, bill, ed, gus] = journeys_of(result.trace) or ()
+    for journey, said in ((aaron, "clause 1"), (bill, "clause 0"), (ed, "no clause"), (gus, "clause 2")):
+        [answer] = [told for (topic, text), told in answers.items() if topic == "clause" and str(journey.source["name"]) in text]  # type: ignore[index]
+        assert answer.startswith(said)
+    truths = {text: answer for (topic, text), answer in answers.items() if topic == "condition"}
+    assert truths["What does `s.n > t.n` come to for the source row `(Ed, 8)` with the target row `(Ed, NULL, c)`?"] == "unknown"
+    pages = {text: answer for (topic, text), answer in answers.items() if topic == "page"}
+    assert sorted(pages.values()) == ["0", "1", "1", "2"]
+    assert [answer for (topic, _), answer in answers.items() if topic == "paradigm"] == ["1"]
+
+
+def test_answers_are_checked_by_letter_or_by_word_and_wrong_ones_learn_why(result: Result) -> None:
+    quiz = result.quiz(n=1000)
+    at = next(number for number, question in enumerate(quiz, 1) if question.answer == "unknown")
+    assert quiz.check(at, "unknown").right
+    assert quiz.check(at, " C ").right
+    mark = quiz.check(at, "a")
+    assert not mark.right
+    assert str(mark) == "No: unknown. s.n > t.n is unknown (source.n = 8, target.n = NULL)."
+    for number, answer, said in (
+        (0, "a", "the number of a question, 1 to"),
+        (999, "a", "1 to"),
+        (at, "maybe", "'maybe' is no answer"),
+    ):
+        with pytest.raises(RowMergeError, match=said) as raised:
+            quiz.check(number, answer)
+        assert raised.value.code == "INVALID_ARGUMENTS"
+
+
+def test_it_is_markdown_and_cells(result: Result) -> None:
+    quiz = result.quiz(2, 1)
+    assert quiz.markdown() == str(quiz)
+    assert "**Answers**" not in quiz.markdown()
+    assert quiz.markdown(answers=True).count("\n1. ") == 1
+    cells = quiz.cells("q")
+    assert [cell["cell_type"] for cell in cells] == ["markdown", "code"] * 2
+    assert cells[1]["source"] == 'q.check(1, "a")'
+    assert set(quiz._repr_mimebundle_()) == {"text/plain", "text/markdown"}
+
+
+def test_names_and_values_with_markup_are_text(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.run("""CREATE TABLE t AS SELECT * FROM (VALUES (1, '`<b>*x*')) AS v (id, n)""")
+    text = (
+        engine.run("MERGE INTO t USING (VALUES 1) AS s (id) ON t.id = s.id WHEN MATCHED AND n <> '<i>' THEN DELETE")
+        .quiz(99)
+        .markdown(answers=True)
+    )
+    assert "``(1, `<b>*x*)``" in text, "code, in which nothing is markup"
+    assert "n &lt;> '&lt;i>'" in text
+
+
+@pytest.mark.parametrize(("n", "seed"), [(0, 0), (True, 0), ("5", 0), (5, "x")])
+def test_a_number_that_is_none_is_refused(result: Result, n: Any, seed: Any) -> None:
+    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS"):
+        result.quiz(n, seed)
+
+
+def test_without_joined_rows_there_is_nothing_to_ask(result: Result, spark: Any) -> None:
+    engine = Engine(spark=spark)
+    for told in (engine.run("SELECT 1"), engine.run("CREATE TABLE t (id bigint)")):
+        with pytest.raises(RowMergeError, match="There is nothing to ask about this") as raised:
+            told.quiz()
+        assert raised.value.code == "NOT_SUPPORTED"
+    assert repr(Quiz([])) == "<Quiz: 0 questions>"
