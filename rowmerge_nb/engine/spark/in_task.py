@@ -22,6 +22,8 @@ from rowmerge_nb.sql.typed.expressions import Column, references
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowmerge_nb.engine.spark.lowering import LoweringContext
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
@@ -51,7 +53,7 @@ def row_task(
         context: with which the plan is lowered.
     """
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
-    condition = None if where is None else page_expression(where.predicate, PagePrinter(), condition=True)
+    condition = None if where is None else page_expression(where.predicate, PagePrinter(), condition=True, names=_names(context))
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
@@ -88,7 +90,9 @@ def join_task(
         paged: the target is gone through page by page.
     """
     target, source = scans
-    return JoinTask(paged, target, source, source_schema(join), _key_join(join), _channels(node, above, context), above, exchange)
+    return JoinTask(
+        paged, target, source, source_schema(join), _key_join(join, context), _channels(node, above, context), above, exchange
+    )
 
 
 def replicated_tasks(
@@ -112,7 +116,7 @@ def replicated_tasks(
         context: with which the plan is lowered.
     """
     channels = _channels(node, above, context)
-    joined = ReplicatedJoinTask(target, tasks, source, _key_join(join), channels, above)
+    joined = ReplicatedJoinTask(target, tasks, source, _key_join(join, context), channels, above)
     return joined, UnmatchedPass(tasks, target.schema, source, channels, above)
 
 
@@ -122,11 +126,11 @@ def source_schema(join: Join) -> pa.Schema:
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in symbols])
 
 
-def _key_join(join: Join) -> KeyJoin:
+def _key_join(join: Join, context: LoweringContext) -> KeyJoin:
     rest = rest_of_on(join)
     return KeyJoin(
         join.key_columns,
-        None if rest is None else page_expression(rest, PagePrinter(), condition=True),
+        None if rest is None else page_expression(rest, PagePrinter(), condition=True, names=_names(context)),
         join.type is JoinType.FULL,
     )
 
@@ -140,7 +144,7 @@ def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext) 
         location=tuple(node.source.outputs[channel].name for channel in before.write_redistribution_columns),
         hashed=before.hash is not None,
         row_id=ROW_ID,
-        case=_case(project.case, node, schema.field(before.merge_row).type, joined),
+        case=_case(project.case, node, schema.field(before.merge_row).type, joined, _names(context)),
         numbered=isinstance(node.source, DuplicateCheck),
         marked=joined is not None and joined.type is JoinType.FULL,
         witness=context.witness_type,
@@ -154,14 +158,16 @@ def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return target, source
 
 
-def _case(case: SearchedCase, node: MergeProcessor, kind: pa.StructType, join: Join | None) -> PageCase:
-    branches = [_branch(branch, node, kind, join) for branch in case.branches]
+def _case(case: SearchedCase, node: MergeProcessor, kind: pa.StructType, join: Join | None, names: Mapping[str, str]) -> PageCase:
+    branches = [_branch(branch, node, kind, join, names) for branch in case.branches]
     if case.unconditional:
         return PageCase((), branches[0], kind)
     return PageCase(tuple(branches[:-1]), branches[-1], kind)
 
 
-def _branch(branch: CaseBranch, node: MergeProcessor, kind: pa.StructType, join: Join | None) -> PageBranch:
+def _branch(
+    branch: CaseBranch, node: MergeProcessor, kind: pa.StructType, join: Join | None, names: Mapping[str, str]
+) -> PageBranch:
     sides: tuple[bool | None, bool | None] = (None, None)
     if join is not None and branch.matched is not None:
         sides = (True, False) if branch.by_source else (bool(branch.matched), True)
@@ -169,30 +175,41 @@ def _branch(branch: CaseBranch, node: MergeProcessor, kind: pa.StructType, join:
         number=branch.number,
         operation=branch.operation,
         sides=sides,
-        condition=None if branch.test is None else page_expression(branch.test, PagePrinter(), condition=True),
+        condition=None if branch.test is None else page_expression(branch.test, PagePrinter(), condition=True, names=names),
         values=tuple(
-            _assigned(column, kind.field(index).type, value)
+            _assigned(column, kind.field(index).type, value, names)
             for index, (column, value) in enumerate(zip(node.columns, branch.expressions, strict=bool(branch.expressions)))
         ),
     )
 
 
-def _assigned(column: Symbol, kind: pa.DataType, value: Typed) -> AssignedColumn:
+def _assigned(column: Symbol, kind: pa.DataType, value: Typed, names: Mapping[str, str]) -> AssignedColumn:
     tree, refusal = without_refusal(value)
-    return AssignedColumn(column.name, kind, page_expression(tree, PagePrinter(), condition=False), refusal)
+    return AssignedColumn(column.name, kind, page_expression(tree, PagePrinter(), condition=False, names=names), refusal)
 
 
-def page_expression(tree: Typed, printer: PagePrinter, *, condition: bool) -> PageExpression:
+def _names(context: LoweringContext) -> Mapping[str, str]:
+    """Give what people call the columns of both sides, by their symbols."""
+    sides = (("target", context.target), ("source", context.source))
+    return {symbol.name: f"{side}.{name}" for side, columns in sides for name, symbol in columns}
+
+
+def page_expression(
+    tree: Typed, printer: PagePrinter, *, condition: bool, names: Mapping[str, str] | None = None
+) -> PageExpression:
     """Print an expression for pages.
 
     Args:
         tree: the expression.
         printer: keeps the subqueries that it asks for.
         condition: it is to keep rows.
+        names: what people call the columns, by their symbols; None where no row is to be named.
 
     Raises:
         UnprintableError: pages cannot be asked for it.
     """
     text = printer.text(tree, condition=condition)
     span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
-    return PageExpression(text, span, words, reads=references(tree), is_plain=isinstance(tree, Column) or is_null(tree))
+    read = references(tree)
+    known = {symbol: name for symbol, name in (names or {}).items() if symbol in read}
+    return PageExpression(text, span, words, reads=read, is_plain=isinstance(tree, Column) or is_null(tree), names=known)

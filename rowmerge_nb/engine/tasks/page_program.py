@@ -16,7 +16,7 @@ from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, ExecutionError, Setup
 from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["AssignedColumn", "PageEvaluator", "PageExpression", "PageProgram", "PageQuery", "require_duckdb"]
 
 INSTALL: Final = "Run: pip install 'duckdb>=1.4'"
+_LONGEST: Final = 40
 _ROW: Final = "$row"
 """What the number of a row is called, unless a channel has that name."""
 _SETTINGS: Final = (
@@ -64,6 +65,7 @@ class PageExpression:
         words: where that is, for people: ``in the WHERE condition``.
         reads: the names of the channels that it reads.
         is_plain: it is a channel as it is, or where it reads none NULL; that needs no DuckDB.
+        names: what people call the channels, by which a row is named that it cannot be computed for; without, no row is looked for.
     """
 
     text: str
@@ -71,6 +73,7 @@ class PageExpression:
     words: str
     reads: frozenset[str] = field(kw_only=True)
     is_plain: bool = False
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def is_null(self) -> bool:
@@ -167,7 +170,8 @@ class PageEvaluator:
         for column, array in zip(assigned, arrays, strict=True):
             if column.refusal is not None and array.null_count:
                 code, msg = column.refusal
-                raise _placed(ExecutionError(msg, code=code, step="Project"), column.expression)
+                refused = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+                raise _placed(ExecutionError(msg, code=code, step="Project"), column.expression, page.slice(refused, 1))
         return arrays
 
     def check(self, page: Page) -> None:
@@ -233,14 +237,13 @@ class PageEvaluator:
             if query.kind != "in":
                 arrays.append(pa.repeat(answer[0], page.num_rows))
                 names.append(query.symbol)
-        connection.register("page", pa.table(arrays, names=names))
-        duckdb = require_duckdb()
+        table, duckdb = pa.table(arrays, names=names), require_duckdb()
         try:
-            return connection.sql(sql).to_arrow_table()
+            return _answer(connection, sql, table)
         except duckdb.Error as error:
-            raise _placed(translated(str(error)), expressions[0]) from error
-        finally:
-            connection.unregister("page")
+            # Of several expressions nobody knows yet which one it is: they are computed one by one then.
+            row = _failing_row(connection, sql, table) if len(expressions) == 1 and expressions[0].names else None
+            raise _placed(translated(str(error)), expressions[0], row) from error
 
     def _connected(self) -> Any:
         connection = _connection()
@@ -250,6 +253,27 @@ class PageEvaluator:
                     self._registered.append(query.symbol)
                     connection.register(query.symbol, pa.table([answer], names=["v"]))
         return connection
+
+
+def _answer(connection: Any, sql: str, table: pa.Table) -> pa.Table:
+    connection.register("page", table)
+    try:
+        return connection.sql(sql).to_arrow_table()
+    finally:
+        connection.unregister("page")
+
+
+def _failing_row(connection: Any, sql: str, table: pa.Table) -> pa.Table:
+    """Find the first row that a query fails for, by halves: all in all no more is computed than the page twice."""
+    low, high = 0, table.num_rows
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _answer(connection, sql, table.slice(low, middle - low))
+            low = middle
+        except require_duckdb().Error:
+            high = middle
+    return table.slice(low, 1)
 
 
 _process = threading.local()
@@ -284,10 +308,35 @@ def _whole(array: Any) -> pa.Array:
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
-def _placed(error: ExecutionError, expression: PageExpression) -> ExecutionError:
+def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | pa.RecordBatch | None = None) -> ExecutionError:
+    """Say where an error happened, and for a row with which values."""
     if expression.span is not None:
-        error.at(expression.span).hint = f"It happened {expression.words}.{f' {error.hint}' if error.hint else ''}"
+        values = (
+            {}
+            if row is None
+            else {expression.names[c]: _shown(row.column(c)[0]) for c in row.schema.names if c in expression.names}
+        )
+        which = (
+            f" The first such row has {', '.join(f'{name} = {value}' for name, value in sorted(values.items()))}."
+            if values
+            else ""
+        )
+        error.at(expression.span).hint = f"It happened {expression.words}.{which}{f' {error.hint}' if error.hint else ''}"
     return error
+
+
+def _shown(value: pa.Scalar) -> str:
+    """Write a value of a row as a literal, cut where it is long.
+
+    >>> _shown(pa.scalar(None)), _shown(pa.scalar("a'b")), _shown(pa.scalar(7))
+    ('NULL', "'a''b'", '7')
+    """
+    if not value.is_valid:
+        return "NULL"
+    text = str(value)
+    if pa.types.is_string(value.type) or pa.types.is_large_string(value.type):
+        text = "'" + text.replace("'", "''") + "'"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

@@ -108,7 +108,9 @@ def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: An
         engine.run("MERGE INTO t USING (VALUES 5) s(k) ON a = k WHEN MATCHED THEN\n UPDATE SET a = 1, b = b + 2147483647")
     assert (caught.value.line, caught.value.column) == (2, 24)
     wider = "Compute it in a wider type, or let TRY(...) make such values NULL."
-    assert caught.value.hint == f"It happened in the value for column 'b' of clause 0. {wider}"
+    assert (
+        caught.value.hint == f"It happened in the value for column 'b' of clause 0. The first such row has target.b = 6. {wider}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -376,3 +376,31 @@ def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, n
         before = trace.pages.before.column(trace.pages.layout.before.merge_row).to_pylist()
         shown[form] = sorted(map(repr, zip(sides, before, strict=True)))
     assert shown["one task"] == shown["one task, paged"] == shown["many tasks"] == shown["spark"] == shown["spark, large"]
+
+
+@pytest.mark.parametrize("form", ["one task", "one task, paged", "many tasks"])
+@pytest.mark.parametrize(
+    ("statement", "row"),
+    [
+        ("UPDATE t SET v = 1 WHERE 100 / (v - 40) > 0", "target.v = 40"),
+        ("UPDATE t SET v = CAST(part AS bigint)", "target.part = 'a'"),
+        (
+            "MERGE INTO t USING s ON t.id = s.id AND 1 / (t.v - s.v - 19) = 0 WHEN MATCHED THEN DELETE",
+            "source.v = 1, target.v = 20",
+        ),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND 1 / (s.v - 2) > 0 THEN DELETE", "source.v = 2"),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 1 / (s.v - 5))", "source.v = 5"),
+    ],
+)
+def test_an_error_names_the_row(spark: Any, form: str, statement: str, row: str) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        made(spark, form).run(statement)
+    assert f" The first such row has {row}." in (caught.value.hint or "")
+
+
+def test_where_a_column_refuses_null_the_row_is_named(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.register("t", pa.table({"id": [1, 2, 3], "v": [1, 1, 1]}), not_null=["v"])
+    with pytest.raises(RowMergeError, match="NULL value not allowed for NOT NULL column: v") as caught:
+        engine.run("UPDATE t SET v = NULLIF(id, 2)")
+    assert "The first such row has target.id = 2." in (caught.value.hint or "")
