@@ -27,14 +27,14 @@ TEXT_BYTES = 32
 
 
 def form_of(
-    below: Sequence[PlanNode], join: Join | None, sizes: Sequence[int | None], settings: RuleSettings, *, exchange: bool
+    below: Sequence[PlanNode], join: Join | None, rows: tuple[int | None, int | None], settings: RuleSettings, *, exchange: bool
 ) -> PhysicalForm:
     """Choose what executes a plan from the scan of the target to the processor.
 
     Args:
         below: the nodes below the writer.
         join: the join among them; None of an UPDATE or DELETE.
-        sizes: the rows of the target and of the source where they are known; of an UPDATE or DELETE those of the target alone.
+        rows: how many rows the target and the source have, where that is known; an UPDATE and a DELETE have no source.
         settings: up to where a task takes the whole of a table.
         exchange: changed rows have to be sent to certain writers.
     """
@@ -45,10 +45,9 @@ def form_of(
             _check_printable(tree, condition=is_condition)
         except UnprintableError as error:
             return PhysicalForm(f"pages cannot be asked for {error}")
+    target, source = rows
     if join is None:
-        [rows] = sizes
-        return PhysicalForm(many_tasks=rows is None or rows > settings.small_rows)
-    target, source = sizes
+        return PhysicalForm(many_tasks=target is None or target > settings.small_rows)
     if target is not None and source is not None and max(target, source) <= settings.small_rows:
         if not join.key_columns and target * source > MOST_PAIRS:
             return PhysicalForm("ON has no columns that must be equal")

@@ -20,7 +20,6 @@ from rowmerge_nb.plan.nodes import (
     MarkDistinct,
     MergeWriter,
     Output,
-    PhysicalForm,
     PlanNode,
     Project,
     SemiJoin,
@@ -250,11 +249,9 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     if writer is None:
         return plan
     join = join_of(writer)
-    sizes = [estimated_rows(side) for side in join.sources] if join is not None else [estimated_rows(writer)]
-    stays = isinstance(writer.source, Exchange) and not (
-        _is_dispensable(writer.source) and "write_where_rows_are" not in settings.off
-    )
-    form = form_of(chain(writer.source), join, sizes, settings, exchange=stays)
+    target, source = join.sources if join is not None else (writer, None)
+    rows = (estimated_rows(target), estimated_rows(source) if source is not None else None)
+    form = form_of(chain(writer.source), join, rows, settings, exchange=_exchange_stays(writer, settings))
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join) and (form.many_tasks or form.paged):
@@ -269,7 +266,7 @@ def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
 
     Sending every row once more costs more than the few files that it saves. So not where Spark's operators have many tasks, each with files
     of its own; the tasks that read the target themselves are no more than there are places for them.
-    Small statements keep it: there it shows how rows are placed.
+    Small statements keep it, but for those that many tasks do: there it shows how rows are placed.
     """
     rows = _changing_rows(plan)
     small = rows is not None and rows <= settings.small_rows
@@ -278,10 +275,16 @@ def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
     def stay(node: PlanNode) -> PlanNode:
         if not isinstance(node, MergeWriter) or not isinstance(node.source, Exchange) or not _is_dispensable(node.source):
             return node
-        form = node.form or PhysicalForm("the rule is off that decides it")
-        return replace(node, source=node.source.source) if form.many_tasks or (not small and (few or form.in_task)) else node
+        many, in_task = (node.form.many_tasks, node.form.in_task) if node.form is not None else (False, False)
+        return replace(node, source=node.source.source) if many or (not small and (few or in_task)) else node
 
     return _rewrite(plan, stay)
+
+
+def _exchange_stays(writer: MergeWriter, settings: RuleSettings) -> bool:
+    """Tell whether changed rows are sent to certain writers, whatever executes the rest."""
+    exchange = writer.source
+    return isinstance(exchange, Exchange) and not (_is_dispensable(exchange) and "write_where_rows_are" not in settings.off)
 
 
 def _is_dispensable(exchange: Exchange) -> bool:

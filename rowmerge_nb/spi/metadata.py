@@ -56,6 +56,8 @@ class ConnectorTableMetadata:
 class TableStatistics:
     """What a connector knows of a table's rows without reading them. By it the engine chooses how to execute a statement, not what it does.
 
+    In Trino these are estimates; here they are bounds.
+
     Args:
         row_count: the table has at most so many rows; None where that is not known.
 
@@ -131,7 +133,7 @@ class ConnectorMetadata(ABC):
         return None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
-        """Give what is known of a table's size at little cost; asked for once a statement and table, where ``row_count`` gives None.
+        """Give what is known of a table's size at little cost; asked for where ``row_count`` gives None and the size decides something.
 
         Nothing by default. A bound lets the engine execute a small statement in one task.
         """

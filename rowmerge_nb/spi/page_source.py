@@ -69,7 +69,7 @@ class ConnectorSplitManager(ABC):
 
 
 class ConnectorPageSource(ABC):
-    """Reads one split, page by page, in the same order every time it is opened."""
+    """Reads one split, page by page: the same rows in the same order every time it is opened, whatever columns are asked for."""
 
     @abstractmethod
     def get_next_page(self) -> Page | None:

@@ -13,7 +13,7 @@ from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
 from rowmerge_nb.connectors.hive_acid.handles import HiveRowIdColumn, HiveSplit, hive_table
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.names import bucket_file, bucket_of_delta_file, bucket_of_original
-from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds, read_rows, reading, row_count
+from rowmerge_nb.connectors.hive_acid.orc.reading import DeletedRows, KeyBounds, KeysFirst, read_rows, reading, row_count
 from rowmerge_nb.connectors.hive_acid.orc.tail import Stripe, read_tail
 from rowmerge_nb.connectors.hive_acid.pruning import data_domains, partition_matters, stripes_that_matter, wanted_buckets
 from rowmerge_nb.connectors.hive_acid.state import AcidState, acid_state, data_files, declared_version
@@ -25,7 +25,7 @@ from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager, PagesSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         ConnectorTableHandle,
         ConnectorTransactionHandle,
     )
-    from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, Constraint
 
@@ -188,8 +187,9 @@ def read_split(split: HiveSplit, table: HiveTable, columns: Sequence[ColumnHandl
     if split.bucket is not None:
         wanted += [name for name in table.bucketed_by if name not in wanted]
     data = [(indexes[name], table.data_columns[indexes[name]]) for name in wanted]
-    worth_reading = _with_rows(split, table, stripes, data)
-    for rows, keys, arrays in read_rows(split.path, data, split.original, keys=with_ids or bool(deleted), stripes=worth_reading):
+    for rows, keys, arrays in read_rows(
+        split.path, data, split.original, keys=with_ids or bool(deleted), stripes=stripes, first=_deciding(split, table)
+    ):
         found = dict(zip(wanted, arrays, strict=True))
         if split.bucket is not None:
             _check_rows(split, table, [found[name] for name in table.bucketed_by])
@@ -229,20 +229,11 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
     return kept, KeyBounds((0, 0), (min(numbers), max(ends))) if kept else None
 
 
-def _with_rows(
-    split: HiveSplit, table: HiveTable, stripes: list[Stripe] | None, data: Sequence[tuple[int, ColumnMetadata]]
-) -> Iterable[Stripe] | None:
-    """Leave out stripes without rows that matter, by the columns of which few values do, if there are others to be spared."""
+def _deciding(split: HiveSplit, table: HiveTable) -> KeysFirst:
+    """Give the columns of which few values matter: they decide whether a stripe is read, whatever others are asked for."""
     few = [(index, domain) for index, domain in split.domains if is_selective(domain, table.data_columns[index].type)]
-    if stripes is None or not few or {index for index, _ in few} >= {index for index, _ in data}:
-        return stripes
-    first = [(index, table.data_columns[index]) for index, _ in few]
-
-    def has_rows(stripe: Stripe) -> bool:
-        [(_, _, arrays)] = read_rows(split.path, first, split.original, keys=False, stripes=[stripe])
-        return all(has_match(array, domain) for array, (_, domain) in zip(arrays, few, strict=True))
-
-    return (stripe for stripe in stripes if has_rows(stripe))
+    columns = [(index, table.data_columns[index]) for index, _ in few]
+    return KeysFirst(columns, lambda arrays: has_match(zip(arrays, (domain for _, domain in few), strict=True)))
 
 
 def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> None:

@@ -65,11 +65,13 @@ def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence
         file = pq.ParquetFile(opened, pre_buffer=local_path(split.path) is None)
         wanted = [column.field for column in columns if isinstance(column, IcebergColumn)]
         wanted += [field for field in compared.values() if field.id not in {f.id for f in wanted}]
+        decisive = [field for field in table.fields if field.id in split.domains]
         mapping = table.properties.get("schema.name-mapping.default")
         found = {f.field.id: f for f in find_fields(wanted, file.schema_arrow, mapping, split.path)}
+        deciding = {f.field.id: f for f in find_fields(decisive, file.schema_arrow, mapping, split.path)}
         channels = [_channel(column, found, split) for column in columns]
         names = [column.name for column in columns]
-        for first, rows, batch in _batches(file, split, found, deleted_all=_is_all(deleted, file)):
+        for first, rows, batch in _batches(file, split, found, deciding, deleted_all=_is_all(deleted, file)):
             arrays = [channel(batch, first, rows) for channel in channels]
             page = pa.RecordBatch.from_arrays(arrays, names=names) if arrays else _empty(rows)
             kept = _kept(deleted, first, rows)
@@ -83,9 +85,12 @@ def read_split(split: IcebergSplit, table: IcebergTableHandle, columns: Sequence
 
 
 def _batches(
-    file: pq.ParquetFile, split: IcebergSplit, found: dict[int, Found], *, deleted_all: bool
+    file: pq.ParquetFile, split: IcebergSplit, found: dict[int, Found], deciding: dict[int, Found], *, deleted_all: bool
 ) -> Iterator[tuple[int, int, Any]]:
-    """Give the row groups of the split piece by piece: position of the first row, number of rows, and the file's columns."""
+    """Give the row groups of the split piece by piece: position of the first row, number of rows, and the file's columns.
+
+    Which row groups there are is decided by the constraint's columns alone, whatever others are asked for.
+    """
     if deleted_all:
         return
     wanted = [f.name for f in found.values() if f.name is not None]
@@ -93,9 +98,9 @@ def _batches(
     for number in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(number)
         here, first = first, first + group.num_rows
-        if not split.start <= _middle(group) < split.end or not may_matter(group, found, split.domains):
+        if not split.start <= _middle(group) < split.end or not may_matter(group, deciding, split.domains):
             continue
-        if not _has_rows(file, number, group.num_rows, found, split):
+        if not _has_rows(file, number, deciding, split):
             continue
         if not wanted:
             for start in range(0, group.num_rows, PAGE_ROWS):
@@ -106,14 +111,14 @@ def _batches(
             here += batch.num_rows
 
 
-def _has_rows(file: pq.ParquetFile, group: int, rows: int, found: dict[int, Found], split: IcebergSplit) -> bool:
-    """Tell whether a row group may have rows that matter, by the columns of which few values do, if there are others to be spared."""
-    few = [found[key] for key, domain in split.domains.items() if key in found and is_selective(domain, found[key].field.type)]
-    first = [field for field in few if field.name is not None]
-    if not first or len(first) == sum(field.name is not None for field in found.values()):
+def _has_rows(file: pq.ParquetFile, group: int, deciding: dict[int, Found], split: IcebergSplit) -> bool:
+    """Tell whether a row group may have a row that matters, by the columns of which few values do; they are read up to the first such row."""
+    few = [f for f in deciding.values() if f.name is not None and is_selective(split.domains[f.field.id], f.field.type)]
+    if not few:
         return True
-    [read] = file.read_row_group(group, columns=[field.name for field in first]).combine_chunks().to_batches()
-    return all(has_match(_values(field, split)(read, 0, rows), split.domains[field.field.id]) for field in first)
+    channels = [(_values(field, split), split.domains[field.field.id]) for field in few]
+    batches = file.iter_batches(PAGE_ROWS, row_groups=[group], columns=[field.name for field in few])
+    return any(has_match((values(batch, 0, batch.num_rows), domain) for values, domain in channels) for batch in batches)
 
 
 def _middle(group: Any) -> int:

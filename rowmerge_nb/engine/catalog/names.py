@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from contextlib import suppress
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.catalog.dataframes import columns_of, is_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.types import from_spark_schema, is_spark_frame
-from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
 
@@ -94,7 +97,7 @@ class StatementTables:
             handle=handle,
             metadata=known,
             row_count=rows,
-            most_rows=metadata.get_table_statistics(session, handle).row_count if rows is None else None,
+            most_rows=cache(partial(_most_rows, metadata, session, handle)),
         )
 
     def _frame_name(self, written: str) -> str | None:
@@ -192,3 +195,16 @@ class StatementTables:
         with interrupts_afterwards():
             self._transaction.scans.make_views(bindings, spark_sql)
             return from_spark_schema(spark.sql(spark_sql).schema)
+
+
+def _most_rows(metadata: ConnectorMetadata, session: ConnectorSession, handle: ConnectorTableHandle) -> int | None:
+    """Ask a connector how many rows a table has at most.
+
+    Raises:
+        ConnectorError: GENERIC_INTERNAL_ERROR if it gives something else.
+    """
+    given: object = metadata.get_table_statistics(session, handle)
+    if not isinstance(given, TableStatistics):
+        msg = f"{type(metadata).__name__}.get_table_statistics gave {type(given).__name__}; it gives TableStatistics"
+        raise ConnectorError(msg, code="GENERIC_INTERNAL_ERROR")
+    return given.row_count

@@ -112,7 +112,7 @@ class LoweringContext:
         spark: the session.
         tables: rows and sinks.
         partitions: into how many partitions a forced exchange goes; the session's shuffle partitions are set to the same number.
-        tasks: how many tasks read a table whose changed rows stay where they are: they hold no more for there being more rows.
+        tasks: how many tasks read a table whose changed rows stay where they are: rows go through them page by page.
         writers: at most how many writers there are behind an exchange.
         per_clause: how many rows per clause a task samples.
         witness: both sides' values travel with every row.
@@ -404,7 +404,7 @@ def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | N
 
 
 def _task_count(target: ScanPass, context: LoweringContext) -> int:
-    """Give how many tasks read the target: no more than that, so that few files are written, and none without a split."""
+    """Give how many tasks read the target and write: no more than there are places for, so that files are few, and none without a split."""
     return max(1, min(len(target.splits), context.tasks))
 
 

@@ -46,6 +46,7 @@ __all__ = [
     "AdoptedSession",
     "adopt_session",
     "create_session",
+    "places",
     "start_for_class_cache",
     "start_in_background",
     "stop_session",
@@ -124,6 +125,12 @@ def create_session(
                 _own.add(session)
         keep_quiet()
         return session
+
+
+def places(session: Any) -> int:
+    """Give how many tasks a session runs at the same time at least: those that Spark has cores for, where it says so, or its partitions."""
+    context = getattr(session, "sparkContext", None)
+    return max(usual_partitions(session), context.defaultParallelism if context is not None else 0)
 
 
 def usual_partitions(session: Any) -> int:

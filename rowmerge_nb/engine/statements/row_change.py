@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from rowmerge_nb.choices import StatementState, TraceLevel
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.lowering import LoweringContext
-from rowmerge_nb.engine.spark.session import usual_partitions
+from rowmerge_nb.engine.spark.session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.reasons import term_of, with_truths
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
@@ -175,7 +175,7 @@ def action_context(
         spark=spark,
         tables=run.transaction.scans,
         partitions=_partitions(usual, flowing),
-        tasks=usual,
+        tasks=places(spark),
         writers=_writers(usual, flowing),
         per_clause=SAMPLED_SMALL if small and level == TraceLevel.AUTO else SAMPLED[level],
         witness=level == TraceLevel.FULL or (small and level == TraceLevel.AUTO),

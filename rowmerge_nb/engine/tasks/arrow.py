@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -14,7 +14,19 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["Batches", "conform", "for_spark", "gathered", "last_channel", "page_in", "page_of", "shown_zones", "whole_page"]
+__all__ = [
+    "GATHERED_BYTES",
+    "GATHERED_ROWS",
+    "Batches",
+    "conform",
+    "for_spark",
+    "gathered",
+    "last_channel",
+    "page_in",
+    "page_of",
+    "shown_zones",
+    "whole_page",
+]
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -73,22 +85,26 @@ def whole_page(pages: Iterable[Page], schema: pa.Schema) -> Page:
     return pa.concat_batches(found) if found else pa.RecordBatch.from_pylist([], schema=schema)
 
 
-def gathered(pages: Iterable[Page], rows: int) -> Iterator[Page]:
-    """Put small pages together, each with so many rows at least but for the last one; pages without rows are left out.
+GATHERED_ROWS: Final = 1 << 16
+"""So many rows are computed together at least, if there are: what is computed for a page has its price, however few rows it has."""
+GATHERED_BYTES: Final = 1 << 26
+"""Of so many bytes no more rows are waited for."""
+
+
+def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHERED_BYTES) -> Iterator[Page]:
+    """Put small pages together, each with so many rows or bytes at least but for the last one; pages without rows are left out.
 
     >>> pages = [pa.RecordBatch.from_pydict({"id": ids}) for ids in ([1, 2], [3], [], [4])]
-    >>> [page.column(0).to_pylist() for page in gathered(pages, 3)]
-    [[1, 2, 3], [4]]
+    >>> [page.column(0).to_pylist() for page in gathered(pages, 3)], [page.num_rows for page in gathered(pages, 3, 16)]
+    ([[1, 2, 3], [4]], [2, 2])
     """
     waiting: list[Page] = []
-    count = 0
     for page in pages:
         if page.num_rows:
             waiting.append(page)
-            count += page.num_rows
-        if count >= rows:
+        if sum(one.num_rows for one in waiting) >= rows or sum(one.nbytes for one in waiting) >= size:
             yield pa.concat_batches(waiting)
-            waiting, count = [], 0
+            waiting = []
     if waiting:
         yield pa.concat_batches(waiting)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, last_channel, page_in, whole_page
 from rowmerge_nb.engine.tasks.joined_rows import JoinedRows, Side
-from rowmerge_nb.engine.tasks.page_join import COMPUTED_ROWS, KeyJoin, numbered
+from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression, PageProgram
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class RowTask:
 
     Args:
         target: reads the target.
-        tasks: how many tasks there are; one reads every split whose number leaves its own as the remainder.
+        tasks: how many tasks there are; see `ScanPass.share`.
         where: the condition; None for all rows.
         channels: makes of rows what the pass above takes.
         above: the pass of the processor.
@@ -50,16 +50,14 @@ class RowTask:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the splits of a task."""
-        splits = len(self.target.splits)
-        numbers = (
-            split for batch in batches for task in batch.column(0).to_pylist() for split in range(task, splits, self.tasks)
-        )
+        tasks = (task for batch in batches for task in batch.column(0).to_pylist())
+        numbers = (split for task in tasks for split in self.target.share(task, self.tasks))
         given = self.above(self._changed(numbers))
         yield from given if self.exchange is None else self.exchange(given)
 
     def _changed(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
         evaluator = PageEvaluator(PageProgram(self.where))
-        for kept in gathered(map(evaluator.filter, self.target.read(numbers)), COMPUTED_ROWS):
+        for kept in gathered(map(evaluator.filter, self.target.read(numbers))):
             yield self.channels.batch(JoinedRows(kept.num_rows, (Side(kept),)), evaluator)
 
 

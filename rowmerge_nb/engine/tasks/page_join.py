@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.engine.tasks.arrow import GATHERED_BYTES, GATHERED_ROWS
 from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
 from rowmerge_nb.engine.tasks.key_index import KeyIndex
 from rowmerge_nb.engine.tasks.scan import POSITION
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["COMPUTED_ROWS", "KeyJoin", "numbered", "without_target"]
-
-COMPUTED_ROWS: Final = 1 << 16
-"""So many rows are computed together at least, if there are: what is computed for a page has its price, however few rows it has."""
+__all__ = ["KeyJoin", "numbered", "without_target"]
 
 
 @dataclass(frozen=True)
@@ -101,14 +99,14 @@ class KeyJoin:
             ExecutionError: ON cannot be computed for a pair whose keys are equal; with its place.
         """
         waiting: list[tuple[Page, npt.NDArray[np.int64]]] = []
-        count = 0
+        count = size = 0
         for page in pages:
             for part, rows in self._met(page, index):
                 waiting.append((part, rows))
-                count += len(rows)
-                if count >= COMPUTED_ROWS:
+                count, size = count + len(rows), size + part.nbytes
+                if count >= GATHERED_ROWS or size >= GATHERED_BYTES:
                     yield from self._checked(waiting, source, evaluator)
-                    waiting, count = [], 0
+                    waiting, count, size = [], 0, 0
         if waiting:
             yield from self._checked(waiting, source, evaluator)
 

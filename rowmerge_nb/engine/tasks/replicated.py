@@ -138,7 +138,7 @@ class ReplicatedJoinTask:
 
     Args:
         target: reads the target.
-        tasks: how many tasks there are; a task reads every split whose number leaves its own as the remainder.
+        tasks: how many tasks there are; see `ScanPass.share`.
         source: the source.
         join: how the rows meet.
         channels: makes of joined rows what the pass above takes.
@@ -181,7 +181,7 @@ class ReplicatedJoinTask:
         numbers, source = numbered(self.source.page(cells))
         matched.append(np.zeros(source.num_rows, bool))
         evaluator, index = PageEvaluator(PageProgram()), self.join.index(source)
-        pages = self.target.read(range(task, len(self.target.splits), self.tasks))
+        pages = self.target.read(self.target.share(task, self.tasks))
         for rows in self.join.matches(pages, source, index, evaluator):
             matched[0][rows.partners] = True
             yield self.channels.batch(rows, evaluator, numbers)

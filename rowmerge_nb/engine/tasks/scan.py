@@ -73,6 +73,16 @@ class ScanPass:
         for number in numbers:
             yield from self._read(number)
 
+    def share(self, task: int, tasks: int) -> range:
+        """Give the numbers of the splits that one of several tasks reads: neighbours, since those of one file are, and so are its deletes.
+
+        Args:
+            task: the task's number.
+            tasks: how many there are.
+        """
+        count = len(self.splits)
+        return range(count * task // tasks, count * (task + 1) // tasks)
+
     def pages(self) -> list[pa.RecordBatch]:
         """Give the pages of all splits, read where this is called."""
         return list(self.read(range(len(self.splits))))

@@ -21,7 +21,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -85,7 +85,7 @@ class TableBinding:
         dataframe: the DataFrame (pandas, Arrow, Spark) if it is one.
         rows: the rows, where they are those of VALUES, which stand in the statement; what gives them may raise.
         row_count: the exact number of rows where it is known without reading.
-        most_rows: it has at most so many rows, where that is known though the exact number is not.
+        most_rows: asks the connector how many rows it has at most, where the exact number is not known; None where nobody can be asked.
         deterministic: reading it twice within the statement gives the same rows.
     """
 
@@ -99,7 +99,7 @@ class TableBinding:
     dataframe: Any = field(default=None, compare=False)
     rows: Rows | None = field(default=None, compare=False)
     row_count: int | None = None
-    most_rows: int | None = None
+    most_rows: Callable[[], int | None] | None = field(default=None, compare=False)
     deterministic: bool = True
 
     @property
@@ -110,7 +110,7 @@ class TableBinding:
     @property
     def estimated_rows(self) -> int | None:
         """The number of rows, or an upper bound of it, as far as either is known."""
-        return self.most_rows if self.row_count is None else self.row_count
+        return self.most_rows() if self.row_count is None and self.most_rows is not None else self.row_count
 
     def query(self, names: Iterable[str]) -> str:
         """Write the query of all columns, in Spark SQL.

@@ -145,6 +145,17 @@ class ReadingChecks(ContractStore):
             assert wanted <= read, f"rows {sorted(wanted - read, key=repr)} satisfy {domain} and were not read"
         statement.rollback()
 
+    def test_a_constraint_leaves_out_the_same_rows_whatever_columns_are_asked_for(self, filled: FilledTable) -> None:
+        """The engine numbers the rows that it gets, and finds them again by these numbers when it reads other columns."""
+        statement = filled.statement()
+        first, *others = [column.name for column in statement.columns]
+        value = filled.before[-1][0]
+        constraint = Constraint({first: ColumnDomain((value,), value, value)})
+        alone = statement.read(first, constraint=constraint)
+        whole = statement.read(first, *others, constraint=constraint)
+        statement.rollback()
+        assert alone.column(0).to_pylist() == whole.column(0).to_pylist()
+
     def test_the_number_of_rows_is_exact_where_it_is_told(self, filled: FilledTable) -> None:
         """None is fine."""
         statement = filled.statement()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -439,22 +440,48 @@ def test_a_constant_is_the_same_as_a_column_of_it() -> None:
         assert constant(field, stored, 2).type == field.type.arrow
 
 
-@pytest.mark.parametrize(("wanted", "read_whole"), [((8,), [2]), ((5,), []), ((1, 2), [1, 2])])
+@pytest.mark.parametrize(("wanted", "whole"), [((8,), 1), ((5,), 0), ((1, 2), 2), ((3, 4, 5, 6, 7, *range(100, 112)), 2)])
 def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], read_whole: list[int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], whole: int
 ) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 9))
     insert(store, rows(2, 8))
-    whole: list[int] = []
+    reads: list[list[str]] = []
     iter_batches = pq.ParquetFile.iter_batches
 
-    def read(self: Any, *arguments: Any, **options: Any) -> Any:
-        for batch in iter_batches(self, *arguments, **options):
-            whole.append(batch.column("id")[0].as_py())
-            yield batch
+    def recorded(self: Any, *arguments: Any, columns: list[str], **options: Any) -> Any:
+        reads.append(columns)
+        return iter_batches(self, *arguments, columns=columns, **options)
 
-    monkeypatch.setattr(pq.ParquetFile, "iter_batches", read)
-    found = Statement(store).rows(constraint=Constraint({"id": ColumnDomain(wanted, min(wanted), max(wanted))}))
-    assert {row["id"] for row in found} >= set(wanted) - {5}
-    assert sorted(whole) == read_whole
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", recorded)
+    constraint = Constraint({"id": ColumnDomain(wanted, 1, 9)})
+    # The files' bounds alone leave none of them out.
+    found = Statement(store).rows(constraint=constraint)
+    assert [columns == ["id", "v", "p"] for columns in reads].count(True) == whole
+    assert [columns == ["id"] for columns in reads].count(True) == (2 if len(wanted) < 17 else 0)
+    assert {row["id"] for row in found} >= set(wanted) & {1, 2, 8, 9}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_rows_are_left_out_whatever_columns_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr("rowmerge_nb.connectors.iceberg.writer.GROUP_ROWS", 2)
+    chance = random.Random(seed)
+    store = make_table(tmp_path)
+    everything = [(chance.randrange(20), chance.choice("abc")) for _ in range(60)]
+    insert(store, {"id": [i for i, _ in everything], "v": [v for _, v in everything], "p": ["x"] * len(everything)})
+    for _ in range(10):
+        domains = {"id": ColumnDomain(tuple(chance.sample(range(20), chance.randrange(1, 4))))}
+        if chance.random() < 0.5:
+            domains["v"] = ColumnDomain((chance.choice("abc"),))
+        constraint = Constraint(domains)
+        whole = Statement(store).rows(ids=True, constraint=constraint)
+        for name in ("id", "v", "p"):
+            alone = Statement(store).rows(name, ids=True, constraint=constraint)
+            assert [(row[name], row["$row_id"]) for row in alone] == [(row[name], row["$row_id"]) for row in whole]
+        kept = sorted(
+            (i, v) for i, v in everything if i in domains["id"].values and ("v" not in domains or v in domains["v"].values)
+        )
+        assert [pair for pair in sorted((row["id"], row["v"]) for row in whole) if pair in kept] == kept

@@ -404,3 +404,20 @@ def test_where_a_column_refuses_null_the_row_is_named(spark: Any) -> None:
     with pytest.raises(RowMergeError, match="NULL value not allowed for NOT NULL column: v") as caught:
         engine.run("UPDATE t SET v = NULLIF(id, 2)")
     assert "The first such row has target.id = 2." in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("off", [frozenset(), frozenset({"prune_target_columns"})])
+def test_the_rows_of_a_duplicate_are_found_again_behind_row_groups_that_were_left_out(
+    spark: Any, tmp_path: Path, off: frozenset[str]
+) -> None:
+    engine = Engine(spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=0))
+    engine.add_catalog("c", IcebergConnector(tmp_path))
+    engine.run("CREATE TABLE t (id bigint, v bigint)")
+    for ids in ((1, 9), (7, 8), (7, 10)):
+        engine.run(f"INSERT INTO t VALUES ({ids[0]}, {ids[0] * 10}), ({ids[1]}, {ids[1] * 10 + 1})")
+    engine.register("s", pa.table({"id": [7, 7, 10]}))
+    with pytest.raises(RowMergeError) as caught:
+        engine.run("MERGE INTO t USING memory.default.s AS s ON t.id = s.id WHEN MATCHED THEN DELETE", rules_off=off)
+    assert caught.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+    groups = getattr(caught.value, "groups")  # noqa: B009 - of this kind of error
+    assert [group.target for group in groups] == [{"id": 7, "v": 70}, {"id": 7, "v": 70}]

@@ -18,7 +18,7 @@ from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.spi.types import BIGINT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DeletedRows",
     "KeyBounds",
+    "KeysFirst",
     "RowKeys",
     "read_deletes",
     "read_rows",
@@ -204,13 +205,27 @@ def _check_acid(path: Path, schema: pa.Schema) -> None:
         raise ConnectorError(msg, code="HIVE_BAD_DATA", hint="Replace it by the file that the transaction wrote.")
 
 
+@dataclass(frozen=True)
+class KeysFirst:
+    """Columns that are read before the others, and what they say of a stripe.
+
+    Args:
+        columns: the columns, with their positions among the columns of files.
+        matter: tells of the columns of a stripe whether a row of it matters.
+    """
+
+    columns: Sequence[tuple[int, ColumnMetadata]]
+    matter: Callable[[list[pa.Array]], bool]
+
+
 def read_rows(
     path: Path,
     columns: Sequence[tuple[int, ColumnMetadata]],
     original: tuple[int, int] | None,
     *,
     keys: bool,
-    stripes: Iterable[Stripe] | None = None,
+    stripes: Sequence[Stripe] | None = None,
+    first: KeysFirst | None = None,
 ) -> Iterator[tuple[int, RowKeys | None, list[pa.Array]]]:
     """Read a file stripe by stripe, and of it only what is asked for.
 
@@ -221,6 +236,7 @@ def read_rows(
         original: bucket and number of the first row of a file without row ids; None for one with them.
         keys: give the rows' keys.
         stripes: what to read of the file; None for all of it.
+        first: leaves out stripes by some of their columns.
 
     Yields:
         The number of rows, their keys, and one array per column.
@@ -230,15 +246,23 @@ def read_rows(
             _check_acid(path, file.schema)
         fields = list(file.schema) if original is not None else list(file.schema.field("row").type)
         wanted = _wanted(columns, fields, original is not None, keys)
-        first = original[1] if original is not None else 0
+        flat = original is not None
+        start = original[1] if original is not None else 0
+        deciding = _wanted(first.columns, fields, flat, False) if first is not None and first.columns else []
         for stripe in range(file.nstripes) if stripes is None else stripes:
+            at = stripe.number if isinstance(stripe, Stripe) else stripe
             if isinstance(stripe, Stripe):
-                first = stripe.first + (original[1] if original is not None else 0)
-            page = file.read_stripe(stripe.number if isinstance(stripe, Stripe) else stripe, columns=wanted)
+                start = stripe.first + (original[1] if original is not None else 0)
+            if first is not None and deciding:
+                keys_alone = file.read_stripe(at, columns=deciding)
+                if not first.matter(_arrays(path, keys_alone, first.columns, fields, flat)):
+                    start += keys_alone.num_rows
+                    continue
+            page = file.read_stripe(at, columns=wanted)
             found: RowKeys | None = None
             if keys:
-                found = RowKeys.of(page) if original is None else RowKeys.of_original(original[0], first, page.num_rows)
-            first += page.num_rows
+                found = RowKeys.of(page) if original is None else RowKeys.of_original(original[0], start, page.num_rows)
+            start += page.num_rows
             yield page.num_rows, found, _arrays(path, page, columns, fields, original is not None)
 
 
