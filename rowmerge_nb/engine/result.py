@@ -138,13 +138,8 @@ class Result:
         """
         import pandas as pd
 
-        from rowmerge_nb.errors import RowMergeError
-        from rowmerge_nb.trace.journeys import journeys_of
+        from rowmerge_nb.trace.journeys import told_journeys
 
-        found = journeys_of(self.trace)
-        if found is None:
-            msg = f"The trace of this {self.trace.kind} has no rows with the values of both sides"
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Run a MERGE, UPDATE or DELETE with trace='full'.")
         rows = [
             {
                 "source_row": journey.source_row,
@@ -157,7 +152,7 @@ class Result:
                 "becomes": journey.becomes,
                 "writers": journey.writers,
             }
-            for journey in found
+            for journey in told_journeys(self.trace)
         ]
         # Every row has all columns, in the order of the way that rows go.
         names = sorted(dict.fromkeys(name for row in rows for name in row), key=_column_order)

@@ -12,7 +12,7 @@ from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.report.words.reasons import gist_of
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.journeys import Answer, Fate, journeys_of
+from rowmerge_nb.trace.journeys import Answer, Fate, told_journeys
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Mark", "Question", "Quiz"]
 
+MOST_ROWS: Final = 100
+"""So many rows are asked about at most."""
 _TRUTHS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown"}
 _OTHER: Final = {
     "DELETE_ROW_AND_INSERT_ROW": "CHANGE_ONLY_UPDATED_COLUMNS",
@@ -91,13 +93,13 @@ class Quiz(Sequence[Question]):
             n, "n", lambda given: isinstance(given, int) and not isinstance(given, bool) and given > 0, "a whole number from 1 on"
         )
         checked(seed, "seed", lambda given: isinstance(given, int), "a whole number")
-        journeys = journeys_of(trace) if trace.kind == "MERGE" else None
-        if not journeys:
-            msg = f"There is nothing to ask about this {trace.kind}: the trace has no joined rows with the values of both sides"
+        if trace.kind != "MERGE":
+            msg = f"There is nothing to ask about this {trace.kind}"
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint="A quiz is made of a MERGE, a large one run with trace='full'.")
+        journeys = told_journeys(trace, MOST_ROWS)
         chance = random.Random(seed)  # noqa: S311 - a lottery of questions
         topics: dict[str, list[Question]] = {}
-        for question in _questions(trace, journeys):
+        for question in {question.text: question for question in _questions(trace, journeys)}.values():
             topics.setdefault(question.topic, []).append(question)
         for questions in topics.values():
             chance.shuffle(questions)
@@ -134,7 +136,7 @@ class Quiz(Sequence[Question]):
             number, "number", lambda given: isinstance(given, int) and given in numbers, f"the number of a question, 1 to {count}"
         )
         question = self._questions[number - 1]
-        known = dict(zip(ascii_lowercase, question.choices, strict=False))
+        known = dict(zip(_labels(question), question.choices, strict=True))
         told = str(answer).strip()
         found = known.get(told.lower(), next((choice for choice in question.choices if choice.lower() == told.lower()), None))
         if found is None:
@@ -175,9 +177,15 @@ class Quiz(Sequence[Question]):
 
 def _asked(number: int, question: Question) -> str:
     choices = "\n".join(
-        f"   - {letter}: {_plain(choice)}" for letter, choice in zip(ascii_lowercase, question.choices, strict=False)
+        f"   - {letter}: {_plain(choice)}" for letter, choice in zip(_labels(question), question.choices, strict=True)
     )
     return f"{number}. {question.text}\n\n{choices}"
+
+
+def _labels(question: Question) -> Sequence[str]:
+    """Give what the choices are called: letters, or of very many numbers."""
+    count = len(question.choices)
+    return ascii_lowercase[:count] if count <= len(ascii_lowercase) else [str(number) for number in range(1, count + 1)]
 
 
 def _plain(text: str) -> str:

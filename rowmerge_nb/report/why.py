@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from operator import index
 from typing import TYPE_CHECKING, Any, overload
 
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
-from rowmerge_nb.trace.journeys import Journey, journeys_of
+from rowmerge_nb.trace.journeys import Journey, told_journeys
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -41,10 +43,7 @@ class Why(Sequence[Journey]):
                 no rows with the values of both sides.
         """
         checked(source_row, "source_row", _is_row, "the number of a row of the source, from 0")
-        journeys = journeys_of(trace)
-        if journeys is None:
-            msg = f"The trace of this {trace.kind} has no rows with the values of both sides"
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Run a MERGE, UPDATE or DELETE with trace='full'.")
+        journeys = told_journeys(trace)
         names = {name.lower(): name for journey in journeys for side in (journey.source, journey.target) for name in side or {}}
         if unknown := [name for name in columns if name.lower() not in names]:
             msg = f"Neither side has a column '{unknown[0]}'"
@@ -90,7 +89,7 @@ class Why(Sequence[Journey]):
 
 
 def _is_row(value: Any) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+    return value is None or (hasattr(value, "__index__") and not isinstance(value, bool) and index(value) >= 0)
 
 
 def _head(row: JourneyRow) -> str:
@@ -108,4 +107,8 @@ def _has(journey: Journey, columns: Mapping[str, Any]) -> bool:
 
 
 def _same(value: Any, wanted: Any) -> bool:
-    return value == wanted or (value is not None and wanted is not None and str(value) == str(wanted))
+    with suppress(Exception):
+        # Somebody else's objects compare as they like.
+        if bool(value == wanted):
+            return True
+    return value is not None and wanted is not None and str(value) == str(wanted)

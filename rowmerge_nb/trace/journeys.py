@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import pyarrow as pa
+
+from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 
@@ -26,6 +30,7 @@ __all__ = [
     "join_of_row",
     "journeys_of",
     "sides_of",
+    "told_journeys",
 ]
 
 NO_CLAUSE: Final = -1
@@ -67,19 +72,24 @@ class TermTruth:
 
     term: Term
     answer: Answer
-    values: tuple[tuple[str, str, Any], ...] = ()
+    # Values of rows and lists have no hash.
+    values: tuple[tuple[str, str, Any], ...] = field(default=(), hash=False)
     terms: tuple[TermTruth, ...] = ()
 
     @property
     def deciding(self) -> tuple[TermTruth, ...]:
         """The smallest parts that made it what it is: of a false AND the false ones, of an unknown one the unknown ones, of NOT its part.
 
+        Where a part that may have decided is not known, it is the whole.
+
         >>> from rowmerge_nb.trace.trace import Term
         >>> parts = (TermTruth(Term("a"), Answer.TRUE), TermTruth(Term("b"), Answer.UNKNOWN))
         >>> [part.term.text for part in TermTruth(Term("a AND b", "AND"), Answer.UNKNOWN, (), parts).deciding]
         ['b']
         """
-        alike = [part for part in self.terms if part.answer is self.answer] if self.term.operator != "NOT" else self.terms
+        alike = tuple(part for part in self.terms if part.answer is self.answer) if self.term.operator != "NOT" else self.terms
+        if any(part.answer is Answer.NOT_KNOWN for part in self.terms):
+            return (self,)
         return tuple(inner for part in alike for inner in part.deciding) or (self,)
 
 
@@ -134,17 +144,24 @@ class Journey:
     page_row: int = 0
 
 
-def journeys_of(trace: Trace) -> tuple[Journey, ...] | None:
+def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] | None:
     """Give the journeys of the rows that a trace holds, in the order of the source; None where rows were not kept with both sides.
 
     Of small statements these are all joined rows, of large ones the first per clause (``trace="full"`` keeps all).
+
+    Args:
+        trace: the trace.
+        limit: how many are wanted; None for all.
     """
-    pages = trace.pages
-    if pages is None or pages.witness is None:
+    whole = trace.pages
+    if whole is None or whole.witness is None:
         return None
-    clauses = {clause.number: clause for clause in trace.clauses}
     merged = trace.kind == "MERGE"
-    cases = case_numbers(pages) if merged else [0] * pages.before.num_rows
+    numbers = whole.witness.column("source_row").to_pylist()
+    order = sorted(range(len(numbers)), key=lambda row: (numbers[row] is None, numbers[row] or 0))[:limit]
+    pages = _rows_of(whole, order)
+    clauses = {clause.number: clause for clause in trace.clauses}
+    cases = case_numbers(pages) if merged else [0] * len(order)
     letters = [Operation(number).letter for number in pages.after.column(pages.layout.after.operation).to_pylist()]
     after = _new_rows(pages)
     found: list[Journey] = []
@@ -169,11 +186,48 @@ def journeys_of(trace: Trace) -> tuple[Journey, ...] | None:
             on=_answered(pages, index, "on", trace.on, sides),
             verdicts=verdicts,
             made=next((row for row in after[start:end] if row is not None), None),
-            page_row=index,
+            page_row=order[index],
         )
         found.append(journey)
         start = end
-    return tuple(sorted(found, key=lambda journey: (journey.source_row is None, journey.source_row or 0)))
+    return tuple(found)
+
+
+def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]:
+    """Give the journeys of a trace that has some.
+
+    Raises:
+        RowMergeError: NOT_SUPPORTED where it has none: of other statements, of large ones, and where no row was joined.
+    """
+    found = journeys_of(trace, limit)
+    if found:
+        return found
+    msg = f"The trace of this {trace.kind} has no rows with the values of both sides"
+    hint = "Run a MERGE, UPDATE or DELETE with trace='full'."
+    if trace.joined == 0:
+        msg, hint = (
+            f"This {trace.kind} had no rows to do anything about",
+            "Look at the source, and at the conditions that choose its rows.",
+        )
+    raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+
+
+def _rows_of(pages: PageSample, order: list[int]) -> PageSample:
+    """Give some of the sampled rows, in an order of their own."""
+    if order == list(range(pages.before.num_rows)):
+        return pages
+    ends = list(accumulate(pages.produced, initial=0))
+    after = [row for index in order for row in range(ends[index], ends[index + 1])]
+    rows = pa.array(order, pa.int64())
+    return replace(
+        pages,
+        before=pages.before.take(rows),
+        after=pages.after.take(pa.array(after, pa.int64())),
+        produced=tuple(pages.produced[index] for index in order),
+        writers=tuple(pages.writers[row] for row in after),
+        witness=None if pages.witness is None else pages.witness.take(rows),
+        truths=None if pages.truths is None else pages.truths.take(rows),
+    )
 
 
 def case_numbers(pages: PageSample) -> list[int]:

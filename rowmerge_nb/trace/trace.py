@@ -86,6 +86,7 @@ class Term:
         operator: ``AND``, ``OR`` or ``NOT`` of what is made of further parts; ``""`` of what is not.
         terms: those parts, in their order.
         reads: the columns that it reads: the side, ``source`` or ``target``, and the column's name among those of the witness.
+        strict: it compares values that are NULL where a column is: if it is unknown, a NULL is to blame.
 
     >>> both = Term("a AND b", "AND", (Term("a"), Term("b")))
     >>> [term.text for term in both.walk()]
@@ -96,6 +97,7 @@ class Term:
     operator: str = ""
     terms: tuple[Term, ...] = ()
     reads: tuple[tuple[str, str], ...] = ()
+    strict: bool = False
 
     def walk(self) -> Iterator[Term]:
         """Give the condition and all its parts, each before its own parts: the order of the letters in `PageSample.truths`."""

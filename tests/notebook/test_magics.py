@@ -422,7 +422,7 @@ def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(note
         notebook.engine, "run", lambda sql, **_: Result(Trace(statement=sql, kind="MERGE", state="finished", target="t"))
     )
     cell = notebook.run("%%merge --explore\nMERGE INTO t")
-    assert "No explorer: The explorer has nothing to show of this MERGE" in cell.text
+    assert "No explorer: The trace of this MERGE has no rows with the values of both sides" in cell.text
     assert "trace='full'" in cell.text
 
 

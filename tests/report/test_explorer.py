@@ -105,7 +105,7 @@ def test_steps_are_those_that_the_statement_has(engine: Engine, result: Result) 
     [
         ("SELECT 1", {}, "nothing to show of this SELECT"),
         (MERGE, {"dry_run": True}, "nothing to show of this MERGE"),
-        (MERGE, {"trace": "off", "rehearse": True}, "trace='full'"),
+        (MERGE, {"trace": "off", "rehearse": True}, "no rows with the values of both sides"),
         ("DELETE FROM accounts WHERE purchases > 5", {"flow": "updatable", "rehearse": True}, "the flow 'updatable'"),
     ],
 )
@@ -339,3 +339,58 @@ def test_a_saved_trace_is_explored_without_an_engine(result: Result) -> None:
     alone = Result(replace(result.trace))
     assert explorer_state(alone.trace) == explorer_state(result.trace)
     assert alone.explore().row == 0
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("statement", "gist"),
+    [
+        ("UPDATE accounts SET purchases = 0 WHERE purchases > 5", "WHERE is true: purchases > 5 (target.purchases = 7)."),
+        ("UPDATE accounts SET purchases = purchases + 1", "There is no WHERE, so every row is chosen."),
+        ("DELETE FROM accounts WHERE purchases > 5", "WHERE is true: purchases > 5 (target.purchases = 7)."),
+    ],
+)
+def test_update_and_delete_in_the_browser(engine: Engine, tmp_path: Path, statement: str, gist: str) -> None:
+    told = seen(
+        explorer_page(engine.run(statement, rehearse=True).trace),
+        """
+        told.gist = all('[role=option]').map((row, index) => index);
+        await click('[data-key=row-0]');
+        told.gists = [];
+        for (const row of told.gist) { await click(`[data-key=row-${row}]`); told.gists.push(text('.rx-gist')); }
+        told.predict = all('[data-key=predict]').length;
+        for (const key of ['clauses', 'writers', 'calls', 'row']) await click(`[data-key=tab-${key}]`);
+        await press('End', '[data-key=tab-row]');
+        told.end = [text('[aria-current=step]'), text('.rx-reader h4 small'), text('.rx-station-words[open] p')];
+        """,
+        tmp_path,
+    )
+    assert gist in told["gists"]
+    assert told["predict"] == 0
+    assert told["end"][:2] == ["rollback", "the old version"]
+    assert "would be" in told["end"][2]
+
+
+@needs_browser
+def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        await click('[data-key=tab-clauses]');
+        await click('[data-key=clause-0]');
+        told.before = all('.rx-dim').length;
+        await click('[data-key=predict]');
+        await press('1', '[data-key=row-0]');
+        told.dim = all('.rx-dim').length;
+        told.step = text('[aria-current=step]');
+        await press('ArrowRight', '.rm-scroll');
+        told.scrolled = text('[aria-current=step]');
+        const keys = all('.rm-scroll').map((one) => one.dataset.key);
+        told.unique = new Set(keys).size === keys.length;
+        """,
+        tmp_path,
+    )
+    assert told["before"] == 6
+    assert told["dim"] == 0
+    assert told["step"] == told["scrolled"]
+    assert told["unique"]

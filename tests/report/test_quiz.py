@@ -107,3 +107,19 @@ def test_without_joined_rows_there_is_nothing_to_ask(result: Result, spark: Any)
             told.quiz()
         assert raised.value.code == "NOT_SUPPORTED"
     assert repr(Quiz([])) == "<Quiz: 0 questions>"
+
+
+def test_no_question_comes_twice_and_every_choice_has_a_label(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 1), (2, 2), (3, 3)) AS v (id, n)")
+    quiz = engine.run("MERGE INTO t USING (VALUES 1) AS q (m) ON true WHEN MATCHED AND t.n > 1 THEN DELETE", rehearse=True).quiz(
+        100
+    )
+    assert len({question.text for question in quiz}) == len(quiz)
+    clauses = " ".join(f"WHEN MATCHED AND n = {number} THEN UPDATE SET n = {number}" for number in range(40, 11, -1))
+    quiz = engine.run(
+        f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id {clauses} WHEN MATCHED THEN DELETE", rehearse=True
+    ).quiz(100)
+    [at] = [number for number, question in enumerate(quiz, 1) if question.topic == "clause"]
+    assert quiz.check(at, "30").right
+    assert "   - 30: clause 29: " in quiz.markdown()

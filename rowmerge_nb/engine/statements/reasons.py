@@ -7,7 +7,7 @@ the engine has done with the row, nothing is told of that condition.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
-from rowmerge_nb.sql.typed.expressions import has_subquery, is_deterministic, references
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, has_subquery, is_deterministic, references, walk
 from rowmerge_nb.trace.journeys import NO_CLAUSE, case_numbers, could_fire, join_of_row, sides_of
 from rowmerge_nb.trace.trace import Term
 
@@ -27,15 +27,19 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.statements.row_change import Named
     from rowmerge_nb.sql.analyzer.analysis import ConditionTerm, RowChangeAnalysis
+    from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.trace.trace import PageSample
 
 __all__ = ["term_of", "with_truths"]
 
-ONE_BY_ONE: Final = 30
-"""Of so many rows a condition is computed one by one where it cannot be computed for one of them; nothing is told of more."""
+ATTEMPTS: Final = 64
+"""So often a part of a condition is computed at most where it cannot be computed for some rows."""
 ON: Final = "on"
 _LETTERS: Final = {True: "t", False: "f", None: "u"}
 _FAILED, _NOT_KNOWN = "e", "?"
+_STRICT: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "arithmetic"})
+MOST_NODES: Final = 400
+"""Nothing is told of a condition with more: to look at it would take longer than the statement."""
 
 
 def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
@@ -49,7 +53,17 @@ def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
     names = {symbol.name: (side, name) for side, columns in (("target", target), ("source", source)) for name, symbol in columns}
     parts = tuple(term_of(part, target, source) for part in term.terms)
     read = () if parts else tuple(sorted(names[symbol] for symbol in references(term.tree) if symbol in names))
-    return Term(term.text, term.operator, parts, read)
+    return Term(term.text, term.operator, parts, read, strict=not parts and _is_strict(term.tree))
+
+
+def _is_strict(tree: Typed) -> bool:
+    """Tell whether a NULL in any column makes it NULL, and nothing else does."""
+    if isinstance(tree, Column):
+        return True
+    if isinstance(tree, Constant):
+        return tree.value is not None
+    strict = isinstance(tree, Apply) and (tree.name in _STRICT or (tree.name == "cast" and tree.detail != "try"))
+    return strict and all(map(_is_strict, children(tree)))
 
 
 def with_truths(pages: PageSample, analysis: RowChangeAnalysis, target: Named, source: Named) -> PageSample:
@@ -126,7 +140,11 @@ def _computed(page: pa.RecordBatch, asked: Mapping[str, tuple[list[ConditionTerm
 
 def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
     """Print a part of a condition for pages; None where pages cannot be asked for it, or would answer otherwise each time."""
-    if has_subquery(term.tree) or not is_deterministic(term.tree):
+    if (
+        has_subquery(term.tree)
+        or not is_deterministic(term.tree)
+        or len(list(islice(walk(term.tree), MOST_NODES + 1))) > MOST_NODES
+    ):
         return None
     printer = PagePrinter()
     try:
@@ -140,17 +158,30 @@ def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
 
 
 def _letters(evaluator: PageEvaluator, programs: Sequence[AssignedColumn], page: pa.RecordBatch) -> list[list[str]]:
-    """Compute parts of conditions for all rows; where one fails, part by part, and of the part that fails row by row."""
+    """Compute parts of conditions for all rows; where one fails, part by part, and of the part that fails by halves."""
     try:
         return [[_LETTERS[value] for value in array.to_pylist()] for array in evaluator.values_of(programs, page)]
     except RowMergeError:
-        if len(programs) > 1:
-            return [_letters(evaluator, [program], page)[0] for program in programs]
-        if page.num_rows == 1:
-            return [[_FAILED]]
-        rows = range(min(page.num_rows, ONE_BY_ONE))
-        found = [_letters(evaluator, programs, page.slice(row, 1))[0][0] for row in rows]
-        return [found + [_NOT_KNOWN] * (page.num_rows - len(rows))]
+        return [_one_by_one(evaluator, program, page) for program in programs]
+
+
+def _one_by_one(evaluator: PageEvaluator, program: AssignedColumn, page: pa.RecordBatch) -> list[str]:
+    """Compute a part of a condition for all rows, of which it fails for some; what would take too many attempts is not known."""
+    letters = [_NOT_KNOWN] * page.num_rows
+    waiting = [(0, page.num_rows)]
+    for _ in range(ATTEMPTS):
+        if not waiting:
+            break
+        start, rows = waiting.pop()
+        try:
+            [found] = evaluator.values_of([program], page.slice(start, rows))
+            letters[start : start + rows] = [_LETTERS[value] for value in found.to_pylist()]
+        except RowMergeError:
+            if rows == 1:
+                letters[start] = _FAILED
+            else:
+                waiting += [(start + rows // 2, rows - rows // 2), (start, rows // 2)]
+    return letters
 
 
 def _agreeing(letters: Sequence[str | None], pages: PageSample, name: str, analysis: RowChangeAnalysis) -> list[str | None]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.sql.analyzer.analysis import ClauseAnalysis, TypedExpression
-    from rowmerge_nb.trace.trace import Term, Trace
+    from rowmerge_nb.trace.trace import PageSample, Term, Trace
 
 __all__ = [
     "Answer",
@@ -219,9 +219,19 @@ def act(run: StatementRun, context: Callable[[], LoweringContext], lowered: Call
     run.shown = made.target, made.source
     if run.account.errors:
         raise run.account.errors[0]
-    if run.account.pages is not None and isinstance(run.analysis, RowChangeAnalysis):
-        run.account.pages = with_truths(run.account.pages, run.analysis, *run.shown)
+    run.account.pages = _with_reasons(run, run.account.pages)
     return Answer(made, run.account, fragments)
+
+
+def _with_reasons(run: StatementRun, pages: PageSample | None) -> PageSample | None:
+    """Add what the rows' conditions came to. That is an explanation: should it fail, the statement goes on without."""
+    if pages is None or not isinstance(run.analysis, RowChangeAnalysis):
+        return pages
+    try:
+        with room():
+            return with_truths(pages, run.analysis, *run.shown)
+    except Exception:  # noqa: BLE001
+        return pages
 
 
 # -- what is told ---------------------------------------------------------------------------------------------------------
@@ -297,7 +307,7 @@ def _clause(clause: ClauseAnalysis, analysis: RowChangeAnalysis, target: Named, 
         text=clause.text,
         line=clause.span.line,
         rows=None,
-        conditional=clause.condition is not None,
+        conditional=(clause.condition or where) is not None,
         by_source=clause.by_source,
         head=clause.head,
         condition=_term(clause.condition or where, target, source),

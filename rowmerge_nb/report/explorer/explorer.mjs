@@ -112,7 +112,7 @@ function render({ model, el }) {
     }
     const begin = () => {
       local.predict = "choosing";
-      set({ picks: {}, score: null, step: steps[Math.min(steps.length - 1, Math.max(0, stepOf("join")))] });
+      set({ picks: {}, score: null, clause: null, step: steps[Math.min(steps.length - 1, Math.max(0, stepOf("join")))] });
       later();
     };
     return h("button", { "data-key": "predict", class: "rx-predict", click: begin }, local.predict === "shown" ? "Predict again" : "Predict");
@@ -138,13 +138,13 @@ function render({ model, el }) {
         state.rows.map((row, index) => row.group === group && option(row, index, index === active)),
       ])),
       state.rows[0]?.marks.length > 0 && !hidden() &&
-        h("p", { class: "rm-p" }, "f false, ", h("span", { class: "rx-unknown" }, "?"), " unknown, \u2013 about other rows, blank: not reached"));
+        h("p", { class: "rm-p" }, "f false, ", h("span", { class: "rx-unknown" }, "?"), " unknown, x not true, e an error, \u00b7 fires and does nothing, \u2013 about other rows, blank: not reached"));
   }
 
   function option(row, index, active) {
     const picks = model.get("picks") ?? {};
     const clause = model.get("clause");
-    const dim = Number.isInteger(clause) && clause !== row.clause;
+    const dim = !hidden() && Number.isInteger(clause) && clause !== row.clause;
     const right = local.predict === "shown" && (picks[index] === row.fate ? "right" : `you chose ${picks[index]}`);
     return h("div", {
       role: "option", id: null, class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
@@ -267,7 +267,7 @@ function render({ model, el }) {
         click: () => { local.tab = key; later(); },
       }, key === "row" && chosen() >= 0 ? `Row ${state.rows[chosen()].number ?? ""}`.trim() : name)));
     const content = { row: rowPanel, clauses: clausesPanel, writers: writersPanel, calls: callsPanel }[tab]();
-    return h("section", { class: "rx-panel" }, tabs, h("div", { role: "tabpanel" }, content));
+    return h("section", { class: "rx-panel" }, tabs, h("div", { role: "tabpanel", "aria-label": TABS.find(([key]) => key === tab)[1] }, content));
   }
 
   function rowPanel() {
@@ -281,16 +281,16 @@ function render({ model, el }) {
     return [
       h("p", { class: "rx-who" }, h("b", {}, value(row.name)), " ", badge(row.style, row.fate)),
       h("p", { class: "rx-gist" }, row.gist),
-      station("read", row.target ? (row.source ? "both sides" : "the target alone") : "the source alone", sides(row)),
+      station("read", !steps.includes("join") ? "WHERE is true" : row.target ? (row.source ? "both sides" : "the target alone") : "the source alone",
+        sides(row), !steps.includes("join") && row.verdicts.map(verdictView)),
       station("join", row.group, row.on ? condition(row.on) : h("p", { class: "rm-p" }, row.reasons[0] ?? "")),
-      station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map((verdict) => verdictView(verdict, row))),
-      !steps.includes("case") && station("read", "WHERE", row.verdicts.map((verdict) => verdictView(verdict, row))),
-      station("transform", row.becomes.join(" + ") || "dropped", halves.length ? table(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
+      station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map(verdictView)),
+      station("transform", row.becomes.join(" + ") || "dropped", halves.length ? table("The rows that it becomes", state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it leaves the page here.")),
       station("exchange", row.writers.map(writerName).join(", ") || "\u2013", h("p", { class: "rm-p" }, "Rows of one place go to one writer: the old row by the old place, the new one by the new place.")),
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
           h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.tab = "writers"; later(); } }, `what writer ${number} handed over`))),
-      station("commit", row.fate === "none" ? "as it was" : row.fate === "DELETE" ? "gone" : "changed", becomes(row)),
+      station("commit", row.fate === "none" || !lasts ? "as it was" : row.fate === "DELETE" ? "gone" : "changed", becomes(row)),
     ];
   }
 
@@ -301,20 +301,22 @@ function render({ model, el }) {
       h("tr", {}, h("th", { scope: "row" }, side), state.sides[side].map(({ name }, index) => h("td", {}, h("small", {}, name), h("br"), value(row[side][index])))))));
   }
 
+  const lasts = state.steps.at(-1).name === "commit";
+
   function becomes(row) {
     const columns = state.sides.target;
-    if (!row.made) return h("p", { class: "rm-p" }, row.fate === "DELETE" ? "The row is gone." : "Nothing has changed.");
-    return h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
+    if (!row.made) return h("p", { class: "rm-p" }, row.fate === "DELETE" ? (lasts ? "The row is gone." : "The row would be gone.") : "Nothing has changed.");
+    return [!lasts && h("p", { class: "rm-p" }, "It would be, but it was rolled back:"), h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
       const old = row.target?.[index], made = row.made[index];
       const text = row.values.find(([column]) => column === name)?.[1];
       return h("tr", {}, h("th", { scope: "row" }, name),
         h("td", {}, row.target && old !== made ? [h("del", {}, value(old)), " \u2192 "] : "", h(row.target && old === made ? "span" : "ins", {}, value(made))),
         h("td", { class: "rm-mut" }, text ? h("code", {}, text) : ""));
-    })));
+    })))];
   }
 
   function verdictView(verdict) {
-    const clause = state.clauses.find((one) => one.number === verdict.clause);
+    const clause = state.clauses.find((one) => one.number === verdict.clause) ?? { label: "", word: "", style: "N", text: "" };
     return h("div", { class: "rx-verdict" },
       h("div", {}, h("b", {}, clause.label), " ", badge(clause.style, clause.word), " ", h("em", { class: verdict.fate === "fires" ? "rx-fires" : "" }, verdict.fate)),
       verdict.condition ? condition(verdict.condition) : h("code", { class: "rm-mut" }, clause.text));
@@ -322,7 +324,7 @@ function render({ model, el }) {
 
   // A condition once, its columns' values beneath it, and the truth of every part beneath that.
   function condition(term) {
-    const blamed = term.answer === "unknown" && !term.terms.length;
+    const blamed = term.answer === "unknown" && term.strict;
     return h("div", { class: `rx-term rx-${term.answer.replace(" ", "-")}` },
       h("div", { class: "rx-truth" }, h("code", {}, term.operator ? term.operator : term.text), h("span", {}, term.answer)),
       term.terms.length ? term.terms.map(condition)
@@ -336,7 +338,7 @@ function render({ model, el }) {
       const unknown = state.rows.map((row, index) => [row, index]).filter(([row]) => row.verdicts.some((one) => one.clause === clause.number && one.fate === "unknown"));
       const buttons = (rows) => rows.map(([row, index]) => h("button", { class: "rx-link", "data-key": `take-${clause.number}-${index}`, click: () => choose(index) }, value(row.name)));
       return h("div", { class: `rx-verdict${model.get("clause") === clause.number ? " rx-marked" : ""}` },
-        h("button", { class: "rx-link", "data-key": `clause-${clause.number}`, "aria-pressed": model.get("clause") === clause.number ? "true" : "false",
+        h("button", { class: "rx-link", "data-key": `clause-${clause.number}`, "aria-pressed": model.get("clause") === clause.number ? "true" : "false", disabled: hidden(),
           click: () => set({ clause: model.get("clause") === clause.number ? null : clause.number }) }, badge(clause.style, `${clause.label} ${clause.word}`)),
         hidden() ? "" : h("small", {}, ` ${clause.rows ?? "?"} row${clause.rows === 1 ? "" : "s"}`),
         h("pre", { class: "rm-code" }, clause.text),
@@ -348,7 +350,7 @@ function render({ model, el }) {
   function writersPanel() {
     return state.writers.map((writer) => h("div", { class: "rx-verdict" },
       h("b", {}, `writer ${writer.number}`), h("small", {}, ` ${writer.rows}; ${writer.fragments} fragment${writer.fragments === 1 ? "" : "s"}, ${writer.bytes} bytes`),
-      writer.page.length > 0 && table(writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
+      writer.page.length > 0 && table(`Page of writer ${writer.number}`, writer.channels, writer.page.map((row) => ({ ...row, of: null }))),
       writer.page.length < writer.total && h("p", { class: "rm-p" }, `first ${writer.page.length} of ${writer.total} rows`)));
   }
 
@@ -364,8 +366,8 @@ function render({ model, el }) {
 
   const scroll = (label, content) => h("div", { class: "rm-scroll", tabindex: 0, role: "region", "aria-label": label, "data-key": `scroll-${label}` }, content);
 
-  function table(channels, rows, lead) {
-    return scroll("Page", h("table", { class: "rm-t" },
+  function table(name, channels, rows, lead) {
+    return scroll(name, h("table", { class: "rm-t" },
       h("thead", {}, h("tr", {}, lead && h("th", {}, ""), channels.map((channel) =>
         h("th", { scope: "col", class: channel.right ? "rm-r" : "" }, h("small", {}, channel.number), h("br"), channel.name)))),
       h("tbody", {}, rows.map((row) => h("tr", {
@@ -380,16 +382,16 @@ function render({ model, el }) {
       const sides = ["source", "target"].filter((side) => state.sides[side].length);
       const channels = sides.flatMap((side) => state.sides[side].map(({ name, right }) => ({ number: side, name, right })));
       const rows = state.rows.map((row, of) => ({ of, cells: sides.flatMap((side) => row[side] ?? state.sides[side].map(() => null)) }));
-      return [key === "read" ? "The rows that meet" : "Joined rows", table(channels, rows)];
+      return [key === "read" ? "The rows that meet" : "Joined rows", table("Page at this moment", channels, rows)];
     }
-    if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table(state.before.channels, state.before.rows, name)];
+    if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, state.before.rows, name)];
     const withWriter = stepOf("sinks") <= at();
     const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
-    return [key === "transform" ? "Page that leaves transform_page" : "Rows on their way to the store", table(state.after.channels, state.after.rows, lead)];
+    return [key === "transform" ? "Page that leaves transform_page" : "Rows on their way to the store", table("Page at this moment", state.after.channels, state.after.rows, lead)];
   }
 
   function reader() {
-    const done = steps[at()] === "commit" && !hidden() && state.steps[at()].name === "commit";
+    const done = steps[at()] === "commit" && !hidden() && lasts;
     const columns = state.sides.target.map(({ name, right }) => ({ number: "", name, right }));
     const rows = [];
     state.rows.forEach((row, of) => {
@@ -399,7 +401,7 @@ function render({ model, el }) {
       else if (row.target) rows.push({ of, cells: row.target, sign: "" });
     });
     return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? "the new version" : "the old version")),
-      table(columns, rows, done ? (row) => row.sign : undefined),
+      table("What a reader sees", columns, rows, done ? (row) => row.sign : undefined),
       state.untouched ? h("p", { class: "rm-p" }, `and ${state.untouched} row${state.untouched === 1 ? "" : "s"} ${state.apart}`) : "");
   }
 
@@ -427,7 +429,7 @@ function render({ model, el }) {
   }
 
   box.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input, textarea")) return;
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input, textarea, .rm-scroll")) return;
     const inTabs = event.target.closest('[role="tablist"]'), inRows = event.target.closest('[role="listbox"]');
     const moves = { ArrowLeft: -1, ArrowRight: 1 };
     const move = (row) => {
@@ -448,7 +450,7 @@ function render({ model, el }) {
     else if (event.key in moves) goTo(at() + moves[event.key]);
     else if (event.key === "Home") goTo(0);
     else if (event.key === "End") goTo(steps.length - 1);
-    else if (/^[0-9]$/.test(event.key) && state.clauses.some((one) => one.number === Number(event.key))) {
+    else if (!hidden() && /^[0-9]$/.test(event.key) && state.clauses.some((one) => one.number === Number(event.key))) {
       local.tab = "clauses";
       set({ clause: model.get("clause") === Number(event.key) ? null : Number(event.key) });
       later();

@@ -5,6 +5,7 @@ The front end chooses and draws; it computes nothing of the statement.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -12,13 +13,14 @@ import pyarrow as pa
 from rowmerge_nb.choices import Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.model.journeys import journey_row
+from rowmerge_nb.report.model.outcome import ROW_CHANGES
 from rowmerge_nb.report.model.pages import Channel
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import cell, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.journeys import Answer, Fate, journeys_of
+from rowmerge_nb.trace.journeys import Answer, Fate, told_journeys
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -54,12 +56,11 @@ def explorer_state(trace: Trace) -> dict[str, Any]:
         RowMergeError: NOT_SUPPORTED for another statement, one that did not finish, one of the older flow, and where the trace has no rows
             with the values of both sides.
     """
-    journeys = _journeys(trace)
+    shown = _journeys(trace)
     report, pages = build_report(trace), trace.pages
     assert pages is not None
-    shown = journeys[:MOST_ROWS]
     place = {journey.page_row: index for index, journey in enumerate(shown)}
-    total = trace.joined if trace.joined is not None else len(journeys)
+    total = trace.joined if trace.joined is not None else len(shown)
     return {
         "format": FORMAT,
         "kind": trace.kind,
@@ -72,10 +73,10 @@ def explorer_state(trace: Trace) -> dict[str, Any]:
         if len(shown) >= total
         else f"{number(len(shown))} of {plural(total, 'row')}: the first that the trace holds",
         "steps": _steps(trace),
-        "clauses": _clauses(report),
+        "clauses": _clauses(report, trace),
         "sides": {side: _sides(pages, side) for side in ("source", "target")},
         "rows": [_row(journey, trace) for journey in shown],
-        "untouched": _untouched(trace, journeys),
+        "untouched": _untouched(trace),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
         "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed),
         "after": _after(report, pages, place),
@@ -88,21 +89,20 @@ def explorer_state(trace: Trace) -> dict[str, Any]:
 
 
 def _journeys(trace: Trace) -> tuple[Journey, ...]:
-    found = journeys_of(trace) if trace.flow is not Flow.UPDATABLE else None
-    if found and trace.state is StatementState.FINISHED:
-        return found
-    msg = f"The explorer has nothing to show of this {trace.kind}"
-    hint = "It shows a MERGE, UPDATE or DELETE that has changed rows by merge sinks; of a large one run it with trace='full'."
-    if trace.flow is Flow.UPDATABLE:
+    if trace.flow == Flow.UPDATABLE:
         msg, hint = (
             f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran",
             "print(result) has its report.",
         )
-    elif trace.state is StatementState.FAILED:
+    elif trace.state == StatementState.FAILED:
         msg, hint = (
             f"This {trace.kind} has failed, and the explorer shows statements that ran",
             "The error's report says what happened.",
         )
+    elif trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
+        msg, hint = f"The explorer has nothing to show of this {trace.kind}", "It shows a MERGE, UPDATE or DELETE that ran."
+    else:
+        return told_journeys(trace, MOST_ROWS)
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
 
@@ -174,8 +174,23 @@ def _join_sentence(trace: Trace) -> str:
     return f"Pairs every source row with the target rows for which ON is true; one without stays, with NULLs: {', '.join(parts)}."
 
 
-def _clauses(report: Report) -> list[dict[str, Any]]:
+def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
+    """Give the clauses; of an UPDATE and a DELETE the one that they are, called by its condition."""
     rows = report.clauses.rows if report.clauses is not None else ()
+    if not rows:
+        return [
+            {
+                "number": clause.number,
+                "label": "WHERE",
+                "word": clause.operation.name,
+                "style": style_of(clause.operation),
+                "text": visible(clause.condition.text) if clause.condition is not None else visible(clause.text),
+                "line": clause.line,
+                "rows": clause.rows,
+            }
+            for clause in trace.clauses
+            if clause.number >= 0
+        ]
     return [
         {
             "number": row.number,
@@ -245,6 +260,7 @@ def _term(truth: TermTruth | None) -> dict[str, Any] | None:
     return {
         "text": visible(" ".join(truth.term.text.split())),
         "operator": truth.term.operator,
+        "strict": truth.term.strict,
         "answer": _ANSWERS.get(truth.answer, "not known"),
         "values": [[side, visible(name), _value(value)] for side, name, value in truth.values],
         "terms": [_term(part) for part in truth.terms],
@@ -263,13 +279,14 @@ def _shown(made: Cell) -> str | None:
     return None if made.null else made.text
 
 
-def _untouched(trace: Trace, journeys: Sequence[Journey]) -> int | None:
+def _untouched(trace: Trace) -> int | None:
     """Give how many target rows no joined row speaks of; None where the connector does not count, or rows are missing."""
-    if trace.rows_before is None or trace.pages is None or not trace.pages.complete:
+    pages = trace.pages
+    if trace.rows_before is None or pages is None or pages.witness is None or not pages.complete:
         return None
-    ids = python_values(trace.pages.row_ids)
-    touched = {repr(ids[journey.page_row]) for journey in journeys if journey.target is not None}
-    return trace.rows_before - len(touched)
+    there = pages.witness.column("target").is_valid() if "target" in pages.witness.schema.names else None
+    ids = pages.row_ids.filter(there) if there is not None else pages.row_ids
+    return trace.rows_before - len({repr(row_id) for row_id in python_values(ids)})
 
 
 # -- pages ----------------------------------------------------------------------------------------------------------------
@@ -286,6 +303,8 @@ def _page(
 ) -> dict[str, Any]:
     """Give the page before, its merge row unfolded into its fields."""
     columns: list[list[Any]] = []
+    order = _in_order(place)
+    page = page.take(pa.array(order, pa.int64()))
     for index in range(page.num_columns):
         column = page.column(index)
         if unfolded and index == pages.layout.before.merge_row:
@@ -298,10 +317,10 @@ def _page(
         "channels": [_channel(channel) for channel in channels],
         "rows": [
             {
-                "of": place[index],
-                "cells": [_shown(tail(value)) if at == hashed else _value(value) for at, value in enumerate(rows[index])],
+                "of": place[at],
+                "cells": [_shown(tail(value)) if channel == hashed else _value(value) for channel, value in enumerate(row)],
             }
-            for index in _in_order(place)
+            for at, row in zip(order, rows, strict=True)
         ],
     }
 
@@ -323,7 +342,7 @@ def _after(report: Report, pages: PageSample, place: Mapping[int, int]) -> dict[
     columns = [python_values(column) for column in pages.after.columns]
     operations = pages.after.column(pages.layout.after.operation).to_pylist()
     rows = []
-    starts = [sum(pages.produced[:index]) for index in range(len(pages.produced))]
+    starts = list(accumulate(pages.produced, initial=0))
     for index in _in_order(place):
         for at in range(starts[index], starts[index] + pages.produced[index]):
             operation = Operation(operations[at])

@@ -88,11 +88,10 @@ class Journeys:
 
 def build_journeys(trace: Trace) -> Journeys | None:
     """Make the journeys of a trace; None where rows were not kept with both sides."""
-    journeys = journeys_of(trace)
-    if journeys is None:
+    shown = journeys_of(trace, row_limit(8))
+    if shown is None:
         return None
-    shown = journeys[: row_limit(8)]
-    total = trace.joined if trace.joined is not None else len(journeys)
+    total = trace.joined if trace.joined is not None else len(shown)
     joined = trace.kind == "MERGE"
     rows = plural(total, "joined row" if joined else "row")
     summary = rows if len(shown) >= total else f"{number(len(shown))} of {rows}"
@@ -116,7 +115,7 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         target=_values(journey.target),
         join=journey.join,
         clause=clause,
-        marks=tuple(map(_mark, journey.verdicts)),
+        marks=tuple(_mark(verdict) for verdict in journey.verdicts),
         style=style_of(journey.operation),
         becomes=" + ".join(journey.becomes) or "dropped",
         writers=", ".join(writers),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MARKS", "gist_of", "mark_of", "reason_of", "reasons_of"]
 
-MARKS: Final = "D U I: fires; f: false; ?: unknown; e: cannot be computed; x: not true; –: about other rows; blank: not reached"
+MARKS: Final = "D U I \N{MIDDLE DOT}: fires; f: false; ?: unknown; e: cannot be computed; x: not true; –: about other rows; blank: not reached"
 """What the marks of `mark_of` mean."""
 _MARKS: Final = {
     Fate.FALSE: "f",
@@ -25,6 +25,8 @@ _MARKS: Final = {
 }
 _WORDS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "an error"}
 _VALUES: Final = 24
+CHOSEN: Final = "chosen"
+"""What journeys of UPDATE and DELETE have in the place of the join."""
 
 
 def mark_of(verdict: Verdict) -> str:
@@ -53,7 +55,7 @@ def reasons_of(journey: Journey) -> Iterator[str]:
         yield "No row of the source has it for a partner."
     for verdict in journey.verdicts:
         if verdict.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}:
-            yield f"{reason_of(verdict)}."
+            yield f"{reason_of(verdict, chosen=journey.join == CHOSEN)}."
     passed_over = [str(v.clause.number) for v in journey.verdicts if v.fate is Fate.NOT_REACHED]
     if passed_over:
         yield f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
@@ -67,14 +69,21 @@ def gist_of(journey: Journey) -> str:
     asked = [v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}]
     unknown = [verdict for verdict in asked if verdict.fate is Fate.UNKNOWN]
     for verdict in (*fired, *unknown, *asked):
-        return f"{reason_of(verdict)}."
+        return f"{reason_of(verdict, chosen=journey.join == CHOSEN)}."
     return f"No clause is about rows that are {journey.join}."
 
 
-def reason_of(verdict: Verdict) -> str:
-    """Say what a clause did about a row, and why."""
+def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
+    """Say what a clause did about a row, and why.
+
+    Args:
+        verdict: what it did.
+        chosen: it is the WHERE condition of an UPDATE or DELETE, by which the row was chosen.
+    """
     clause, condition = verdict.clause, verdict.condition
-    name = f"Clause {clause.number}" if clause.matched is not None else "WHERE"
+    if chosen:
+        return "WHERE is true" + _because(condition) if clause.conditional else "There is no WHERE, so every row is chosen"
+    name = f"Clause {clause.number}"
     if verdict.fate is Fate.NOT_REACHED:
         return f"{name} is not reached: an earlier clause fires"
     if verdict.fate is Fate.NOT_APPLICABLE:
@@ -84,7 +93,7 @@ def reason_of(verdict: Verdict) -> str:
             return f"{name} fires" + ("" if clause.conditional else ": it has no condition")
         return f"{name} fires" + _because(condition)
     if condition is None:
-        return f"{name} is not true; whether it is false or unknown is not told, since Spark has computed it"
+        return f"{name} is not true; whether it is false or unknown is not told"
     if condition.answer is Answer.FAILED:
         return f"{name} cannot be computed once more"
     return f"{name} is {_WORDS[condition.answer]}" + _because(condition)
@@ -107,9 +116,9 @@ def _because(condition: TermTruth | None) -> str:
 def _part(part: TermTruth, whole: TermTruth) -> str:
     text = visible(" ".join(part.term.text.split()))
     said = text if part is whole or part.answer is whole.answer else f"{text} is {_WORDS.get(part.answer, 'not known')}"
-    if part.answer is Answer.UNKNOWN:
-        blamed = [f"{side}.{name}" for side, name, value in part.values if value is None]
-        return f"{said}, since {_listed(blamed, 'is NULL', 'are NULL')}" if blamed else said
+    blamed = [f"{side}.{name}" for side, name, value in part.values if value is None]
+    if part.answer is Answer.UNKNOWN and part.term.strict and blamed:
+        return f"{said}, since {_listed(blamed, 'is NULL', 'are NULL')}"
     values = ", ".join(f"{side}.{name} = {_shown(value)}" for side, name, value in part.values)
     return f"{said} ({values})" if values else said
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["typed_condition"]
 
-MOST_TERMS: Final = 40
+MOST_TERMS: Final = 20
 """Of a condition with more parts only the whole is looked at: nobody reads so many, and each is computed for every row that is shown."""
 MOST_LEVELS: Final = 8
 

@@ -184,3 +184,78 @@ def test_a_row_without_reasons_shows_its_journey_all_the_same(engine: Engine) ->
     found = journeys_of(bare)
     assert found is not None
     assert [v.fate.value for v in found[0].verdicts] == ["not true", "fires", "not applicable"]
+
+
+def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> None:
+    engine.run("CREATE TABLE nested AS SELECT * FROM (VALUES (1, ARRAY[1], ROW(1, 'x')), (2, NULL, NULL)) AS v (id, a, r)")
+    result = engine.run(
+        "MERGE INTO nested t USING (VALUES 1, 2) AS q (id) ON t.id = q.id WHEN MATCHED AND r IS NULL THEN DELETE", rehearse=True
+    )
+    assert "Clause 0 fires: r IS NULL (target.r = NULL)." in str(result.why(id=2))
+    assert "Row journeys" in str(result)
+    assert len(result.quiz(99)) > 5
+    assert result.explore().state["rows"][0]["fate"] == "none"
+    update = engine.run("UPDATE nested SET id = 3 WHERE a IS NOT NULL AND r IS NOT NULL", rehearse=True)
+    assert "WHERE is true: a IS NOT NULL (target.a = [1]); r IS NOT NULL (target.r = (1, x))." in str(update.why())
+
+
+def test_an_explanation_that_fails_is_no_failure_of_the_statement(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("rowmerge_nb.engine.statements.row_change.with_truths", fails)
+    result = engine.run(MERGE)
+    assert result.count == 2
+    assert told(result.why(0)[0])[0] == ("not true", [])
+
+
+def test_a_condition_that_is_nested_deeply_is_explained_or_not_and_the_statement_runs(engine: Engine) -> None:
+    nested = "n > 100"
+    for level in range(150):
+        nested = f"(n > {level} {'AND' if level % 2 else 'OR'} {nested})"
+    result = engine.run(
+        f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id WHEN MATCHED AND {nested} THEN DELETE", rehearse=True
+    )
+    assert len(result.why()) == 1
+
+
+def test_update_and_delete_speak_of_where(engine: Engine) -> None:
+    def said(statement: str) -> str:
+        return str(engine.run(statement, rehearse=True).why(id=3))
+
+    assert "  WHERE is true: n > 5 (target.n = 7)." in said("DELETE FROM t WHERE n > 5")
+    assert "  WHERE is true." in said("UPDATE t SET n = 1 WHERE n > (SELECT min(n) FROM t)")
+    assert "  There is no WHERE, so every row is chosen." in said("UPDATE t SET n = 1")
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("s = 'x' AND q.m > 0", "s = 'x', since target.s is NULL"),
+        ("n + q.m > 0 AND s < 'x'", "s < 'x', since target.s is NULL"),
+        ("coalesce(s, 'x') = CAST(NULLIF(q.m, 3) AS varchar)", "(source.m = 3, target.s = NULL)"),
+        ("n IN (4, NULL)", "n IN (4, NULL) (target.n = 5)"),
+    ],
+)
+def test_a_null_is_blamed_only_where_it_is_to_blame(engine: Engine, condition: str, said: str) -> None:
+    statement = f"MERGE INTO t USING (VALUES (2, 3)) AS q (id, m) ON t.id = q.id WHEN MATCHED AND {condition} THEN DELETE"
+    text = str(engine.run(statement, rehearse=True).why())
+    assert "Clause 0 is unknown: " in text
+    assert said in text
+
+
+def test_of_many_rows_each_is_told_where_a_part_fails_for_some(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.run("CREATE TABLE big AS SELECT n AS id, n % 20 AS m FROM UNNEST(sequence(1, 60)) AS u (n)")
+    result = engine.run(
+        "MERGE INTO big t USING big q ON t.id = q.id WHEN MATCHED AND t.m <> 0 AND 10 / t.m > 5 THEN DELETE", rehearse=True
+    )
+    assert "Clause 0 fires: t.m <> 0 (target.m = 1); 10 / t.m > 5 (target.m = 1)." in str(result.why(id=41))
+    assert "Clause 0 is false: t.m <> 0 (target.m = 0)." in str(result.why(id=60))
+
+
+def test_where_no_row_is_joined_that_is_what_is_said(engine: Engine) -> None:
+    result = engine.run("MERGE INTO t USING (SELECT 1 AS id WHERE false) AS q ON t.id = q.id WHEN MATCHED THEN DELETE")
+    for ask in (result.why, result.quiz, result.explore, result.journeys):
+        with pytest.raises(RowMergeError, match="had no rows to do anything about"):
+            ask()

@@ -142,7 +142,6 @@ def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to
         ("split 1", "get_next_page", "end"),
         ("split 1", "finish", "1 fragment"),
         ("split 2", "create_page_source", ""),
-        ("split 2", "get_next_page", ""),
         ("split 2", "get_next_page", "end"),
         ("split 2", "finish", ""),
         ("coordinator", "finish_delete", "2 fragments, 2 delete_delta files"),
