@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -154,7 +155,16 @@ def test_an_error_of_a_row_has_the_same_code_and_place_in_every_form(spark: Any,
         with pytest.raises(RowMergeError) as caught:
             engine.run(statement)
         error = caught.value
-        told.add((error.code, error.message, error.line, error.column, error.hint))
+        # Where tasks compute it, the row is named, too.
+        told.add(
+            (
+                error.code,
+                error.message,
+                error.line,
+                error.column,
+                re.sub(r" The first such row has .*?\.(?= [A-Z]|$)", "", error.hint or ""),
+            )
+        )
         assert engine.table("t").num_rows == TARGET.num_rows
     ((found, _, line, place, _),) = told
     assert (found, line, place) == (code, 1, column)
