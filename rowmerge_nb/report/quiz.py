@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import RowMergeError, checked
-from rowmerge_nb.report.words.reasons import gist_of
+from rowmerge_nb.report.sequence import ShownSequence
+from rowmerge_nb.report.words.reasons import because_of, gist_of
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.journeys import Answer, Fate, told_journeys
+from rowmerge_nb.trace.journeys import Answer, Fate, Join, told_journeys
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from rowmerge_nb.trace.journeys import Journey, TermTruth
+    from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["Mark", "Question", "Quiz"]
@@ -70,11 +70,8 @@ class Mark:
         return f"**{'Yes' if self.right else 'No'}**: {_plain(self.answer)}. {_plain(self.because)}"
 
 
-class Quiz(Sequence[Question]):
+class Quiz(ShownSequence[Question]):
     """Questions, shown without their answers; `check` tells them."""
-
-    def __init__(self, questions: Sequence[Question]) -> None:
-        self._questions = tuple(questions)
 
     @classmethod
     def of(cls, trace: Trace, n: int, seed: int) -> Quiz:
@@ -110,16 +107,6 @@ class Quiz(Sequence[Question]):
         ]
         return cls(chosen[:n])
 
-    @overload
-    def __getitem__(self, index: int) -> Question: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Question]: ...
-    def __getitem__(self, index: int | slice) -> Question | Sequence[Question]:
-        return self._questions[index]
-
-    def __len__(self) -> int:
-        return len(self._questions)
-
     def check(self, number: int, answer: str) -> Mark:
         """Tell whether an answer is right, and why.
 
@@ -135,7 +122,7 @@ class Quiz(Sequence[Question]):
         checked(
             number, "number", lambda given: isinstance(given, int) and given in numbers, f"the number of a question, 1 to {count}"
         )
-        question = self._questions[number - 1]
+        question = self._items[number - 1]
         known = dict(zip(_labels(question), question.choices, strict=True))
         told = str(answer).strip()
         found = known.get(told.lower(), next((choice for choice in question.choices if choice.lower() == told.lower()), None))
@@ -233,7 +220,7 @@ def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
 def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses: tuple[str, ...]) -> Iterator[Question]:
     row, why = _row(journey), gist_of(journey)
     if journey.source is not None:
-        found = "yes" if journey.join == "matched" else "no"
+        found = "yes" if journey.join is Join.MATCHED else "no"
         because = "ON is true for it and a row of the target." if found == "yes" else "ON is true for no row of the target."
         yield Question(
             "join", f"Does the source row {_values(journey.source)} have a partner in the target?", ("yes", "no"), found, because
@@ -249,7 +236,11 @@ def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses
         if verdict.condition is not None and verdict.condition.answer in _TRUTHS and verdict.fate is not Fate.NOT_REACHED:
             text = f"What does {_code(verdict.condition.term.text)} come to for {row}?"
             yield Question(
-                "condition", text, tuple(_TRUTHS.values()), _TRUTHS[verdict.condition.answer], _decided(verdict.condition)
+                "condition",
+                text,
+                tuple(_TRUTHS.values()),
+                _TRUTHS[verdict.condition.answer],
+                f"It is {_TRUTHS[verdict.condition.answer]}{because_of(verdict.condition)}.",
             )
     rows = str(len(journey.becomes))
     made = {"0": "The row does nothing, so it is dropped.", "1": f"{journey.operation.name} is one row under {trace.paradigm}."}
@@ -265,14 +256,3 @@ def _about_row(trace: Trace, journey: Journey, heads: Mapping[int, str], clauses
         choices = tuple(f"writer {number}" for number in writers)
         because = "Its place decides: rows of one partition or bucket go to one writer."
         yield Question("writer", f"Which writer gets {row}?", choices, f"writer {journey.writers[0]}", because)
-
-
-def _decided(condition: TermTruth) -> str:
-    """Name the parts that decided, with the values that they read."""
-    parts = []
-    for part in dict.fromkeys(condition.deciding):
-        read = ", ".join(f"{side}.{name} = {cell(value).text}" for side, name, value in part.values)
-        parts.append(
-            f"{' '.join(part.term.text.split())} is {_TRUTHS.get(part.answer, 'not known')}" + (f" ({read})" if read else "")
-        )
-    return "; ".join(parts) + "."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.html import render_verdicts
+from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.text import verdict_lines
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Verdicts"]
 
 
-class Verdicts(Sequence[Verdict]):
+class Verdicts(ShownSequence[Verdict]):
     """What ten engines' rules answer to one statement; a sequence of `Verdict` that shows itself as a table.
 
     >>> print(Verdicts([Verdict("Oracle", "runs", 0, "no target row is matched more than once", "", "")]))
@@ -26,9 +26,6 @@ class Verdicts(Sequence[Verdict]):
     engine  answer  because
     Oracle  runs    no target row is matched more than once
     """
-
-    def __init__(self, rows: Sequence[Verdict]) -> None:
-        self._rows = tuple(rows)
 
     @classmethod
     def of(cls, trace: Trace) -> Verdicts:
@@ -44,27 +41,17 @@ class Verdicts(Sequence[Verdict]):
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
         return cls(rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Verdict: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Verdict]: ...
-    def __getitem__(self, index: int | slice) -> Verdict | Sequence[Verdict]:
-        return self._rows[index]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
     def __str__(self) -> str:
-        return "\n".join(line.rstrip() for line in verdict_lines(self._rows))
+        return "\n".join(line.rstrip() for line in verdict_lines(self._items))
 
     def __repr__(self) -> str:
-        return f"<Verdicts: {', '.join(f'{row.engine} {row.answer}' for row in self._rows)}>"
+        return f"<Verdicts: {', '.join(f'{row.engine} {row.answer}' for row in self._items)}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": render_verdicts(self._rows, str(self))}
+        return {"text/plain": str(self), "text/html": render_verdicts(self._items, str(self))}
 
     def to_pandas(self) -> pd.DataFrame:
         """Give the rows as a pandas DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame([vars(row) for row in self._rows])
+        return pd.DataFrame([vars(row) for row in self._items])

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from operator import index
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
+from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.trace.journeys import Journey, told_journeys
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["Why"]
 
 
-class Why(Sequence[Journey]):
+class Why(ShownSequence[Journey]):
     """The journeys of some rows; a sequence of `Journey` that shows itself as sentences."""
 
     def __init__(self, journeys: Sequence[Journey], *, joined: bool) -> None:
-        self._journeys = tuple(journeys)
+        super().__init__(journeys)
         self._joined = joined
 
     @classmethod
@@ -60,20 +60,10 @@ class Why(Sequence[Journey]):
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
         return cls(found, joined=trace.kind == "MERGE")
 
-    @overload
-    def __getitem__(self, index: int) -> Journey: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Journey]: ...
-    def __getitem__(self, index: int | slice) -> Journey | Sequence[Journey]:
-        return self._journeys[index]
-
-    def __len__(self) -> int:
-        return len(self._journeys)
-
     @property
     def rows(self) -> tuple[JourneyRow, ...]:
         """The journeys as texts."""
-        return tuple(journey_row(journey, self._joined) for journey in self._journeys)
+        return tuple(journey_row(journey, self._joined) for journey in self._items)
 
     def __str__(self) -> str:
         blocks = [[_head(row), *(f"  {reason}" for reason in row.reasons)] for row in self.rows]

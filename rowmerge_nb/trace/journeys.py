@@ -7,6 +7,7 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.errors import RowMergeError
@@ -16,18 +17,22 @@ from rowmerge_nb.spi.values import python_values
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import numpy.typing as npt
+
     from rowmerge_nb.trace.trace import ClauseRecord, PageSample, Term, Trace
 
 __all__ = [
     "NO_CLAUSE",
+    "ON",
     "Answer",
     "Fate",
+    "Join",
     "Journey",
     "TermTruth",
     "Verdict",
     "case_numbers",
-    "could_fire",
-    "join_of_row",
+    "join_of_clause",
+    "joins_of",
     "journeys_of",
     "sides_of",
     "told_journeys",
@@ -35,6 +40,17 @@ __all__ = [
 
 NO_CLAUSE: Final = -1
 """The case number of rows for which no clause fired."""
+ON: Final = "on"
+"""The name of ON among the conditions of `PageSample.truths`; those of clauses are called by their numbers."""
+
+
+class Join(StrEnum):
+    """How a row came out of the join; of UPDATE and DELETE that WHERE has chosen it."""
+
+    MATCHED = "matched"
+    NOT_MATCHED = "not matched"
+    NOT_MATCHED_BY_SOURCE = "not matched by source"
+    CHOSEN = "chosen"
 
 
 class Answer(StrEnum):
@@ -115,7 +131,7 @@ class Journey:
     Args:
         source_row: position of the source row; None without one.
         source: its values by column, and ``target`` those of the target row; None where there is no such row.
-        join: ``matched``, ``not matched``, ``not matched by source``; of UPDATE and DELETE ``chosen`` by the WHERE condition.
+        join: how it came out of the join.
         passed: numbers of the clauses that could have fired, and whose conditions were not true.
         case_number: the clause that fired; -1 for none.
         clause: its text.
@@ -131,7 +147,7 @@ class Journey:
     source_row: int | None
     source: Mapping[str, Any] | None
     target: Mapping[str, Any] | None
-    join: str
+    join: Join
     passed: tuple[int, ...]
     case_number: int
     clause: str
@@ -161,14 +177,15 @@ def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] |
     order = sorted(range(len(numbers)), key=lambda row: (numbers[row] is None, numbers[row] or 0))[:limit]
     pages = _rows_of(whole, order)
     clauses = {clause.number: clause for clause in trace.clauses}
-    cases = case_numbers(pages) if merged else [0] * len(order)
+    cases = case_numbers(pages) if merged else np.zeros(len(order), np.int64)
+    joins = joins_of(pages)
     letters = [Operation(number).letter for number in pages.after.column(pages.layout.after.operation).to_pylist()]
     after = _new_rows(pages)
     found: list[Journey] = []
     start = 0
-    for index, ((at, source, target), number) in enumerate(zip(sides_of(pages), cases, strict=True)):
+    for index, ((at, source, target), number) in enumerate(zip(sides_of(pages), cases.tolist(), strict=True)):
         end = start + pages.produced[index]
-        join = join_of_row(source, target) if merged else "chosen"
+        join = Join(joins[index]) if merged else Join.CHOSEN
         clause = clauses.get(number)
         sides = {"source": source, "target": target}
         verdicts = tuple(_verdicts(trace, pages, index, join, number, sides))
@@ -183,7 +200,7 @@ def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] |
             operation=clause.operation if clause is not None else Operation.NONE,
             becomes="".join(letters[start:end]),
             writers=pages.writers[start:end],
-            on=_answered(pages, index, "on", trace.on, sides),
+            on=_answered(pages, index, ON, trace.on, sides),
             verdicts=verdicts,
             made=next((row for row in after[start:end] if row is not None), None),
             page_row=order[index],
@@ -230,10 +247,11 @@ def _rows_of(pages: PageSample, order: list[int]) -> PageSample:
     )
 
 
-def case_numbers(pages: PageSample) -> list[int]:
+def case_numbers(pages: PageSample) -> npt.NDArray[np.int64]:
     """Give the clause that each row took; -1 for none."""
-    numbers = pages.before.column(pages.layout.before.case_number).to_pylist()
-    return [NO_CLAUSE if number is None else int(number) for number in numbers]
+    numbers = pages.before.column(pages.layout.before.case_number).cast(pa.int64()).fill_null(NO_CLAUSE)
+    found: npt.NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False)
+    return found
 
 
 def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
@@ -247,11 +265,16 @@ def sides_of(pages: PageSample) -> list[tuple[int | None, Mapping[str, Any] | No
     return list(zip(side("source_row"), side("source"), side("target"), strict=True))
 
 
-def join_of_row(source: Mapping[str, Any] | None, target: Mapping[str, Any] | None) -> str:
-    """Say how a row came out of the join."""
-    if target is None:
-        return "not matched"
-    return "matched" if source is not None else "not matched by source"
+def joins_of(pages: PageSample) -> npt.NDArray[np.str_]:
+    """Say how each row came out of the join: values of `Join`."""
+
+    def is_there(side: str) -> npt.NDArray[np.bool_]:
+        if pages.witness is None or side not in pages.witness.schema.names:
+            return np.zeros(pages.before.num_rows, np.bool_)
+        valid: npt.NDArray[np.bool_] = pages.witness.column(side).is_valid().to_numpy(zero_copy_only=False)
+        return valid
+
+    return np.select([~is_there("target"), is_there("source")], [Join.NOT_MATCHED, Join.MATCHED], Join.NOT_MATCHED_BY_SOURCE)
 
 
 class WhenClause(Protocol):
@@ -270,12 +293,13 @@ class WhenClause(Protocol):
         """WHEN NOT MATCHED BY SOURCE."""
 
 
-def could_fire(clause: WhenClause, join: str) -> bool:
-    """Tell whether a clause is about rows of this kind; the record of "no clause" is about none."""
+def join_of_clause(clause: WhenClause) -> Join | None:
+    """Say which rows a clause is about; the record of "no clause" is about none."""
     if clause.number < 0 or clause.matched is None:
-        return False
-    kind = "matched" if clause.matched else "not matched by source" if clause.by_source else "not matched"
-    return kind == join
+        return None
+    if clause.matched:
+        return Join.MATCHED
+    return Join.NOT_MATCHED_BY_SOURCE if clause.by_source else Join.NOT_MATCHED
 
 
 _PASSED: Final = frozenset({Fate.FALSE, Fate.UNKNOWN, Fate.NOT_TRUE})
@@ -283,7 +307,7 @@ _FATES: Final = {Answer.FALSE: Fate.FALSE, Answer.UNKNOWN: Fate.UNKNOWN}
 
 
 def _verdicts(
-    trace: Trace, pages: PageSample, index: int, join: str, case: int, sides: Mapping[str, Mapping[str, Any] | None]
+    trace: Trace, pages: PageSample, index: int, join: Join, case: int, sides: Mapping[str, Mapping[str, Any] | None]
 ) -> Iterator[Verdict]:
     for clause in trace.clauses:
         if clause.number < 0:
@@ -291,7 +315,7 @@ def _verdicts(
         condition = _answered(pages, index, str(clause.number), clause.condition, sides)
         if clause.number == case:
             yield Verdict(clause, Fate.FIRES, condition)
-        elif not could_fire(clause, join):
+        elif join_of_clause(clause) is not join:
             yield Verdict(clause, Fate.NOT_APPLICABLE)
         elif case != NO_CLAUSE and clause.number > case:
             yield Verdict(clause, Fate.NOT_REACHED)

@@ -325,9 +325,10 @@ def _started(settings: Mapping[str, str], java_options_here: str, java_home: Pat
 
 
 def _start_worker(context: SparkContext) -> None:
-    """Start the first Python worker: that takes a second, in which nothing else waits for it yet."""
+    """Start the first Python worker, and load what this process computes reasons with: nothing waits for either yet."""
     with suppress(Exception):
         context.parallelize([0], 1).foreachPartition(_nothing)
+        import duckdb  # noqa: F401 - loaded for the first statement
 
 
 def _nothing(rows: Iterable[Any]) -> None:

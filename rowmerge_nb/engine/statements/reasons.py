@@ -10,7 +10,9 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowmerge_nb.engine.spark.in_task import page_expression
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
@@ -19,24 +21,24 @@ from rowmerge_nb.names import quoted
 from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, MergeAnalysis, UpdateAnalysis
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, has_subquery, is_deterministic, references, walk
-from rowmerge_nb.trace.journeys import NO_CLAUSE, case_numbers, could_fire, join_of_row, sides_of
+from rowmerge_nb.trace.journeys import NO_CLAUSE, ON, Answer, Join, case_numbers, join_of_clause, joins_of
 from rowmerge_nb.trace.trace import Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from rowmerge_nb.engine.statements.row_change import Named
     from rowmerge_nb.sql.analyzer.analysis import ConditionTerm, RowChangeAnalysis
     from rowmerge_nb.sql.typed.expressions import Typed
     from rowmerge_nb.trace.trace import PageSample
 
+    Mask = npt.NDArray[np.bool_]
 __all__ = ["term_of", "with_truths"]
 
 ATTEMPTS: Final = 64
 """So often a part of a condition is computed at most where it cannot be computed for some rows."""
-ON: Final = "on"
-_LETTERS: Final = {True: "t", False: "f", None: "u"}
-_FAILED, _NOT_KNOWN = "e", "?"
 _STRICT: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "arithmetic"})
 MOST_NODES: Final = 400
 """Nothing is told of a condition with more: to look at it would take longer than the statement."""
@@ -78,36 +80,25 @@ def with_truths(pages: PageSample, analysis: RowChangeAnalysis, target: Named, s
     if pages.witness is None or not pages.before.num_rows:
         return pages
     asked = dict(_conditions(pages, analysis))
-    terms = {name: list(_walk(term)) for name, (term, _) in asked.items()}
-    computed = _computed(_values(pages, target, source), {name: (terms[name], rows) for name, (_, rows) in asked.items()})
+    computed = _computed(_values(pages, target, source), asked)
     truths = {name: _agreeing(letters, pages, name, analysis) for name, letters in computed.items()}
     return replace(pages, truths=pa.RecordBatch.from_pydict(truths, pa.schema([(name, pa.string()) for name in truths])))
 
 
-def _conditions(pages: PageSample, analysis: RowChangeAnalysis) -> Iterator[tuple[str, tuple[ConditionTerm, list[bool]]]]:
+def _conditions(pages: PageSample, analysis: RowChangeAnalysis) -> Iterator[tuple[str, tuple[ConditionTerm, Mask]]]:
     """Give the conditions, and of which rows each was asked."""
-    sides = sides_of(pages)
     if isinstance(analysis, UpdateAnalysis | DeleteAnalysis):
         if analysis.where is not None and analysis.where.condition is not None:
-            yield "0", (analysis.where.condition, [True] * len(sides))
+            yield "0", (analysis.where.condition, np.ones(pages.before.num_rows, np.bool_))
         return
     assert isinstance(analysis, MergeAnalysis)
-    joins, cases = [join_of_row(source, target) for _, source, target in sides], case_numbers(pages)
+    joins, cases = joins_of(pages), case_numbers(pages)
     if analysis.on.condition is not None:
-        yield ON, (analysis.on.condition, [join == "matched" for join in joins])
+        yield ON, (analysis.on.condition, joins == Join.MATCHED)
     for clause in analysis.clauses:
         if clause.condition is not None and clause.condition.condition is not None:
-            reached = [
-                could_fire(clause, join) and (case == NO_CLAUSE or case >= clause.number)
-                for join, case in zip(joins, cases, strict=True)
-            ]
+            reached = (joins == join_of_clause(clause)) & ((cases == NO_CLAUSE) | (cases >= clause.number))
             yield str(clause.number), (clause.condition.condition, reached)
-
-
-def _walk(term: ConditionTerm) -> Iterator[ConditionTerm]:
-    yield term
-    for part in term.terms:
-        yield from _walk(part)
 
 
 def _values(pages: PageSample, target: Named, source: Named) -> pa.RecordBatch:
@@ -121,20 +112,21 @@ def _values(pages: PageSample, target: Named, source: Named) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-def _computed(page: pa.RecordBatch, asked: Mapping[str, tuple[list[ConditionTerm], list[bool]]]) -> dict[str, list[str | None]]:
+def _computed(page: pa.RecordBatch, asked: Mapping[str, tuple[ConditionTerm, Mask]]) -> dict[str, pa.Array]:
     """Compute all parts of all conditions, each for the rows of which it was asked, together or, if one fails, one by one."""
     reached = {f"$reached_{name}": pa.array(rows) for name, (_, rows) in asked.items()}
     whole = pa.RecordBatch.from_arrays([*page.columns, *reached.values()], names=[*page.schema.names, *reached])
-    programs = {name: [_program(term, f"$reached_{name}") for term in terms] for name, (terms, _) in asked.items()}
+    programs = {name: [_program(part, f"$reached_{name}") for part in term.walk()] for name, (term, _) in asked.items()}
     known = [program for program in chain.from_iterable(programs.values()) if program is not None]
     letters = dict(zip(map(id, known), _letters(PageEvaluator(PageProgram()), known, whole), strict=True))
-    unknown = [_NOT_KNOWN] * page.num_rows
+    not_known = pa.repeat(str(Answer.NOT_KNOWN), page.num_rows)
     return {
-        name: [
-            "".join(letters.get(id(program), unknown)[row] for program in programs[name]) if was_asked else None
-            for row, was_asked in enumerate(rows)
-        ]
-        for name, (_, rows) in asked.items()
+        name: pc.if_else(
+            reached[f"$reached_{name}"],
+            pc.binary_join_element_wise(*(letters.get(id(program), not_known) for program in parts), ""),
+            pa.scalar(None, pa.string()),
+        )
+        for name, parts in programs.items()
     }
 
 
@@ -157,39 +149,43 @@ def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
     return AssignedColumn(term.text, pa.bool_(), PageExpression(text, None, "", reads=printed.reads | {reached}))
 
 
-def _letters(evaluator: PageEvaluator, programs: Sequence[AssignedColumn], page: pa.RecordBatch) -> list[list[str]]:
+def _letters(evaluator: PageEvaluator, programs: Sequence[AssignedColumn], page: pa.RecordBatch) -> list[pa.Array]:
     """Compute parts of conditions for all rows; where one fails, part by part, and of the part that fails by halves."""
     try:
-        return [[_LETTERS[value] for value in array.to_pylist()] for array in evaluator.values_of(programs, page)]
+        return [_answers(array) for array in evaluator.values_of(programs, page)]
     except RowMergeError:
         return [_one_by_one(evaluator, program, page) for program in programs]
 
 
-def _one_by_one(evaluator: PageEvaluator, program: AssignedColumn, page: pa.RecordBatch) -> list[str]:
+def _answers(truths: pa.Array) -> pa.Array:
+    return pc.if_else(truths, str(Answer.TRUE), str(Answer.FALSE)).fill_null(str(Answer.UNKNOWN))
+
+
+def _one_by_one(evaluator: PageEvaluator, program: AssignedColumn, page: pa.RecordBatch) -> pa.Array:
     """Compute a part of a condition for all rows, of which it fails for some; what would take too many attempts is not known."""
-    letters = [_NOT_KNOWN] * page.num_rows
+    found: dict[int, pa.Array] = {}
     waiting = [(0, page.num_rows)]
     for _ in range(ATTEMPTS):
         if not waiting:
             break
         start, rows = waiting.pop()
         try:
-            [found] = evaluator.values_of([program], page.slice(start, rows))
-            letters[start : start + rows] = [_LETTERS[value] for value in found.to_pylist()]
+            [truths] = evaluator.values_of([program], page.slice(start, rows))
+            found[start] = _answers(truths)
         except RowMergeError:
             if rows == 1:
-                letters[start] = _FAILED
+                found[start] = pa.array([str(Answer.FAILED)])
             else:
                 waiting += [(start + rows // 2, rows - rows // 2), (start, rows // 2)]
-    return letters
+    found |= {start: pa.repeat(str(Answer.NOT_KNOWN), rows) for start, rows in waiting}
+    return pa.concat_arrays([found[start] for start in sorted(found)])
 
 
-def _agreeing(letters: Sequence[str | None], pages: PageSample, name: str, analysis: RowChangeAnalysis) -> list[str | None]:
+def _agreeing(letters: pa.Array, pages: PageSample, name: str, analysis: RowChangeAnalysis) -> pa.Array:
     """Take back what does not go with what was done to the row: a matched row's ON is true, a clause that fired too, one that was passed is not."""
-    cases = case_numbers(pages) if isinstance(analysis, MergeAnalysis) else [0] * len(letters)
-    agreed: list[str | None] = []
-    for known, case in zip(letters, cases, strict=True):
-        true = name == ON or case == int(name)
-        fits = known is None or known[0] == _NOT_KNOWN or (known[0] == "t") == true
-        agreed.append(known if fits or known is None else _NOT_KNOWN * len(known))
-    return agreed
+    fired = np.ones(len(letters), np.bool_)
+    if name != ON and isinstance(analysis, MergeAnalysis):
+        fired = case_numbers(pages) == int(name)
+    whole = pc.utf8_slice_codeunits(letters, 0, 1)
+    fits = pc.or_(pc.equal(whole, str(Answer.NOT_KNOWN)), pc.equal(pc.equal(whole, str(Answer.TRUE)), pa.array(fired)))
+    return pc.if_else(fits, letters, pc.replace_substring_regex(letters, ".", str(Answer.NOT_KNOWN)))

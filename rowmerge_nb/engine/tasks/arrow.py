@@ -99,12 +99,15 @@ def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHE
     ([[1, 2, 3], [4]], [2, 2])
     """
     waiting: list[Page] = []
+    gathered_rows = gathered_bytes = 0
     for page in pages:
-        if page.num_rows:
-            waiting.append(page)
-        if sum(one.num_rows for one in waiting) >= rows or sum(one.nbytes for one in waiting) >= size:
+        if not page.num_rows:
+            continue
+        waiting.append(page)
+        gathered_rows, gathered_bytes = gathered_rows + page.num_rows, gathered_bytes + page.nbytes
+        if gathered_rows >= rows or gathered_bytes >= size:
             yield pa.concat_batches(waiting)
-            waiting = []
+            waiting, gathered_rows, gathered_bytes = [], 0, 0
     if waiting:
         yield pa.concat_batches(waiting)
 

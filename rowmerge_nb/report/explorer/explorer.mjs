@@ -147,7 +147,7 @@ function render({ model, el }) {
     const dim = !hidden() && Number.isInteger(clause) && clause !== row.clause;
     const right = local.predict === "shown" && (picks[index] === row.fate ? "right" : `you chose ${picks[index]}`);
     return h("div", {
-      role: "option", id: null, class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
+      role: "option", class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
       "aria-selected": index === chosen() ? "true" : "false",
       click: (event) => { if (!event.target.closest("select")) choose(index); },
     },

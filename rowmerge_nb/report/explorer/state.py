@@ -20,7 +20,7 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import cell, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.journeys import Answer, Fate, told_journeys
+from rowmerge_nb.trace.journeys import Answer, Fate, Join, told_journeys
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ FORMAT: Final = "rowmerge_nb explorer 1"
 MOST_ROWS: Final = 30
 """So many rows can be followed; of more the first ones of the source are shown."""
 _GROUPS: Final = {
-    "matched": "matched",
-    "not matched": "not matched",
-    "not matched by source": "target rows without a partner",
-    "chosen": "chosen by WHERE",
+    Join.MATCHED: "matched",
+    Join.NOT_MATCHED: "not matched",
+    Join.NOT_MATCHED_BY_SOURCE: "target rows without a partner",
+    Join.CHOSEN: "chosen by WHERE",
 }
 _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "error"}
 
@@ -339,22 +339,21 @@ def _after(report: Report, pages: PageSample, place: Mapping[int, int]) -> dict[
         if report.pages is not None
         else [Channel(str(index), name, "") for index, name in enumerate(pages.after.schema.names)]
     )
-    columns = [python_values(column) for column in pages.after.columns]
-    operations = pages.after.column(pages.layout.after.operation).to_pylist()
-    rows = []
     starts = list(accumulate(pages.produced, initial=0))
-    for index in _in_order(place):
-        for at in range(starts[index], starts[index] + pages.produced[index]):
-            operation = Operation(operations[at])
-            rows.append(
-                {
-                    "of": place[index],
-                    "cells": [_value(column[at]) for column in columns],
-                    "letter": operation.letter,
-                    "style": style_of(operation),
-                    "writer": pages.writers[at],
-                }
-            )
+    made = [(index, at) for index in _in_order(place) for at in range(starts[index], starts[index + 1])]
+    page = pages.after.take(pa.array([at for _, at in made], pa.int64()))
+    operations = [Operation(operation) for operation in page.column(pages.layout.after.operation).to_pylist()]
+    values = zip(*(python_values(column) for column in page.columns), strict=True)
+    rows = [
+        {
+            "of": place[index],
+            "cells": [_value(value) for value in row],
+            "letter": operation.letter,
+            "style": style_of(operation),
+            "writer": pages.writers[at],
+        }
+        for (index, at), operation, row in zip(made, operations, values, strict=True)
+    ]
     return {"channels": [_channel(channel) for channel in channels], "rows": rows}
 
 

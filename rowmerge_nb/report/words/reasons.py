@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.words.values import cell, visible
-from rowmerge_nb.trace.journeys import Answer, Fate
+from rowmerge_nb.trace.journeys import Answer, Fate, Join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rowmerge_nb.trace.journeys import Journey, TermTruth, Verdict
 
-__all__ = ["MARKS", "gist_of", "mark_of", "reason_of", "reasons_of"]
+__all__ = ["MARKS", "because_of", "gist_of", "mark_of", "reason_of", "reasons_of"]
 
 MARKS: Final = "D U I \N{MIDDLE DOT}: fires; f: false; ?: unknown; e: cannot be computed; x: not true; –: about other rows; blank: not reached"
 """What the marks of `mark_of` mean."""
@@ -25,8 +25,6 @@ _MARKS: Final = {
 }
 _WORDS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "an error"}
 _VALUES: Final = 24
-CHOSEN: Final = "chosen"
-"""What journeys of UPDATE and DELETE have in the place of the join."""
 
 
 def mark_of(verdict: Verdict) -> str:
@@ -47,15 +45,15 @@ def mark_of(verdict: Verdict) -> str:
 
 def reasons_of(journey: Journey) -> Iterator[str]:
     """Say what happened to a row at the join and at each clause that was asked, in their order; the last sentence says what became of it."""
-    if journey.join == "matched":
-        yield "It has a partner: ON is true" + _because(journey.on) + "."
-    elif journey.join == "not matched":
+    if journey.join is Join.MATCHED:
+        yield f"It has a partner: ON is true{because_of(journey.on)}."
+    elif journey.join is Join.NOT_MATCHED:
         yield "It has no partner: ON is true for no row of the target."
-    elif journey.join == "not matched by source":
+    elif journey.join is Join.NOT_MATCHED_BY_SOURCE:
         yield "No row of the source has it for a partner."
     for verdict in journey.verdicts:
         if verdict.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}:
-            yield f"{reason_of(verdict, chosen=journey.join == CHOSEN)}."
+            yield f"{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}."
     passed_over = [str(v.clause.number) for v in journey.verdicts if v.fate is Fate.NOT_REACHED]
     if passed_over:
         yield f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
@@ -69,7 +67,7 @@ def gist_of(journey: Journey) -> str:
     asked = [v for v in journey.verdicts if v.fate not in {Fate.NOT_REACHED, Fate.NOT_APPLICABLE}]
     unknown = [verdict for verdict in asked if verdict.fate is Fate.UNKNOWN]
     for verdict in (*fired, *unknown, *asked):
-        return f"{reason_of(verdict, chosen=journey.join == CHOSEN)}."
+        return f"{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}."
     return f"No clause is about rows that are {journey.join}."
 
 
@@ -82,7 +80,7 @@ def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
     """
     clause, condition = verdict.clause, verdict.condition
     if chosen:
-        return "WHERE is true" + _because(condition) if clause.conditional else "There is no WHERE, so every row is chosen"
+        return "WHERE is true" + because_of(condition) if clause.conditional else "There is no WHERE, so every row is chosen"
     name = f"Clause {clause.number}"
     if verdict.fate is Fate.NOT_REACHED:
         return f"{name} is not reached: an earlier clause fires"
@@ -91,12 +89,12 @@ def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
     if verdict.fate is Fate.FIRES:
         if condition is None:
             return f"{name} fires" + ("" if clause.conditional else ": it has no condition")
-        return f"{name} fires" + _because(condition)
+        return f"{name} fires" + because_of(condition)
     if condition is None:
         return f"{name} is not true; whether it is false or unknown is not told"
     if condition.answer is Answer.FAILED:
         return f"{name} cannot be computed once more"
-    return f"{name} is {_WORDS[condition.answer]}" + _because(condition)
+    return f"{name} is {_WORDS[condition.answer]}" + because_of(condition)
 
 
 def _about(verdict: Verdict) -> str:
@@ -105,8 +103,8 @@ def _about(verdict: Verdict) -> str:
     return "not matched by the source" if verdict.clause.by_source else "not matched"
 
 
-def _because(condition: TermTruth | None) -> str:
-    """Name the smallest parts that decided, each with the values that it reads; of an unknown one the NULL that is to blame."""
+def because_of(condition: TermTruth | None) -> str:
+    """Name the smallest parts that decided, each with the values that it reads; of an unknown one the NULL that is to blame: what follows a sentence about it."""
     if condition is None:
         return ""
     parts = [_part(part, condition) for part in dict.fromkeys(condition.deciding)]

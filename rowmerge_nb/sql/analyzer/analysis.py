@@ -7,23 +7,15 @@ This is what the planner gets; it knows neither Spark sessions nor connectors' i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from rowmerge_nb.spi.types import Type
-    from rowmerge_nb.sql.tree.statements import Span
-
-from typing import TYPE_CHECKING, Any, Protocol
 
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.spi.handles import ConnectorTableHandle
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
@@ -209,6 +201,12 @@ class ConditionTerm:
     text: str
     operator: str = ""
     terms: tuple[ConditionTerm, ...] = ()
+
+    def walk(self) -> Iterator[ConditionTerm]:
+        """Give the condition and all its parts, each before its own parts."""
+        yield self
+        for term in self.terms:
+            yield from term.walk()
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def typed_condition(context: Context, node: s.Expression, tree: e.Typed, words: 
     found = typed(context, tree, node.span, words)
     whole = a.ConditionTerm(tree, found.text)
     parts = _term(context, node, tree, MOST_LEVELS)
-    return a.TypedExpression(found.tree, found.text, parts if _count(parts) <= MOST_TERMS else whole)
+    return a.TypedExpression(found.tree, found.text, parts if len(list(parts.walk())) <= MOST_TERMS else whole)
 
 
 def _term(context: Context, node: s.Expression, tree: e.Typed, levels: int) -> a.ConditionTerm:
@@ -46,7 +46,3 @@ def _term(context: Context, node: s.Expression, tree: e.Typed, levels: int) -> a
         return a.ConditionTerm(tree, text)
     terms = tuple(_term(context, part, made, levels - 1) for part, made in zip(nodes, tree.arguments, strict=True))
     return a.ConditionTerm(tree, text, operator, terms)
-
-
-def _count(term: a.ConditionTerm) -> int:
-    return 1 + sum(map(_count, term.terms))

@@ -12,6 +12,7 @@ import pytest
 
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableLayout, ConnectorTableMetadata, SchemaTableName, parse_type
 from rowmerge_nb.testing.faults import UNSET, Fault, FaultyConnector
@@ -287,3 +288,14 @@ def test_an_error_whose_own_text_raises_is_told_as_what_it_is(spark: Any) -> Non
     error = failed(engine, MERGE)
     assert error.message == "finish_merge failed: MuteError: its text cannot be told (KeyError)"
     assert "finish_merge was not called" not in str(error.result)
+
+
+def test_statistics_that_are_something_else_end_a_statement_before_it_writes(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, connector = shop(spark, Fault("get_table_statistics", gives=5))
+    # Where the exact number is known, nobody asks for an estimate.
+    monkeypatch.setattr(MemoryMetadata, "row_count", lambda self, session, handle: None)
+    error = failed(engine, MERGE)
+    assert error.code == "GENERIC_INTERNAL_ERROR"
+    assert error.message.endswith("get_table_statistics gave int; it gives TableStatistics")
+    assert connector.read(TARGET).equals(ROWS)
+    assert not connector._transactions
