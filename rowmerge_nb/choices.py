@@ -6,8 +6,13 @@ Each is a `StrEnum`: a plain text that is equal to one of them will do wherever 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
-__all__ = ["Dialect", "Flow", "RepeatedMatches", "StatementState", "TraceLevel"]
+__all__ = ["ROW_CHANGES", "Dialect", "Flow", "RepeatedMatches", "StatementState", "TraceLevel"]
+
+
+ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
+"""The kinds of statements that change rows in place; they are reported in full, and can be run once more."""
 
 
 class Flow(StrEnum):

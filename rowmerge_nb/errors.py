@@ -191,7 +191,7 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
         form: what is to be given, for the hint.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS, with the type of what was given.
+        RowMergeError: INVALID_ARGUMENTS, with what was given, or its type.
 
     >>> checked("t", "name", str, "a text")
     't'
@@ -202,7 +202,10 @@ def checked(value: T, name: str, wanted: type | tuple[type, ...] | Callable[[Any
     fits = isinstance(value, wanted) if isinstance(wanted, type | tuple) else wanted(value)
     if not fits:
         shown = repr(value) if isinstance(value, int | float | str | bytes) and len(repr(value)) <= SHOWN_VALUE else ""
-        msg = f"{name}{f' = {shown}' if shown else ''} is of type {type(value).__name__}, which is not possible"
+        known = f"{name}{f' = {shown}' if shown else ''}"
+        # Whoever asks more than a type has perhaps got a value of the right one.
+        told = "is" if shown and not isinstance(wanted, type | tuple) else f"is of type {type(value).__name__}, which is"
+        msg = f"{known} {told} not possible"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give {form}.")
     return value
 

@@ -6,11 +6,13 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.choices import ROW_CHANGES
 from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
 from rowmerge_nb.engine.catalog.orphans import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.lazy_session import LazySession
+from rowmerge_nb.engine.statements.again import Again
 from rowmerge_nb.engine.statements.rehearsal import compare
 from rowmerge_nb.engine.statements.runner import StatementRunner
 from rowmerge_nb.errors import ConnectorError, checked, error_text
@@ -213,7 +215,7 @@ class Engine:
         Raises:
             RowMergeError: the statement is wrong or failed; the tables are as they were. ``error.result`` has what is known.
         """
-        return self._runner.run(sql, self.options.changed(**options))
+        return self._again(self._runner.run(sql, self.options.changed(**options)), options)
 
     def run_script(self, sql: str, **options: Any) -> list[Result]:
         """Run several statements, separated by semicolons, each in its own transaction.
@@ -221,7 +223,18 @@ class Engine:
         Raises:
             RowMergeError: one of them failed; those before it stay done, and the error's hint says which.
         """
-        return self._runner.run_script(sql, self.options.changed(**options))
+        return [self._again(result, options) for result in self._runner.run_script(sql, self.options.changed(**options))]
+
+    def _again(self, result: Result, options: Mapping[str, Any]) -> Result:
+        """Let a result know how its statement is run once more."""
+        if result.trace.kind in ROW_CHANGES:
+            # What is not in the text is not read: nobody's DataFrames are held for it.
+            text = result.trace.statement
+            frames = {
+                name: frame for name, frame in (options.get("namespace") or {}).items() if str(name).lower() in text.lower()
+            }
+            result.again = Again(self, result.trace, text, {**options, "namespace": frames})
+        return result
 
     def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
         """Run a MERGE, UPDATE or DELETE in two ways on the same rows, side by side; nothing is committed.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.nodes import explain_text
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from rowmerge_nb.engine.statements.again import Again
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.report.model.outcome import Balance
     from rowmerge_nb.report.quiz import Quiz
@@ -35,6 +37,9 @@ class Result:
         table: the rows of a query, or those of RETURNING; None otherwise.
         explained: the text of an EXPLAIN or SHOW CREATE; None for other statements.
         rehearsed: of a rehearsal the target's rows as they would have been, where the connector shows them; None otherwise.
+
+    Attributes:
+        again: how the statement is run once more; None of those that change no rows.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class Result:
         self.table = table
         self.explained = explained
         self.rehearsed = rehearsed
+        self.again: Again | None = None
 
     @property
     def count(self) -> int | None:
@@ -98,8 +104,6 @@ class Result:
             RowMergeError: NOT_SUPPORTED where the connector does not tell, and of statements that write nothing.
         """
         import pandas as pd
-
-        from rowmerge_nb.errors import RowMergeError
 
         if self.trace.output is None:
             msg = f"What this {self.trace.kind} has written is not known"
@@ -173,6 +177,27 @@ class Result:
 
         return Why.of(self.trace, source_row, columns)
 
+    def what_if(self, sql: str | None = None, **options: Any) -> Result:
+        """Rehearse the statement once more on the rows that it had, changed or with other options; nothing is committed.
+
+        It runs on a copy of the target in memory: of the rows that took part, or of a rehearsal of all its rows. Sources, and tables that
+        conditions ask, are read as they are now.
+
+        Args:
+            sql: the statement as it is to be, with the same target; None for the same one.
+            options: those of `rowmerge_nb.engine.options.Options` that are to be otherwise: ``paradigm``, ``era``, ``duplicates``, ...
+
+        Raises:
+            RowMergeError: the statement is wrong or fails: ``error.result`` has what is known; INVALID_ARGUMENTS for one with another target;
+                NOT_SUPPORTED where no engine has run it, as of a saved trace, or where the trace has not all rows that took part.
+        """
+        if self.again is None:
+            msg = f"This {self.trace.kind} cannot be run once more"
+            raise RowMergeError(
+                msg, code="NOT_SUPPORTED", hint="A MERGE, UPDATE or DELETE can, of which an engine has given the result."
+            )
+        return self.again.run(sql, **options)
+
     def explore(self) -> Explorer:
         """Give the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.
 
@@ -182,7 +207,7 @@ class Result:
         """
         from rowmerge_nb.report.explorer.widget import Explorer
 
-        return Explorer(self.trace)
+        return Explorer(self.trace, None if self.again is None else self.again.run)
 
     def save_html(self, path: str | Path) -> None:
         """Write the explorer to a file that a browser opens by itself, without a server and without asking anything of one.

@@ -260,7 +260,7 @@ def _check_rehearsal(use: MagicUse) -> None:
 
 def _explore(result: Any) -> None:
     """Show the explorer of a statement that changes rows; what cannot be explored is told, and is no error of the statement."""
-    from rowmerge_nb.report.model.outcome import ROW_CHANGES
+    from rowmerge_nb.choices import ROW_CHANGES
 
     if result.trace.kind not in ROW_CHANGES:
         return

@@ -6,19 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLevel
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.statements.again import with_copy
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.names import quoted
-from rowmerge_nb.spi.handles import SchemaTableName
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.trace.comparison import Comparison, Side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowmerge_nb.engine.engine import Engine
-    from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["DECIDED", "compare"]
@@ -37,10 +33,6 @@ DECIDED: Final[Mapping[str, frozenset[str]]] = {
 }
 """Options that a comparison sets itself, or that one of its sides cannot have: what an engine or a notebook has as their defaults is not meant for it."""
 
-COPIES: Final = "$copies"
-"""The catalog of copies; no statement can name it."""
-KEPT: Final = ("partitioned_by", "bucketed_by", "bucket_count", "primary_key")
-"""Table properties that a copy takes over."""
 WHOLE_ROWS: Final = 100_000
 """Of tables up to this size all changed rows are traced, where nothing else tells what they are."""
 
@@ -82,7 +74,7 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
     option, names = WAYS[by]
     notice = ""
     if by == "paradigms" and planned.connector != "memory":
-        engine = _with_copy(engine, planned)
+        engine = with_copy(engine, planned.name)
         notice = f"Connector '{planned.connector}' works by {planned.paradigm} only: both sides ran on a copy of {planned.qualified} in memory."
     if by == "flows":
         notice = "Calls that read are counted in the flow updatable alone: there the page sources that read are those that write."
@@ -111,19 +103,3 @@ def _columns(planned: Trace) -> tuple[str, ...]:
     if writer is None:
         return ()
     return tuple(name for name, _ in writer.layout[: [name for name, _ in writer.layout].index("operation")])
-
-
-def _with_copy(engine: Engine, planned: Trace) -> Engine:
-    """Copy the target into memory."""
-    catalog, schema, table = planned.name
-    rows = engine.run(f"SELECT * FROM {'.'.join(map(quoted, planned.name))}").table
-    known = engine.table_metadata(catalog, schema, table)
-    if rows is None or known is None:
-        msg = f"A query of {planned.qualified} gave no rows"
-        raise RuntimeError(msg)
-    memory = MemoryConnector()
-    properties = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
-    name = SchemaTableName(schema, table)
-    memory.put(ConnectorTableMetadata(name, known.columns, properties), rows)
-    connectors: dict[str, Connector] = {COPIES: memory}
-    return engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)})

@@ -4,6 +4,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 const PLAY_MS = 1600;
 const FATES = ["INSERT", "UPDATE", "DELETE", "none"];
+// So long nobody is told that the kernel does not answer: a trial takes less, unless the kernel is busy.
+const PATIENCE_MS = 10000;
 const TABS = [["row", "Row"], ["clauses", "Clauses"], ["writers", "Writers"], ["calls", "Calls"]];
 
 function filled(node, attributes, children) {
@@ -33,9 +35,9 @@ function value(text) {
 const listed = (values) => values.map((one) => (one === null ? "NULL" : one)).join(", ");
 
 function render({ model, el }) {
-  const state = model.get("state");
-  const steps = state.steps.map((step) => step.key);
-  const local = { tab: "row", playing: null, predict: "off" };
+  let state = model.get("state");
+  let steps = state.steps.map((step) => step.key);
+  const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, asked: null, silent: false };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
   const live = h("div", { class: "rx-live", "aria-live": "polite" });
@@ -89,7 +91,7 @@ function render({ model, el }) {
   function head() {
     const step = state.steps[at()];
     return [
-      h("p", { class: "rm-out" }, hidden() ? "What becomes of each row?" : runs(state.outcome)),
+      h("p", { class: "rm-out" }, state.trial && h("span", { class: "rx-tag" }, "what if"), hidden() ? "What becomes of each row?" : runs(state.outcome)),
       h("p", { class: "rm-meta" }, runs(state.meta)),
       h("div", { class: "rx-controls" },
         h("button", { "data-key": "play", click: play, "aria-pressed": local.playing !== null ? "true" : "false" }, local.playing === null ? "Play" : "Pause"),
@@ -97,8 +99,11 @@ function render({ model, el }) {
         h("button", { "data-key": "on", click: () => goTo(at() + 1), disabled: at() === steps.length - 1, "aria-label": "next step" }, "\u203a"),
         h("ol", { class: "rx-steps" }, state.steps.map(({ key, name }, index) =>
           h("li", { class: index < at() ? "rx-past" : index === at() ? "rx-now" : "" },
-            h("button", { "data-key": `step-${key}`, click: () => goTo(index), "aria-current": index === at() ? "step" : null }, name)))),
-        state.kind === "MERGE" && predictButton()),
+            h("button", { "data-key": `step-${key}`, click: () => goTo(index), "aria-current": index === at() ? "step" : null },
+              name, state.trial?.differs.includes(key) && h("span", { class: "rx-differs", "aria-label": ", differs from the run" }, " \u2260"))))),
+        state.kind === "MERGE" && predictButton(),
+        !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
+      !hidden() && local.trying && whatIf(),
       h("p", { class: "rx-says" }, hidden() && at() >= stepOf("case") ? "Choose for every row, then reveal." : step.says),
     ];
   }
@@ -123,6 +128,58 @@ function render({ model, el }) {
     local.predict = "shown";
     set({ score: state.rows.filter((row, index) => picks[index] === row.fate).length });
     later();
+  }
+
+  // -- what if --------------------------------------------------------------------------------------------------------
+
+  // The kernel runs it: nothing of a statement is computed here.
+  function attempt(changes) {
+    clearTimeout(local.asked);
+    local.silent = false;
+    local.asked = setTimeout(() => { local.silent = true; later(); }, PATIENCE_MS);
+    set(changes);
+    later();
+  }
+  function answered() {
+    clearTimeout(local.asked);
+    Object.assign(local, { asked: null, silent: false });
+    later();
+  }
+
+  function whatIf() {
+    if (!state.choices) return h("p", { class: "rm-p" }, "To try it otherwise, a kernel must run it: result.explore() in a notebook shows the explorer that can.");
+    const run = model.get("asrun");
+    const draft = local.draft ?? model.get("statement");
+    const way = () => attempt({ statement: local.draft ?? model.get("statement") });
+    const back = () => { local.draft = null; attempt(run); };
+    return h("div", { class: "rx-if", role: "group", "aria-label": "What if" },
+      Object.entries(state.choices).map(([name, choices]) => h("label", {}, h("span", {}, name),
+        h("select", { "data-key": `if-${name}`, change: (event) => attempt({ [name]: event.target.value }) },
+          choices.map((one) => h("option", { value: one, selected: model.get(name) === one }, one + (run[name] === one ? " (as it ran)" : "")))))),
+      h("label", { class: "rx-statement" }, h("span", {}, "statement"),
+        h("textarea", {
+          "data-key": "if-statement", spellcheck: "false", rows: Math.min(14, draft.split("\n").length + 1),
+          input: (event) => { local.draft = event.target.value; },
+          keydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); way(); } },
+        }, draft)),
+      h("div", {},
+        h("button", { "data-key": "if-try", class: "rx-predict", click: way }, "Try"), " ",
+        h("button", { "data-key": "if-back", click: back, disabled: !state.trial && !model.get("trouble") && local.draft === null }, "Back to the run")),
+      h("div", { class: "rx-answer", role: "status" },
+        local.silent ? h("p", { class: "rm-err" }, "No answer yet. Does the kernel run? If it was restarted, run the cell again.")
+          : local.asked !== null ? h("p", {}, "Trying \u2026")
+          : model.get("trouble") ? [h("p", { class: "rm-err" }, model.get("trouble")), h("p", {}, "What is shown is what was shown before.")]
+          : state.trial ? trialWords(state.trial)
+          : h("p", {}, "Another option or another statement is tried on a copy of the target in memory, with the rows that it had, and rolled back.")));
+  }
+
+  function trialWords({ says, note, moved }) {
+    return [
+      h("p", {}, says), note && h("p", { class: "rm-err" }, note),
+      moved.length > 0 && h("ul", {}, moved.map(({ row, name, was, is }, index) => h("li", {},
+        row === null ? value(name) : h("button", { class: "rx-link", "data-key": `moved-${index}`, click: () => choose(row) }, value(name)),
+        `: ${was === is ? `${was}, with other values` : `${was} \u2192 ${is}`}`))),
+    ];
   }
 
   function rowList() {
@@ -290,7 +347,7 @@ function render({ model, el }) {
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
           h("button", { class: "rx-link", "data-key": `to-writer-${number}`, click: () => { local.tab = "writers"; later(); } }, `what writer ${number} handed over`))),
-      station("commit", row.fate === "none" || !lasts ? "as it was" : row.fate === "DELETE" ? "gone" : "changed", becomes(row)),
+      station("commit", row.fate === "none" || !lasts() ? "as it was" : row.fate === "DELETE" ? "gone" : "changed", becomes(row)),
     ];
   }
 
@@ -301,12 +358,12 @@ function render({ model, el }) {
       h("tr", {}, h("th", { scope: "row" }, side), state.sides[side].map(({ name }, index) => h("td", {}, h("small", {}, name), h("br"), value(row[side][index])))))));
   }
 
-  const lasts = state.steps.at(-1).name === "commit";
+  const lasts = () => state.steps.at(-1).name === "commit";
 
   function becomes(row) {
     const columns = state.sides.target;
-    if (!row.made) return h("p", { class: "rm-p" }, row.fate === "DELETE" ? (lasts ? "The row is gone." : "The row would be gone.") : "Nothing has changed.");
-    return [!lasts && h("p", { class: "rm-p" }, "It would be, but it was rolled back:"), h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
+    if (!row.made) return h("p", { class: "rm-p" }, row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : "Nothing has changed.");
+    return [!lasts() && h("p", { class: "rm-p" }, "It would be, but it was rolled back:"), h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
       const old = row.target?.[index], made = row.made[index];
       const text = row.values.find(([column]) => column === name)?.[1];
       return h("tr", {}, h("th", { scope: "row" }, name),
@@ -391,7 +448,7 @@ function render({ model, el }) {
   }
 
   function reader() {
-    const done = steps[at()] === "commit" && !hidden() && lasts;
+    const done = steps[at()] === "commit" && !hidden() && lasts();
     const columns = state.sides.target.map(({ name, right }) => ({ number: "", name, right }));
     const rows = [];
     state.rows.forEach((row, of) => {
@@ -461,16 +518,26 @@ function render({ model, el }) {
   });
 
   const watched = ["row", "step", "clause", "picks", "score"];
+  const onState = () => {
+    state = model.get("state");
+    steps = state.steps.map((step) => step.key);
+    later();
+  };
   const onRow = () => { local.tab = "row"; };
   const onClause = () => { if (Number.isInteger(model.get("clause"))) local.tab = "clauses"; };
   model.on("change:row", onRow);
   model.on("change:clause", onClause);
+  model.on("change:state", onState);
+  model.on("change:tries", answered);
   for (const name of watched) model.on(`change:${name}`, later);
   draw();
   return () => {
     clearInterval(local.playing);
     model.off("change:row", onRow);
+    clearTimeout(local.asked);
     model.off("change:clause", onClause);
+    model.off("change:state", onState);
+    model.off("change:tries", answered);
     for (const name of watched) model.off(`change:${name}`, later);
   };
 }

@@ -20,7 +20,7 @@ __all__ = ["explorer_module", "explorer_page", "explorer_styles", "opening"]
 
 _EXPORT: Final = "export default { render };"
 _START: Final = """
-const traits = { state: JSON.parse(document.getElementById("state").textContent), row: ROW, step: STEP, clause: null, picks: {}, score: null };
+const traits = { state: JSON.parse(document.getElementById("state").textContent), row: ROW, step: STEP, clause: null, picks: {}, score: null, asrun: {}, trouble: "" };
 const listeners = new Map();
 const model = {
   get: (name) => traits[name],

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.choices import Flow, StatementState
+from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.model.journeys import journey_row
-from rowmerge_nb.report.model.outcome import ROW_CHANGES
 from rowmerge_nb.report.model.pages import Channel
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.phrases import style_of

@@ -5,20 +5,34 @@ It is loaded when a widget is asked for: the libraries of widgets take their tim
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anywidget
 import traitlets
 
-from rowmerge_nb.errors import checked
+from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.explorer.page import explorer_module, explorer_styles, opening
 from rowmerge_nb.report.explorer.state import explorer_state
+from rowmerge_nb.report.explorer.trial import moved_since, trial_state
+from rowmerge_nb.report.words.values import visible
+from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["Explorer"]
+
+_CHOICES: Final = {
+    "paradigm": tuple(RowChangeParadigm.__members__),
+    "era": tuple(map(str, Era)),
+    "duplicates": tuple(map(str, RepeatedMatches)),
+}
+"""The options that can be set otherwise, and their values."""
 
 
 class Explorer(anywidget.AnyWidget):
@@ -26,9 +40,10 @@ class Explorer(anywidget.AnyWidget):
 
     Args:
         trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
+        again: runs the statement once more, see `rowmerge_nb.engine.result.Result.what_if`; None where that cannot be.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS where a row, step or clause is set that is not there.
+        RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS where a row, step, clause or option is set that is not there.
 
     Attributes:
         state: what is shown, see `rowmerge_nb.report.explorer.state`.
@@ -36,6 +51,10 @@ class Explorer(anywidget.AnyWidget):
         step: the key of the step: ``read``, ``join``, ``case``, ``distinct``, ``transform``, ``exchange``, ``sinks``, ``finish``, ``commit``,
             as far as the statement has it.
         clause: the clause whose rows are marked; None for all.
+        paradigm, era, duplicates, statement: how the statement was run. Where one is set, it is rehearsed that way on the rows that it had,
+            and shown; where all are as they were, the run is shown again.
+        tried: the result of the last trial; None where it failed, and before one.
+        trouble: why a trial failed; ``""`` if it did not. ``tries`` counts them, and ``asrun`` is how the statement ran.
         picks: what the learner has chosen for each row, in the mode Predict; ``score`` how many of them were right, once that is told.
     """
 
@@ -47,12 +66,68 @@ class Explorer(anywidget.AnyWidget):
     clause = traitlets.Int(None, allow_none=True).tag(sync=True)
     picks = traitlets.Dict().tag(sync=True)
     score = traitlets.Int(None, allow_none=True).tag(sync=True)
+    paradigm = traitlets.Unicode("").tag(sync=True)
+    era = traitlets.Unicode("").tag(sync=True)
+    duplicates = traitlets.Unicode("").tag(sync=True)
+    statement = traitlets.Unicode("").tag(sync=True)
+    asrun = traitlets.Dict().tag(sync=True)
+    trouble = traitlets.Unicode("").tag(sync=True)
+    tries = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, trace: Trace) -> None:
-        state = explorer_state(trace)
+    def __init__(self, trace: Trace, again: Callable[..., Result] | None = None) -> None:
+        run = explorer_state(trace)
         self._trace = trace
-        row, step = opening(state)
-        super().__init__(state=state, row=row, step=step)
+        self._again = again
+        self._run = {**run, "choices": {name: list(choices) for name, choices in _CHOICES.items()} if again is not None else None}
+        self._as_it_was = {"statement": trace.statement, **{name: str(run["options"][name]) for name in _CHOICES}}
+        self._same: dict[str, Any] | None = None
+        self.tried: Result | None = None
+        row, step = opening(run)
+        super().__init__(state=self._run, row=row, step=step, asrun=self._as_it_was, **self._as_it_was)
+        self.observe(self._try, list(self._as_it_was))
+
+    def _try(self, change: Any) -> None:
+        """Run the statement the way that is set, and show that; what keeps it from running is told, and what was shown stays."""
+        self._tell({name: getattr(self, name) for name in self._as_it_was})
+        # The front end waits for it.
+        self.tries += 1
+
+    def _tell(self, wanted: dict[str, str]) -> None:
+        self.tried, self.trouble = None, ""
+        if wanted == self._as_it_was:
+            self._show(self._run)
+            return
+        if self._again is None:
+            self.trouble = "The statement cannot be run once more: there is no engine that has run it."
+            return
+        try:
+            if self._same is None:
+                self._same = explorer_state(self._again().trace)
+            statement = wanted.pop("statement")
+            self.tried = self._again(None if statement == self._as_it_was["statement"] else statement, **wanted)
+            state = trial_state(self.tried.trace, self._same)
+        except RowMergeError as error:
+            self.tried = None
+            self.trouble = visible(str(error))
+            return
+        state["trial"]["note"] = moved_since(self._run, self._same)
+        self._show({**state, "choices": self._run["choices"]})
+
+    def _show(self, state: dict[str, Any]) -> None:
+        """Show a state; the row, the step and the clause stay, where it has them."""
+        with self.hold_trait_notifications():
+            self.state = state
+            self.row = min(self.row, len(state["rows"]) - 1)
+            if self.step not in [step["key"] for step in state["steps"]]:
+                self.step = opening(state)[1]
+            if self.clause not in [clause["number"] for clause in state["clauses"]]:
+                self.clause = None
+
+    @traitlets.validate("paradigm", "era", "duplicates")
+    def _option_there(self, proposal: Any) -> str:
+        name = proposal["trait"].name
+        option: str = checked(proposal["value"], name, _CHOICES[name].__contains__, f"one of {', '.join(_CHOICES[name])}")
+        return option
 
     @traitlets.validate("row")
     def _row_there(self, proposal: Any) -> int:

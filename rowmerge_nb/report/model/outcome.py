@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState
+from rowmerge_nb.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
 from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.words.phrases import Phrase, Run
 from rowmerge_nb.report.words.values import visible
@@ -15,10 +15,8 @@ from rowmerge_nb.words import MINUS, number, plural
 if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["ROW_CHANGES", "Balance", "Outcome", "build_balance", "build_outcome", "worker_word"]
+__all__ = ["Balance", "Outcome", "build_balance", "build_outcome", "worker_word"]
 
-ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
-"""Kinds of statements that change rows in place, and are reported in full."""
 DELETE_AND_INSERT: Final = "DELETE_ROW_AND_INSERT_ROW"
 MOST_GROUPS: Final = 20
 """So many duplicate groups a trace has at most, see `rowmerge_nb.engine.statements.duplicates.NAMED_GROUPS`."""

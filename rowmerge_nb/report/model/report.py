@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.report.model.changes import Diff, Stored, build_diff, build_stored
 from rowmerge_nb.report.model.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.model.failures import Failure, build_failure
 from rowmerge_nb.report.model.journeys import Journeys, build_journeys
-from rowmerge_nb.report.model.outcome import ROW_CHANGES, Outcome, build_outcome
+from rowmerge_nb.report.model.outcome import Outcome, build_outcome
 from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
 from rowmerge_nb.report.words.values import visible

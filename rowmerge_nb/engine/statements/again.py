@@ -1,0 +1,136 @@
+"""Running a statement once more on the rows that it had, perhaps changed: on a copy of its target in memory, and nothing is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.names import quoted
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["Again", "with_copy"]
+
+COPIES: Final = "$copies"
+"""The catalog of copies; no statement can name it."""
+KEPT: Final = ("partitioned_by", "bucketed_by", "bucket_count", "primary_key")
+"""Table properties that a copy takes over."""
+LEFT_OUT: Final = frozenset({"dry_run", "progress", "rehearse", "trace", "verify"})
+"""Options of a run that are not those of a trial."""
+
+
+def with_copy(engine: Engine, name: tuple[str, ...], rows: pa.Table | None = None) -> Engine:
+    """Give an engine that reads and changes a copy of a table in memory in its place.
+
+    Args:
+        engine: the engine.
+        name: the table's catalog, schema and name.
+        rows: what the copy holds; None for the table's rows as they are now.
+
+    Raises:
+        RowMergeError: TABLE_NOT_FOUND, the table is not there any more.
+    """
+    catalog, schema, table = name
+    if rows is None:
+        rows = engine.run(f"SELECT * FROM {'.'.join(map(quoted, name))}").table
+    known = engine.table_metadata(catalog, schema, table)
+    if rows is None or known is None:
+        msg = f"Table '{'.'.join(name)}' does not exist any more"
+        raise RowMergeError(msg, code="TABLE_NOT_FOUND", hint="The copy takes its columns from it.")
+    memory = MemoryConnector()
+    properties = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
+    memory.put(ConnectorTableMetadata(SchemaTableName(schema, table), known.columns, properties), rows)
+    connectors: dict[str, Connector] = {COPIES: memory}
+    return engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)})
+
+
+@dataclass(frozen=True)
+class Again:
+    """A MERGE, UPDATE or DELETE that can be run once more, as it was or otherwise.
+
+    The target is a copy in memory of the rows that it had. Of a rehearsal these are its rows now, of a statement that was committed those
+    that the trace holds: all that took part, and none that no condition spoke of. Sources are read as they are now.
+
+    Args:
+        engine: what has run it.
+        trace: its trace.
+        sql: the statement.
+        options: what it was run with.
+    """
+
+    engine: Engine
+    trace: Trace
+    sql: str
+    options: Mapping[str, Any]
+
+    def run(self, sql: str | None = None, **options: Any) -> Result:
+        """Rehearse it on the copy.
+
+        Args:
+            sql: another statement with the same target; None for the same one.
+            options: see `rowmerge_nb.engine.options.Options`; what is not given is as it was.
+
+        Raises:
+            RowMergeError: the statement is wrong or fails; INVALID_ARGUMENTS for one with another target; NOT_SUPPORTED where the rows that it
+                had are not known.
+        """
+        text = self.sql if sql is None else sql
+        kept = {name: value for name, value in self.options.items() if name not in LEFT_OUT}
+        chosen = {**kept, "flow": Flow.MERGE, **options}
+        if sql is not None:
+            planned = self._on_copy.run(text, dry_run=True, **chosen).trace
+            if (
+                planned.state is StatementState.EXPLAINED
+                or planned.kind not in ROW_CHANGES
+                or planned.name != (COPIES, *self.trace.name[1:])
+            ):
+                msg = f"This is no MERGE, UPDATE or DELETE of {self.trace.qualified}"
+                raise RowMergeError(
+                    msg, code="INVALID_ARGUMENTS", hint="Only the table that the statement has changed is copied."
+                )
+        result = self._on_copy.run(text, rehearse=True, trace=TraceLevel.FULL, **chosen)
+        result.again = replace(self, sql=text, options=chosen)
+        return result
+
+    @cached_property
+    def _on_copy(self) -> Engine:
+        return with_copy(self.engine, self.trace.name, self._rows)
+
+    @property
+    def _rows(self) -> pa.Table | None:
+        """The target's rows that took part; None where the table holds them still."""
+        if not self.trace.committed:
+            return None
+        pages = self.trace.pages
+        if pages is None or pages.witness is None or not pages.complete or "target" not in pages.witness.schema.names:
+            msg = f"The rows that this {self.trace.kind} had are not all in its trace"
+            hint = "Run it with rehearse=True, or with trace='full'."
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+        columns = pages.witness.column("target").flatten()
+        names = [field.name for field in pages.witness.schema.field("target").type]
+        first = _first_of_each(pages.row_ids, pages.witness.column("target").is_valid())
+        return pa.table(columns, names).take(first)
+
+
+def _first_of_each(row_ids: pa.Array, wanted: pa.Array) -> pa.Array:
+    """Give the indices at which each of the wanted row ids stands first: a target row is joined once for each row that matches it."""
+    ids = pa.table({"index": np.arange(len(row_ids)), "row_id": row_ids}).filter(wanted)
+    while any(pa.types.is_struct(field.type) for field in ids.schema):
+        ids = ids.flatten()
+    keys = ids.schema.names[1:]
+    return ids.group_by(keys).aggregate([("index", "min")]).column("index_min").combine_chunks().sort()

@@ -1,0 +1,79 @@
+"""What a trial changes: the explorer's state of a statement that was run once more, beside that of its run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.report.explorer.state import explorer_state
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["TRIAL", "moved_since", "trial_state"]
+
+TRIAL: Final = "Tried on a copy of the target in memory, and rolled back."
+_PAGES: Final = (("case", "before"), ("distinct", "before"), ("transform", "after"), ("exchange", "after"), ("sinks", "writers"))
+"""The steps whose page a trial may change, and where the state has it."""
+
+
+def trial_state(trial: Trace, same: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the explorer shows of a trial.
+
+    Args:
+        trial: its trace.
+        same: the state of a trial of the statement as it was: the same rows, on the same copy.
+
+    Raises:
+        RowMergeError: NOT_SUPPORTED, see `explorer_state`.
+    """
+    state = explorer_state(trial)
+    steps = {step["key"] for step in state["steps"]}
+    differs = [key for key, part in _PAGES if key in steps and _plain(state[part]) != _plain(same[part])]
+    moved = list(_moved(same, state))
+    said = (
+        f"{plural(len(moved), 'row')} {'change' if len(moved) != 1 else 'changes'} hands."
+        if moved
+        else "Every row does what it did."
+    )
+    return {**state, "trial": {"says": f"{TRIAL} {said}", "moved": moved, "differs": differs}}
+
+
+def moved_since(run: Mapping[str, Any], same: Mapping[str, Any]) -> str:
+    """Tell whether the statement as it was takes other rows today than it took; ``""`` if it does what it did."""
+    if not run["sample"] and any(_moved(run, same)):
+        return "As it was, the statement takes other rows today than it took: a source has changed since."
+    return ""
+
+
+def _moved(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the rows that another clause takes, that came, and that are gone."""
+    old = {_key(row): row for row in was["rows"]}
+    for index, row in enumerate(now["rows"]):
+        before = old.pop(_key(row), None)
+        if before is None or (_taker(before, was), before["made"]) != (_taker(row, now), row["made"]):
+            yield {
+                "row": index,
+                "name": row["name"],
+                "was": "not there" if before is None else _taker(before, was),
+                "is": _taker(row, now),
+            }
+    for row in old.values():
+        yield {"row": None, "name": row["name"], "was": _taker(row, was), "is": "not there"}
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    return _plain([row["number"], row["source"], row["target"]])
+
+
+def _taker(row: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    """Name the clause that has taken a row."""
+    found = next((clause for clause in state["clauses"] if clause["number"] == row["clause"]), None)
+    return f"{found['label']} {found['word']}" if found is not None else "none"
+
+
+def _plain(part: object) -> str:
+    return json.dumps(part, sort_keys=True)

@@ -1,0 +1,175 @@
+"""A statement is run once more on the rows that it had, as it was or otherwise, and the table does not notice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError, SqliteConnector, load_trace, save_trace
+from rowmerge_nb.trace.journeys import journeys_of
+
+pytestmark = pytest.mark.spark
+
+CREATE = """CREATE TABLE {t} AS SELECT * FROM (VALUES
+    (1, 10, 'a', TIMESTAMP '2024-05-01 10:00:00 Asia/Kolkata'),
+    (2, 20, 'b', TIMESTAMP '2024-05-01 10:00:00 UTC'),
+    (3, NULL, 'c', NULL), (NULL, 40, 'd', NULL)) AS v (id, n, "odd name", at)"""
+MERGE = """MERGE INTO {t} t USING (VALUES (1, 5), (3, 6), (3, 7), (9, 8)) AS s (id, m) ON t.id = s.id
+WHEN MATCHED AND t.n > s.m THEN UPDATE SET n = s.m
+WHEN MATCHED AND s.m = 6 THEN DELETE
+WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, s.m)"""
+STATEMENTS = (
+    MERGE,
+    "UPDATE {t} SET n = n + 1 WHERE id < 3",
+    "UPDATE {t} SET n = 0",
+    "DELETE FROM {t} WHERE n IS NULL",
+    "DELETE FROM {t}",
+)
+
+
+@pytest.fixture
+def engine(spark: Any) -> Engine:
+    return Engine(spark=spark, dialect="extended")
+
+
+def ways(trace: Any) -> list[tuple[Any, ...]]:
+    """Give per joined row its values and what has become of it, whatever the order."""
+    found = journeys_of(trace) or ()
+    return sorted(((j.source_row, j.source, j.target, j.join, j.case_number, j.made) for j in found), key=repr)
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_as_it_was_every_row_does_what_it_did(engine: Engine, statement: str) -> None:
+    engine.run(CREATE.format(t="t"))
+    result = engine.run(statement.format(t="t"))
+    there = engine.table("t")
+    again = result.what_if()
+    assert ways(again.trace) == ways(result.trace)
+    assert (again.count, again.trace.committed) == (result.count, False)
+    assert engine.table("t").equals(there)
+    assert ways(again.what_if().trace) == ways(result.trace)
+
+
+def test_of_a_store_with_one_way_the_other_can_be_tried(engine: Engine, tmp_path: Path) -> None:
+    engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
+    engine.run("CREATE TABLE shop.main.t (id bigint, n bigint)")
+    engine.run("INSERT INTO shop.main.t VALUES (1, 10), (2, 20)")
+    result = engine.run("UPDATE shop.main.t SET n = n + 1 WHERE id = 1")
+    other = "DELETE_ROW_AND_INSERT_ROW"
+    assert result.trace.paradigm != other
+    tried = result.what_if(paradigm=other)
+    assert (tried.trace.paradigm, [journey.becomes for journey in journeys_of(tried.trace) or ()]) == (other, ["DI"])
+    assert engine.run("SELECT n FROM shop.main.t ORDER BY id").table == pa.table({"n": [11, 20]})
+
+
+def test_another_statement_is_tried_on_the_rows_that_took_part(engine: Engine) -> None:
+    engine.run(CREATE.format(t="t"))
+    result = engine.run(MERGE.format(t="t"))
+    tried = result.what_if(result.trace.statement.replace("t.n > s.m", "t.n < s.m"))
+    assert tried.counts == {"INSERT": 1, "UPDATE": 0, "DELETE": 1, "none": 2}
+    # Of rows that no condition spoke of the trace knows nothing; a rehearsal has them still.
+    everything = "UPDATE t SET n = 1"
+    assert result.what_if(everything).count == 2
+    assert engine.run("UPDATE t SET n = 2 WHERE id = 9", rehearse=True).what_if(everything).count == 4
+    assert set(engine.table("t").column("n").to_pylist()) == {5, 20, 40, 8}
+
+
+def test_a_rule_that_ends_the_statement_ends_the_trial(engine: Engine) -> None:
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10)) AS v (id, n)")
+    twice = """MERGE INTO t USING (VALUES (1, 1), (1, 2)) AS s (id, m) ON t.id = s.id
+    WHEN MATCHED AND m = 1 THEN UPDATE SET n = m WHEN MATCHED AND m = 2 THEN UPDATE SET n = m + 1"""
+    result = engine.run(twice, rehearse=True)
+    with pytest.raises(RowMergeError) as failed:
+        result.what_if(duplicates="standard")
+    assert failed.value.code == "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
+    assert failed.value.result is not None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["DELETE FROM other", "DROP TABLE t", "SELECT * FROM t", "EXPLAIN DELETE FROM t", "INSERT INTO t VALUES (1, 1)"],
+)
+def test_only_statements_that_change_rows_of_the_same_table_are_tried(engine: Engine, sql: str) -> None:
+    engine.run_script("CREATE TABLE t (id bigint, n bigint); CREATE TABLE other (id bigint); INSERT INTO t VALUES (1, 2)")
+    result = engine.run("UPDATE t SET n = 3")
+    with pytest.raises(RowMergeError, match=r"no MERGE, UPDATE or DELETE of memory\.default\.t") as refused:
+        result.what_if(sql)
+    assert refused.value.code == "INVALID_ARGUMENTS"
+    assert engine.table("t").to_pylist() == [{"id": 1, "n": 3}]
+
+
+def test_what_cannot_be_run_once_more_says_why(engine: Engine, tmp_path: Path) -> None:
+    engine.run(CREATE.format(t="t"))
+    query = engine.run("SELECT 1")
+    with pytest.raises(RowMergeError, match="This SELECT cannot be run once more") as refused:
+        query.what_if()
+    assert refused.value.code == "NOT_SUPPORTED"
+    off = engine.run("DELETE FROM t WHERE id = 1", trace="off")
+    with pytest.raises(RowMergeError, match="are not all in its trace") as refused:
+        off.what_if()
+    assert refused.value.code == "NOT_SUPPORTED"
+    result = engine.run("DELETE FROM t WHERE id = 2")
+    with pytest.raises(RowMergeError, match="There is no option 'paradime'"):
+        result.what_if(paradime="x")
+    save_trace(result.trace, tmp_path / "t.json")
+    assert load_trace(tmp_path / "t.json").statement == "DELETE FROM t WHERE id = 2"
+    last = engine.run("DELETE FROM t WHERE id = 3")
+    engine.run("DROP TABLE t")
+    assert result.what_if().count == 1, "its copy is there still"
+    with pytest.raises(RowMergeError, match=r"'memory\.default\.t' does not exist any more") as gone:
+        last.what_if()
+    assert gone.value.code == "TABLE_NOT_FOUND"
+
+
+# -- in the explorer ------------------------------------------------------------------------------------------------------
+
+
+def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> None:
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
+    engine.register("changes", pa.table({"id": [1, 2, 3], "m": [5, 6, 7]}))
+    statement = (
+        "MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED AND m = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET n = m"
+    )
+    explorer = engine.run(statement).explore()
+    run = explorer.state
+    assert run["choices"]["era"] == ["documents", "current"]
+    explorer.paradigm = "CHANGE_ONLY_UPDATED_COLUMNS"
+    assert explorer.state["trial"]["differs"] == ["transform", "sinks"]
+    assert explorer.state["trial"]["moved"] == []
+    explorer.statement = statement.replace("m = 5", "m = 6")
+    assert [(one["name"], one["was"], one["is"]) for one in explorer.state["trial"]["moved"]] == [
+        ("1", "0 DELETE", "1 UPDATE"),
+        ("2", "1 UPDATE", "0 DELETE"),
+    ]
+    assert (explorer.tried.count, explorer.trouble, explorer.tries) == (2, "", 2)
+    shown = explorer.state
+    explorer.statement = "MERGE INTO"
+    assert explorer.trouble.startswith("SYNTAX_ERROR: line 1:11")
+    assert (explorer.state, explorer.tried) == (shown, None)
+    with pytest.raises(RowMergeError, match="era = 'old' is not possible"):
+        explorer.era = "old"
+    explorer.statement, explorer.paradigm = explorer.asrun["statement"], explorer.asrun["paradigm"]
+    assert (explorer.state, explorer.trouble) == (run, "")
+    assert engine.table("t").num_rows == 1
+
+
+def test_a_source_that_has_changed_since_is_told(engine: Engine) -> None:
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
+    engine.run("CREATE TABLE changes AS SELECT * FROM (VALUES (1, 5)) AS v (id, m)")
+    explorer = engine.run("MERGE INTO t USING changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = m").explore()
+    engine.run("UPDATE changes SET m = 6")
+    explorer.era = "current"
+    assert explorer.state["trial"]["note"].endswith("a source has changed since.")
+
+
+def test_an_explorer_of_a_trace_alone_tries_nothing_and_says_so(engine: Engine) -> None:
+    from rowmerge_nb.report.explorer.widget import Explorer
+
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
+    explorer = Explorer(engine.run("DELETE FROM t WHERE id = 1").trace)
+    assert explorer.state["choices"] is None
+    explorer.era = "current"
+    assert explorer.trouble == "The statement cannot be run once more: there is no engine that has run it."
