@@ -55,7 +55,7 @@ def test_as_it_was_every_row_does_what_it_did(engine: Engine, statement: str) ->
 
 def test_of_a_store_with_one_way_the_other_can_be_tried(engine: Engine, tmp_path: Path) -> None:
     engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
-    engine.run("CREATE TABLE shop.main.t (id bigint, n bigint)")
+    engine.run("CREATE TABLE shop.main.t (id bigint, n bigint) WITH (primary_key = ARRAY['id'])")
     engine.run("INSERT INTO shop.main.t VALUES (1, 10), (2, 20)")
     result = engine.run("UPDATE shop.main.t SET n = n + 1 WHERE id = 1")
     other = "DELETE_ROW_AND_INSERT_ROW"

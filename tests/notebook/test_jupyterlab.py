@@ -1,0 +1,97 @@
+"""The explorer in a real JupyterLab: clicks, keys, trials by the kernel, and a saved notebook whose kernel is gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rowmerge_nb.demo import SETUP, STATEMENT
+from tests.notebook.jupyterlab import Lab, Page, jupyterlab, opened
+from tests.report.explorer_browser import needs_browser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, needs_browser]
+
+CELLS = ("%load_ext rowmerge_nb", f"%%merge\n{SETUP.strip()}", f"%%merge --explore --show outcome\n{STATEMENT.strip()}")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with jupyterlab(tmp_path_factory.mktemp("lab")) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def page(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with opened(lab.write("merge.ipynb", CELLS), tmp_path_factory.mktemp("browser")) as page:
+        lab.wait_for_kernel()
+        page.until("document.querySelector('.jp-Notebook-ExecutionIndicator').dataset.status === 'idle'")
+        page.run("jupyterapp.commands.execute('notebook:run-all-cells')")
+        page.until("document.querySelector('.rx .rx-row')")
+        yield page
+
+
+def test_rows_and_steps_are_chosen_by_clicks_and_keys(page: Page) -> None:
+    assert page.run("return document.querySelector('.rx-who').textContent").startswith("Aaron")
+    page.run("document.querySelector('[data-key=row-1]').click()")
+    page.until("document.querySelector('.rx-who').textContent.startsWith('Bill')")
+    press = "new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true, cancelable: true })"
+    page.run(f"document.querySelector('[data-key=step-case]').focus(); document.activeElement.dispatchEvent({press})")
+    page.until("document.querySelector('[aria-current=step]').textContent.startsWith('distinct')")
+    # Lab's own shortcuts, such as deleting a cell by "d d", do not see the keys.
+    page.run("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true }))")
+    assert page.run("return document.querySelectorAll('.jp-CodeCell').length") == len(CELLS)
+
+
+def test_another_paradigm_and_another_text_are_tried_by_the_kernel(page: Page) -> None:
+    page.run("document.querySelector('[data-key=whatif]').click()")
+    page.until("document.querySelector('[data-key=if-paradigm]')")
+    page.run(
+        "const one = document.querySelector('[data-key=if-paradigm]'); one.value = 'CHANGE_ONLY_UPDATED_COLUMNS';"
+        "one.dispatchEvent(new Event('change', { bubbles: true }))"
+    )
+    page.until("document.querySelector('.rx-answer').textContent.includes('Every row does what it did')")
+    assert page.run("return document.querySelector('[data-key=step-transform]').textContent") == "transform_page ≠"
+    page.run(
+        "const text = document.querySelector('[data-key=if-statement]'); text.value = text.value.replace(\"'Berkeley'\", \"'Arches'\");"
+        "text.dispatchEvent(new Event('input', { bubbles: true })); document.querySelector('[data-key=if-try]').click()"
+    )
+    page.until("document.querySelector('.rx-answer').textContent.includes('2 rows change hands')")
+    page.run(
+        "const text = document.querySelector('[data-key=if-statement]'); text.value = 'MERGE INTO';"
+        "text.dispatchEvent(new Event('input', { bubbles: true })); document.querySelector('[data-key=if-try]').click()"
+    )
+    page.until("document.querySelector('.rx-answer').textContent.includes('SYNTAX_ERROR')")
+    page.run("document.querySelector('[data-key=if-back]').click()")
+    page.until("!document.querySelector('.rx-tag')")
+    assert page.run("return document.querySelector('[data-key=if-statement]').value").startswith("MERGE INTO accounts")
+
+
+def test_a_guess_for_every_row_is_scored(page: Page) -> None:
+    page.run("document.querySelector('[data-key=predict]').click()")
+    page.until("document.querySelector('[data-key=pick-0]')")
+    assert page.run("return document.querySelector('.rx-strip')") is None
+    count = page.run("return document.querySelectorAll('.rx-row').length")
+    for row in range(count):
+        page.run(
+            f"const one = document.querySelector('[data-key=pick-{row}]'); one.value = 'UPDATE';"
+            "one.dispatchEvent(new Event('change', { bubbles: true })); await new Promise((done) => setTimeout(done, 50))"
+        )
+    page.run("document.querySelector('[data-key=predict]').click()")
+    page.until("document.querySelector('.rx-rows').textContent.includes('3 of 6 right')")
+
+
+def test_a_saved_notebook_shows_it_again_when_its_kernel_is_gone(lab: Lab, page: Page) -> None:
+    page.run("jupyterapp.shell.activateById(document.querySelector('.jp-NotebookPanel').id)")
+    page.until("jupyterapp.shell.currentWidget")
+    page.run("await jupyterapp.commands.execute('docmanager:save')")
+    assert "application/vnd.jupyter.widget-state+json" in (lab.folder / "merge.ipynb").read_text("utf-8")
+    lab.stop_kernels()
+    page.open("about:blank")
+    page.open(f"{lab.address}/lab/tree/merge.ipynb?reset")
+    page.until("document.querySelector('.rx .rx-row')")
+    page.run("document.querySelector('[data-key=row-2]').click()")
+    page.until("document.querySelector('.rx-who').textContent.startsWith('Carol')")
