@@ -6,7 +6,7 @@ project's root, so that links between pages are the same in both places.
 
 from __future__ import annotations
 
-import sys
+import re
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-n
 # Markdown as GitHub has it, and nothing more: dollars in text are dollars.
 myst_enable_extensions: list[str] = []
 myst_heading_anchors = 4
-# Outputs are shown as they were saved. Without the scripts of widgets, which would come from elsewhere: what a widget leaves in a notebook is its report.
+# Outputs are shown as they were saved. Widgets would need scripts from elsewhere, so what is shown is the report that each of them leaves beside itself.
 nb_execution_mode = "off"
 nb_ipywidgets_js: dict[str, Any] = {}
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
@@ -41,7 +41,6 @@ nb_merge_streams = True
 
 # -- the reference -----------------------------------------------------------------------------------------------------
 
-sys.path.insert(0, str(ROOT))
 default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -63,13 +62,43 @@ html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
 
+# What would make a browser ask somebody else; links that a reader follows do not.
+_ELSEWHERE = re.compile(
+    r"""<(?:script|img|iframe|source|embed|object|link)\b[^>]*?\b(?:src|href|data)=["']?(?:https?:)?//[^>]*>"""
+    r"""|@import[^;]*;|url\(["']?(?:https?:)?//[^)]*\)""",
+    re.IGNORECASE,
+)
+
 
 def setup(app: Any) -> None:
-    """Have the front page carry the navigation."""
+    """Have the front page carry the navigation, and the site looked through when it is made."""
     app.connect("source-read", _add_navigation)
+    app.connect("doctree-read", _name_remote_images)
+    app.connect("build-finished", _ask_nobody)
 
 
 def _add_navigation(app: Any, page: str, source: list[str]) -> None:
     if page == root_doc:
         for caption, group in NAVIGATION.items():
             source[0] += "\n".join(["", "", "```{toctree}", ":hidden:", f":caption: {caption}", "", *group, "```", ""])
+
+
+def _name_remote_images(app: Any, page: Any) -> None:
+    """Put its words in the place of a picture that lies elsewhere, such as the badge of a fork's README."""
+    from docutils import nodes
+
+    for image in list(page.findall(nodes.image)):
+        if "//" in image["uri"]:
+            image.replace_self(nodes.inline("", image.get("alt", image["uri"])))
+
+
+def _ask_nobody(app: Any, error: Exception | None) -> None:
+    if error:
+        return
+    from sphinx.errors import ExtensionError
+
+    made = [path for path in Path(app.outdir).rglob("*") if path.suffix in {".html", ".css"}]
+    asked = {f"{path}: {found}" for path in made for found in _ELSEWHERE.findall(path.read_text(encoding="utf-8"))}
+    if asked:
+        msg = "The site loads what it does not bring along:\n" + "\n".join(sorted(asked))
+        raise ExtensionError(msg)

@@ -11,7 +11,15 @@ from rowmerge_nb.errors import SetupError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LAUNCHER_OPTIONS", "available_cores", "driver_memory", "java_options", "python_path", "told_cores", "write_log_settings"]
+__all__ = [
+    "LAUNCHER_OPTIONS",
+    "available_cores",
+    "driver_memory",
+    "java_options",
+    "python_path",
+    "told_cores",
+    "write_log_settings",
+]
 
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
 
@@ -46,7 +54,9 @@ def told_cores() -> int | None:
         return None
     if not (told.isascii() and told.isdecimal() and int(told)):
         msg = f"The variable ROWMERGE_CORES is '{told}'"
-        raise SetupError(msg, code="INVALID_ARGUMENTS", hint="It is a whole number from 1 on; without it the machine's cores are used.")
+        raise SetupError(
+            msg, code="INVALID_ARGUMENTS", hint="It is a whole number from 1 on; without it the machine's cores are used."
+        )
     return int(told)
 
 
