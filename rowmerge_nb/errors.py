@@ -286,7 +286,7 @@ class ExecutionError(RowMergeError):
 
 
 class DuplicateMatchError(ExecutionError):
-    """One target row was matched by more than one source row (seed section "Detecting duplicate matching target rows").
+    """One target row was matched by more than one source row (design documents, "Detecting duplicate matching target rows").
 
     Args:
         groups: one entry per target row, see `rowmerge_nb.trace.trace.DuplicateGroup`.

@@ -61,7 +61,7 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
         _guarded("Java", _java),
         _guarded("class cache", partial(_class_cache, prepare=prepare)),
         _guarded("Graphviz", _graphviz),
-        _memory(),
+        _guarded("memory", _memory),
     ]
     if start_spark:
         checks.append(_guarded("Spark", _spark))

@@ -1,6 +1,6 @@
-"""Makes or updates ``.venv``; does nothing when it is up to date. Standard library only: it runs before anything is installed.
+"""Makes or updates an environment; does nothing when it is up to date. Standard library only: it runs before anything is installed.
 
-Usage: python scripts/_environment.py [EXTRA]
+Usage: python scripts/_environment.py EXTRA FOLDER
 """
 
 from __future__ import annotations
@@ -13,41 +13,41 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
 
 
-def main(extra: str) -> int:
+def main(extra: str, folder: str) -> int:
     """Bring the environment up to date under a lock, so that two scripts may start at the same time."""
+    venv = ROOT / folder
     # Every extra brings what a user needs, so any of them will do for that.
-    stamps = [VENV / f"installed-{name}" for name in ((extra,) if extra else ("base", "dev", "bench"))]
-    with (ROOT / ".venv.lock").open("w") as lock:
+    stamps = [venv / f"installed-{name}" for name in ((extra,) if extra else ("base", "dev", "bench"))]
+    with (ROOT / f"{folder}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        wanted = fingerprint()
+        wanted = fingerprint(venv)
         if any(stamp.is_file() and stamp.read_text() == wanted for stamp in stamps):
             return 0
-        print(f"Making the environment {VENV} ({extra or 'base'}); this happens once ...", file=sys.stderr, flush=True)
+        print(f"Making the environment {venv} ({extra or 'base'}); this happens once ...", file=sys.stderr, flush=True)
         # A virtual environment of another Python, or one that was moved, is made anew.
-        made_by = VENV / "made-by"
-        if not (made_by.is_file() and made_by.read_text() == maker()):
-            run([sys.executable, "-m", "venv", "--clear", str(VENV)])
-            made_by.write_text(maker())
+        made_by = venv / "made-by"
+        if not (made_by.is_file() and made_by.read_text() == maker(venv)):
+            run([sys.executable, "-m", "venv", "--clear", str(venv)])
+            made_by.write_text(maker(venv))
         target = f"{ROOT}[{extra}]" if extra else str(ROOT)
         # PySpark comes as source, which old pips would build in a way they warn of. The variable instead of -c, because it holds for the tools that build the package as well.
         environment = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-        run([str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--use-pep517", "--editable", target], environment)
+        run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--use-pep517", "--editable", target], environment)
         stamps[0].write_text(wanted)
     return 0
 
 
-def fingerprint() -> str:
+def fingerprint(venv: Path) -> str:
     """Tell apart states of what is to be installed."""
     content = b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
-    return f"{maker()}\n{hashlib.sha256(content).hexdigest()}\n"
+    return f"{maker(venv)}\n{hashlib.sha256(content).hexdigest()}\n"
 
 
-def maker() -> str:
+def maker(venv: Path) -> str:
     """Name the Python that makes the environment, and the place."""
-    return f"{sys.version}\n{sys.base_prefix}\n{VENV}\n"
+    return f"{sys.version}\n{sys.base_prefix}\n{venv}\n"
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> None:
@@ -59,4 +59,4 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1] if len(sys.argv) > 1 else ""))
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,5 +1,5 @@
-# Sourced by the other scripts: goes to the project's root, finds a Python, and has scripts/_environment.py make or update .venv.
-# Usage: source _environment.sh EXTRA, where EXTRA is "" (what a user needs), dev or bench.
+# Sourced by the other scripts: goes to the project's root, finds a Python, and has scripts/_environment.py make or update an environment.
+# Usage: source _environment.sh EXTRA FOLDER, where EXTRA is "" (what a user needs), dev, bench or site, and FOLDER is .venv where it is not given.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,7 +17,7 @@ find_python() {
 }
 
 python="$(find_python)"
-"$python" scripts/_environment.py "${1:-}"
+"$python" scripts/_environment.py "${1:-}" "${2:-.venv}"
 # Activating is these two lines; kernels and workers then find the same Python.
-export VIRTUAL_ENV="$PWD/.venv"
+export VIRTUAL_ENV="$PWD/${2:-.venv}"
 export PATH="$VIRTUAL_ENV/bin:$PATH"

@@ -74,7 +74,7 @@ def test_constraints_pin_every_dependency():
     assert {re.match(r"[a-z0-9-]+", entry)[0] for entry in asked} <= pinned
 
 
-@pytest.mark.parametrize("script", ["demo", "test", "lint", "bench"])
+@pytest.mark.parametrize("script", ["demo", "test", "lint", "bench", "site"])
 def test_scripts_are_executable(script):
     assert (ROOT / "scripts" / script).stat().st_mode & 0o111
 

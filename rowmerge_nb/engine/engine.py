@@ -41,7 +41,7 @@ class Engine:
         catalog: the default catalog; ``memory`` is always there.
         schema: the default schema.
         era, duplicates, dialect, trace, flow: defaults of the options of every statement, see `Options`.
-        cores: how many tasks a session of our own runs at the same time; None for all cores.
+        cores: how many tasks a session of our own runs at the same time; None for those of the machine, at most 8, or of the variable ROWMERGE_CORES.
     """
 
     def __init__(

@@ -141,7 +141,7 @@ class Source(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class AssignUniqueId(PlanNode):
-    """Gives every target row a number that no other has (seed section "Detecting duplicate matching target rows")."""
+    """Gives every target row a number that no other has (design documents, "Detecting duplicate matching target rows")."""
 
     meaning: ClassVar[str] = "Numbers the target rows, so that two matches of one row can be told from matches of two rows."
     source: PlanNode
@@ -436,7 +436,7 @@ class MergeProcessor(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange(PlanNode):
-    """Sends every row to the writer of its partition or bucket (seed section "MERGE redistribution").
+    """Sends every row to the writer of its partition or bucket (design documents, "MERGE redistribution").
 
     Args:
         insert_layout: the place of inserted rows; None spreads them evenly.

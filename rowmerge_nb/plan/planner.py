@@ -1,4 +1,4 @@
-"""From analysis to plan: what a MERGE, a query or an INSERT is made of (seed section "Overview of MERGE processing").
+"""From analysis to plan: what a MERGE, a query or an INSERT is made of (design documents, "Overview of MERGE processing").
 
 The planner asks nobody: what the connector has to say about the target comes in as `TargetFacts`.
 """

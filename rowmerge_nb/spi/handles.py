@@ -163,7 +163,7 @@ class ConnectorPartitioningHandle:
 
 @dataclass(frozen=True)
 class ConnectorMergeTableHandle:
-    """A table that is being merged into (seed section "ConnectorMergeTableHandle API").
+    """A table that is being merged into (design documents, "ConnectorMergeTableHandle API").
 
     Args:
         table_handle: the handle to scan with while the merge runs. Connectors that need more in their merge handle

@@ -1,4 +1,4 @@
-"""Layouts: how the rows of a write are spread over writers (seed section "MERGE redistribution")."""
+"""Layouts: how the rows of a write are spread over writers (design documents, "MERGE redistribution")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The merge sink (seed section "ConnectorMergeSink API")."""
+"""The merge sink (design documents, "ConnectorMergeSink API")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connector tells about its tables, and how a statement begins and finishes (seed section "ConnectorMetadata MERGE API")."""
+"""What a connector tells about its tables, and how a statement begins and finishes (design documents, "ConnectorMetadata MERGE API")."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Operation(IntEnum):
 
 
 class RowChangeParadigm(Enum):
-    """How a connector represents a changed row (seed section "RowChangeParadigm").
+    """How a connector represents a changed row (design documents, "RowChangeParadigm").
 
     >>> RowChangeParadigm["CHANGE_ONLY_UPDATED_COLUMNS"].name
     'CHANGE_ONLY_UPDATED_COLUMNS'

@@ -62,7 +62,7 @@ class ConnectorPageSinkProvider:
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> ConnectorMergeSink:
-        """Make a sink for a MERGE (seed section "ConnectorPageSinkProvider API").
+        """Make a sink for a MERGE (design documents, "ConnectorPageSinkProvider API").
 
         Raises:
             ConnectorError: NOT_SUPPORTED unless the connector overrides this method.

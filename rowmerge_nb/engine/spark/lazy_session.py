@@ -23,7 +23,7 @@ class LazySession:
 
     Args:
         given: the user's session, which is never stopped; None for one of our own.
-        cores: how many tasks a session of our own runs at the same time; None for all cores.
+        cores: how many tasks a session of our own runs at the same time; None for those of the machine, at most 8, or of the variable ROWMERGE_CORES.
 
     Attributes:
         closed: the engine is closed, and no session is started any more.

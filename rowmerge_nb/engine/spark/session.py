@@ -27,6 +27,7 @@ from rowmerge_nb.engine.spark.java.options import (
     driver_memory,
     java_options,
     python_path,
+    told_cores,
     write_log_settings,
 )
 from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_home
@@ -103,15 +104,15 @@ def create_session(
     started Spark already) get a session of their own in it, with their own settings and temporary views.
 
     Args:
-        cores: how many tasks run at the same time; by default the machine's cores, at most 8.
+        cores: how many tasks run at the same time; by default what the variable ROWMERGE_CORES says, else the machine's cores, at most 8.
         app_name: the application's name.
         conf: further Spark settings; they win over ours.
 
     Raises:
-        SetupError: there is no Java, or Spark does not start.
+        SetupError: there is no Java, Spark does not start, or ROWMERGE_CORES is no number of cores.
     """
     with _lock:
-        cores = cores or min(available_cores(), _MOST_CORES)
+        cores = cores or told_cores() or min(available_cores(), _MOST_CORES)
         running = _running_session()
         if running is None:
             session = _start(cores, app_name, conf or {})

@@ -1,4 +1,4 @@
-"""Duplicate matches: marking and checking (seed section "Detecting duplicate matching target rows").
+"""Duplicate matches: marking and checking (design documents, "Detecting duplicate matching target rows").
 
 Works on the whole of what one task has, which is why all matches of one target row must be in one task before.
 """

@@ -6,10 +6,20 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.errors import SetupError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LAUNCHER_OPTIONS", "available_cores", "driver_memory", "java_options", "python_path", "write_log_settings"]
+__all__ = [
+    "LAUNCHER_OPTIONS",
+    "available_cores",
+    "driver_memory",
+    "java_options",
+    "python_path",
+    "told_cores",
+    "write_log_settings",
+]
 
 _PACKAGE_ROOT: Final = Path(__file__).resolve().parents[4]
 
@@ -33,8 +43,31 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
 
+def told_cores() -> int | None:
+    """Give what the variable ROWMERGE_CORES says; None where it is not set.
+
+    Raises:
+        SetupError: INVALID_ARGUMENTS, it is no whole number from 1 on.
+    """
+    told = os.environ.get("ROWMERGE_CORES", "")
+    if not told:
+        return None
+    if not (told.isascii() and told.isdecimal() and int(told)):
+        msg = f"The variable ROWMERGE_CORES is '{told}'"
+        raise SetupError(
+            msg, code="INVALID_ARGUMENTS", hint="It is a whole number from 1 on; without it the machine's cores are used."
+        )
+    return int(told)
+
+
 def available_cores() -> int:
-    """Give the number of cores that this process may use."""
+    """Give the number of cores that this process may use: as it was told, or as the system says, which in a container may be all of the machine.
+
+    Raises:
+        SetupError: as `told_cores`.
+    """
+    if told := told_cores():
+        return told
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

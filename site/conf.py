@@ -1,0 +1,101 @@
+"""How Sphinx makes the site of README, docs/ and notebooks/; `scripts/site` runs it.
+
+The pages stay what they are, plain Markdown that is read on GitHub too: what only a site needs is in this folder. Sphinx's source directory is the
+project's root, so that links between pages are the same in both places.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The notebooks' numbers are their order. A page of docs/ has its place here; a test finds the one that has none.
+NAVIGATION = {
+    "Notebooks": [f"notebooks/{path.stem}" for path in sorted(ROOT.glob("notebooks/*.ipynb"))],
+    "Learn": ["docs/README", "docs/teaching", "docs/explorer", "docs/why", "docs/duplicates", "docs/flows"],
+    "Use": ["docs/stores", "docs/clusters", "docs/speed", "docs/own-connector"],
+    "Look up": ["docs/types", "docs/functions", "docs/trino-differences", "site/api", "site/spi", "site/testing"],
+    "Project": ["CONTRIBUTING", "CHANGELOG"],
+}
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+project = "rowmerge_nb"
+root_doc = "README"
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+_PARTS = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "notebooks", "site"}
+exclude_patterns = [*(path.name for path in ROOT.iterdir() if path.name not in _PARTS), "site/static", "**/.ipynb_checkpoints"]
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
+
+# Markdown as GitHub has it, and nothing more: dollars in text are dollars.
+myst_enable_extensions: list[str] = []
+myst_heading_anchors = 4
+# Outputs are shown as they were saved. Widgets would need scripts from elsewhere, so what is shown is the report that each of them leaves beside itself.
+nb_execution_mode = "off"
+nb_ipywidgets_js: dict[str, Any] = {}
+nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
+nb_merge_streams = True
+
+# -- the reference -----------------------------------------------------------------------------------------------------
+
+default_role = "py:obj"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+
+# -- what is made ------------------------------------------------------------------------------------------------------
+
+highlight_language = "none"
+pygments_dark_style = "github-dark"
+smartquotes_action = "D"  # no quotes are changed, but the dashes of the reference are dashes
+html_theme = "furo"
+html_title = "rowmerge_nb"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_extra_path = ["static/index.html"]
+html_show_sourcelink = False
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+
+# What would make a browser ask somebody else; links that a reader follows do not.
+_ELSEWHERE = re.compile(
+    r"""<(?:script|img|iframe|source|embed|object|link)\b[^>]*?\b(?:src|href|data)=["']?(?:https?:)?//[^>]*>"""
+    r"""|@import[^;]*;|url\(["']?(?:https?:)?//[^)]*\)""",
+    re.IGNORECASE,
+)
+
+
+def setup(app: Any) -> None:
+    """Have the front page carry the navigation, and the site looked through when it is made."""
+    app.connect("source-read", _add_navigation)
+    app.connect("doctree-read", _name_remote_images)
+    app.connect("build-finished", _ask_nobody)
+
+
+def _add_navigation(app: Any, page: str, source: list[str]) -> None:
+    if page == root_doc:
+        for caption, group in NAVIGATION.items():
+            source[0] += "\n".join(["", "", "```{toctree}", ":hidden:", f":caption: {caption}", "", *group, "```", ""])
+
+
+def _name_remote_images(app: Any, page: Any) -> None:
+    """Put its words in the place of a picture that lies elsewhere, such as the badge of a fork's README."""
+    from docutils import nodes
+
+    for image in list(page.findall(nodes.image)):
+        if "//" in image["uri"]:
+            image.replace_self(nodes.inline("", image.get("alt", image["uri"])))
+
+
+def _ask_nobody(app: Any, error: Exception | None) -> None:
+    from sphinx.util.logging import getLogger
+
+    for path in sorted(Path(app.outdir).rglob("*")):
+        if path.suffix in {".html", ".css"}:
+            for found in _ELSEWHERE.findall(path.read_text(encoding="utf-8")):
+                getLogger(__name__).warning("%s would load what the site does not bring along: %s", path, found)
