@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.html import render_parts
+from rowmerge_nb.report.model.alignment import aligned_plans, aligned_rows
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import WIDTH, diff_lines, stored_lines
 from rowmerge_nb.report.words.columns import columns_of
@@ -14,6 +15,7 @@ from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.trace.nodes import explain_text
 
 if TYPE_CHECKING:
+    from rowmerge_nb.report.model.alignment import AlignedRow, PlanLine
     from rowmerge_nb.report.model.changes import Stored
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.report.words.values import Cell
@@ -34,12 +36,14 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
     text = "\n".join(_lines(comparison))
     names: dict[str, Any] = {
         "comparison": comparison,
-        "sides": [(side, error_of(side), shortened_plan(side)) for side in (comparison.left, comparison.right)],
+        "sides": [(side, error_of(side)) for side in (comparison.left, comparison.right)],
         "differences": [(d, [cell(value) for value in d.row]) for d in comparison.differences[:SHOWN]],
         "columns": column_names(comparison),
         "more": max(0, len(comparison.differences) - SHOWN),
         "report": changed_rows(comparison),
+        "aligned": aligned(comparison),
         "handed": handed_pages(comparison),
+        "plan": plan_lines(comparison),
         "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
         "open": True,
         "reasons": [*reasons(comparison), *notices(comparison)],
@@ -72,10 +76,22 @@ def notices(comparison: Comparison) -> list[str]:
     return [f"Notice: {text}" if len(names) > 1 else f"Notice, {names[0]}: {text}" for text, names in found.items()]
 
 
-def shortened_plan(side: Side) -> str:
-    """Give a plan as EXPLAIN prints it, without the layouts: these are what makes it wide."""
-    lines = explain_text(side.result.trace.plan).split("\n")
-    return "\n".join(line for line in lines if "Layout: [" not in line)
+def shortened_plan(side: Side) -> list[str]:
+    """Give the lines of a plan as EXPLAIN prints them, without the layouts: these are what makes it wide."""
+    if not side.result.trace.plan:
+        return []
+    return [line for line in explain_text(side.result.trace.plan).split("\n") if "Layout: [" not in line]
+
+
+def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
+    """Give the lines of both plans, those that both have once."""
+    return aligned_plans(shortened_plan(comparison.left), shortened_plan(comparison.right))
+
+
+def aligned(comparison: Comparison) -> tuple[AlignedRow, ...]:
+    """Give what became of each row on both sides; nothing where that is the same, or not known of all."""
+    traces = [side.whole or side.result.trace for side in (comparison.left, comparison.right)]
+    return aligned_rows(*traces)
 
 
 def column_names(comparison: Comparison) -> list[str]:
@@ -100,7 +116,9 @@ def changed_rows(comparison: Comparison) -> Report | None:
 
 
 def handed_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
-    """Give what each side hands to the connector, cut to a few rows; nothing where both hand over the same."""
+    """Give what each side hands to the connector, cut to a few rows; nothing where both hand over the same, or rows are aligned."""
+    if aligned(comparison):
+        return []
     sides = [(side.name, build_report(side.result.trace).stored) for side in (comparison.left, comparison.right)]
     if sides[0][1] == sides[1][1]:
         return []
@@ -131,12 +149,17 @@ def _lines(comparison: Comparison) -> list[str]:
             lines.append(f"and {more:,} more")
     if (report := changed_rows(comparison)) is not None:
         lines += ["", *diff_lines(report)]
+    if rows_of_both := aligned(comparison):
+        heads = ["source row", "values", "", *(side.name for side in sides)]
+        table = [heads, *(list(line) for row in rows_of_both for line in row.lines)]
+        lines += ["", "What transform_page makes of each row", *(line.rstrip() for line in columns_of(table, right={0}))]
     for name, stored in handed_pages(comparison):
         lines += ["", f"{stored.title}, {name}: {stored.summary}", *stored_lines(stored)]
     lines += ["", "Connector calls", *columns_of([["method", *(s.name for s in sides)], *_calls(comparison)], right={1, 2})]
-    for side in sides:
-        if side.result.trace.plan:
-            lines += ["", f"Plan, {side.name}", shortened_plan(side)]
+    if plan := plan_lines(comparison):
+        marked = any(line.side for line in plan)
+        lines += ["", f"Plan; < {sides[0].name}, > {sides[1].name}" if marked else "Plan, the same of both"]
+        lines += [f"{line.side or ' '} {line.text}" if marked else line.text for line in plan]
     return lines
 
 

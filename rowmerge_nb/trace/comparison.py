@@ -121,16 +121,23 @@ class Comparison:
             return "Both ways fail."
         if self.left.failed or self.right.failed:
             good, bad = (self.right, self.left) if self.left.failed else (self.left, self.right)
-            return f"{good.name} changes {_rows(good.result.count)} of {target}; {bad.name} fails."
+            return f"{good.name} would change {_rows(good.result.count)} of {target}; {bad.name} fails."
         if self.same is None:
-            return f"Both ways run; whether they leave the same rows in {target} is not known."
+            return f"Both ways run; whether they would leave the same rows in {target} is not known."
         if not self.same:
             return f"THE RESULTS DIFFER in {_rows(sum(d.times for d in self.differences))} of {target}."
         if self.left.rows is not None and not self.left.rows.num_rows:
-            return f"Both ways leave no row in {target}."
-        if self.left.rows is not None:
-            return f"Both ways leave the same {_rows(self.left.rows.num_rows)} in {target}."
-        return f"Both ways take the same rows out of {target} and put the same rows in."
+            end = f"would leave no row in {target}"
+        elif self.left.rows is not None:
+            end = f"would leave the same {_rows(self.left.rows.num_rows)} in {target}"
+        else:
+            end = f"would take the same rows out of {target} and put the same rows in"
+        (left, left_rows), (right, right_rows) = (_handed(side) for side in (self.left, self.right))
+        if left == right:
+            return f"Both ways {end}."
+        return (
+            f"{self.left.name} stores {_rows(left_rows)} ({left}), {self.right.name} {_number(right_rows)} ({right}); both {end}."
+        )
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -209,9 +216,7 @@ def _measured(side: Side) -> dict[str, str]:
     moved = _moved(trace)
     scan = _scan(trace)
     columns = _data_columns(scan) if scan is not None else []
-    stored: Counter[int] = Counter()
-    for writer in trace.writers:
-        stored.update(writer.rows)
+    stored, _ = _handed(side)
     coordinator = sum(call.number is None for call in trace.calls)
     size = sum(call.bytes or 0 for call in trace.calls if call.method in STORING)
     ran = not side.failed
@@ -223,7 +228,7 @@ def _measured(side: Side) -> dict[str, str]:
         "rows through exchanges": _number(sum(rows or 0 for rows in moved)) if ran else "",
         "columns read": f"{len(columns)}: {', '.join(columns)}" if columns else "none" if scan is not None else "",
         "rows read": _number(trace.rows.get(scan.id, ((), None))[1]) if scan is not None and ran else "",
-        "rows stored": operation_letters(stored) or ("none" if ran else ""),
+        "rows stored": stored if ran else "",
         "bytes stored": _number(size) if ran else "",
         "writers": _number(len(trace.writers)) if ran else "",
         "written": "" if trace.output is None else trace.output.summary,
@@ -234,6 +239,14 @@ def _measured(side: Side) -> dict[str, str]:
         "rows after": "" if side.rows is None else _number(side.rows.num_rows),
     }
     return measured
+
+
+def _handed(side: Side) -> tuple[str, int]:
+    """Give the rows that the connector is handed: by operation, and how many."""
+    stored: Counter[int] = Counter()
+    for writer in side.result.trace.writers:
+        stored.update(writer.rows)
+    return operation_letters(stored) or "none", stored.total()
 
 
 def _moved(trace: Trace) -> list[int | None]:

@@ -400,7 +400,7 @@ def test_a_comparison_is_asked_for_without_the_default_of_what_is_compared(noteb
     by, sql, options = notebook.engine.compared[0]
     assert (by, sql, options["era"]) == ("duplicates", "MERGE INTO t", "current")
     assert "duplicates" not in options
-    assert cell.text.startswith("Both ways leave the same 1 row")
+    assert cell.text.startswith("Both ways would leave the same 1 row")
     assert sorted(cell.outputs[0]) == ["text/html", "text/plain"]
     assert notebook.shell.user_ns["both"].by == "duplicates"
     assert notebook.shell.user_ns["_merge"] is notebook.shell.user_ns["both"]

@@ -69,7 +69,7 @@ def test_results_that_nothing_tells_are_called_unknown() -> None:
     left, right = side("one", [1]), side("other", [1])
     compared = Comparison("flows", "UPDATE x", ["id"], Side("one", left.result), Side("other", right.result))
     assert compared.same is None
-    assert compared.sentence == "Both ways run; whether they leave the same rows in <t> is not known."
+    assert compared.sentence == "Both ways run; whether they would leave the same rows in <t> is not known."
 
 
 def test_what_both_flows_hand_to_the_connector_stands_side_by_side_with_the_changed_rows() -> None:
@@ -78,7 +78,7 @@ def test_what_both_flows_hand_to_the_connector_stands_side_by_side_with_the_chan
     for title in ("Changed rows: ", "Pages the sinks got, merge: ", "Pages the page sources got back, updatable: "):
         assert [line.startswith(title) for line in text.splitlines()].count(True) == 1
     assert (
-        text.index("Changed rows") < text.index("Pages the sinks") < text.index("Pages the page sources") < text.index("Plan, ")
+        text.index("Changed rows") < text.index("Pages the sinks") < text.index("Pages the page sources") < text.index("Plan; ")
     )
     assert "split  row_id  address  purchases" in text
     html = Comparison("flows", "UPDATE x", ["id"], left, right)._repr_mimebundle_()["text/html"]
@@ -126,3 +126,28 @@ def test_a_number_that_one_side_does_not_tell_is_called_not_known_and_that_of_a_
         compared = Comparison("flows", "UPDATE x", ["id"], known, right)
         assert rows_after in [line.split() for line in str(compared).splitlines()]
         assert ("not known" in compared._repr_mimebundle_()["text/html"]) == (right is unknown)
+
+
+def test_rows_are_aligned_by_their_numbers_and_values_and_markup_in_them_is_text() -> None:
+    trace = building.merge_trace()
+    left, right = (Side(name, Result(one), pa.table({"id": [1]})) for name, one in (("one", trace), ("other", otherwise(trace))))
+    bundle = Comparison("paradigms", "MERGE x", ["id"], left, right)._repr_mimebundle_()
+    lines = bundle["text/plain"].splitlines()
+    start = lines.index("What transform_page makes of each row")
+    marked = [line for line in lines[start + 2 :] if "≠" in line]
+    assert len(marked) == 1
+    assert "<b>other</b>" in marked[0]
+    assert "&lt;b&gt;other&lt;/b&gt;" in bundle["text/html"]
+    assert "What transform_page makes" not in str(Comparison("paradigms", "MERGE x", ["id"], left, left))
+
+
+def otherwise(trace: Trace) -> Trace:
+    """Give a trace in which the first row that leaves `transform_page` has another value."""
+    assert trace.pages is not None
+    after = trace.pages.after
+    texts = next(index for index, field in enumerate(after.schema) if pa.types.is_string(field.type))
+    changed = pa.array(["<b>other</b>", *after.column(texts).to_pylist()[1:]], pa.string())
+    columns = [changed if index == texts else column for index, column in enumerate(after.columns)]
+    return dataclasses.replace(
+        trace, pages=dataclasses.replace(trace.pages, after=pa.RecordBatch.from_arrays(columns, schema=after.schema))
+    )

@@ -149,11 +149,13 @@ def _remedy(analysis: MergeAnalysis) -> str:
     return f"Give each target row one source row, for example the first of each key: USING {query}"
 
 
-def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis) -> str:
+def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis, *, rehearsed: bool) -> str:
     """Say of a statement that finished which rows two clauses changed, and what to do."""
+    changed = "would be changed" if rehearsed else "was changed" if count == 1 else "were changed"
     text = (
-        f"{plural(count, 'target row')} {'was' if count == 1 else 'were'} changed by more than one clause. Trino lets that pass, and "
-        "the table now holds a version of the row per clause that updates it; duplicates='standard' refuses it"
+        f"{plural(count, 'target row')} {changed} by more than one clause. Trino lets that pass, and "
+        f"the table {'would hold' if rehearsed else 'now holds'} a version of the row per clause that updates it; "
+        "duplicates='standard' refuses it"
     )
     if groups and groups[0].target:
         sources = " and ".join(

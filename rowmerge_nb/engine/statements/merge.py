@@ -147,7 +147,7 @@ class MergeRun(StatementRun):
         if not account.warning:
             return ()
         count = sum(pattern.rows for pattern in account.patterns if pattern.acting > 1)
-        return (NoticeRecord(two_versions(groups, count, self.analysis), kind=CHANGED_TWICE),)
+        return (NoticeRecord(two_versions(groups, count, self.analysis, rehearsed=self.options.rehearse), kind=CHANGED_TWICE),)
 
     def locate(self, error: RowMergeError, failure: BaseException) -> None:
         """Say which expression a run-time error comes from, or which clause was matched twice."""

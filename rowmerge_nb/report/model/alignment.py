@@ -1,0 +1,130 @@
+"""Two runs of a statement beside each other: what became of each row on both sides, and the lines of their plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.report.words.values import cell
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.journeys import journeys_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rowmerge_nb.trace.journeys import Journey
+    from rowmerge_nb.trace.trace import PageSample, Trace
+
+__all__ = ["AlignedRow", "PlanLine", "aligned_plans", "aligned_rows"]
+
+MOST_ROWS: Final = 30
+"""So many rows are aligned; of more the first ones."""
+_VALUES: Final = 48
+
+
+@dataclass(frozen=True)
+class AlignedRow:
+    """A joined row, and the rows that were made of it on either side.
+
+    Args:
+        source: its number in the source, as text; ``""`` without one.
+        name: the values by which it is recognised: those of the source row, or without one of the target row.
+        left, right: per row that left ``transform_page`` its operation's letter, values and row id; none if it was dropped.
+    """
+
+    source: str
+    name: str
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the sides make different rows of it."""
+        return self.left != self.right
+
+    @property
+    def lines(self) -> list[tuple[str, str, str, str, str]]:
+        """The row as lines of a table: source row, values, ``≠`` or nothing, and a made row of either side."""
+        height = max(len(self.left), len(self.right), 1)
+        left, right = (list(side or ("dropped",)) + [""] * height for side in (self.left, self.right))
+        heads = [(self.source, self.name, "≠" if self.differs else "")] + [("", "", "")] * height
+        return [(*heads[line], left[line], right[line]) for line in range(height)]
+
+
+def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
+    """Lay the rows of two runs side by side; none where a side has not kept them, where no row differs, and of two flows, whose pages differ."""
+    if left.flow != right.flow:
+        return ()
+    sides = [_made(trace) for trace in (left, right)]
+    if not all(sides):
+        return ()
+    keys = list(dict.fromkeys(key for side in sides for key in side))[:MOST_ROWS]
+    found = tuple(AlignedRow(*key[:2], *(side.get(key, ()) for side in sides)) for key in keys)
+    return found if any(row.differs for row in found) else ()
+
+
+def _made(trace: Trace) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """Give per joined row of a run what was made of it; rows are told by their number in the source and the values of both sides."""
+    pages = trace.pages
+    if pages is None:
+        return {}
+    made = list(_texts(pages))
+    starts = list(accumulate(pages.produced, initial=0))
+    return {
+        _key(journey): tuple(made[starts[journey.page_row] : starts[journey.page_row + 1]])
+        for journey in journeys_of(trace) or ()
+    }
+
+
+def _key(journey: Journey) -> tuple[str, str, str]:
+    values = journey.source if journey.source is not None else journey.target
+    number = "" if journey.source_row is None else str(journey.source_row)
+    return number, _values(tuple((values or {}).values())), repr(journey.target)
+
+
+def _texts(pages: PageSample) -> Iterator[str]:
+    """Write the rows that left ``transform_page``."""
+    channels = pages.layout.after
+    operations = pages.after.column(channels.operation).to_pylist()
+    row_ids = python_values(pages.after.column(channels.row_id))
+    columns = [python_values(pages.after.column(index)) for index in channels.columns]
+    rows = list(zip(*columns, strict=True)) if columns else [()] * len(operations)
+    for operation, row_id, row in zip(operations, row_ids, rows, strict=True):
+        where = "" if row_id is None else f", row id {_values(row_id)}"
+        yield f"{Operation(operation).letter} {_values(row)}{where}"
+
+
+def _values(value: Any) -> str:
+    return cell(value, _VALUES).text
+
+
+@dataclass(frozen=True)
+class PlanLine:
+    """A line of two plans.
+
+    Args:
+        side: ``<`` if only the left one has it, ``>`` if only the right one has it, else ``""``.
+        text: the line.
+    """
+
+    side: str
+    text: str
+
+
+def aligned_plans(left: Sequence[str], right: Sequence[str]) -> tuple[PlanLine, ...]:
+    """Merge the lines of two plans, so that what both have stands once.
+
+    >>> [line.side + line.text for line in aligned_plans(["Output", "Sort"], ["Output", "Limit"])]
+    ['Output', '<Sort', '>Limit']
+    """
+    found: list[PlanLine] = []
+    for what, start, end, other_start, other_end in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
+        if what == "equal":
+            found += [PlanLine("", line) for line in left[start:end]]
+        else:
+            found += [PlanLine("<", line) for line in left[start:end]]
+            found += [PlanLine(">", line) for line in right[other_start:other_end]]
+    return tuple(found)
