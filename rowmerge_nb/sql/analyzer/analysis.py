@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowmerge_nb.spi.handles import ConnectorTableHandle
+    from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.procedures import Procedure
@@ -87,6 +87,7 @@ class TableBinding:
         row_count: the exact number of rows where it is known without reading.
         most_rows: asks the connector how many rows it has at most, where the exact number is not known; None where nobody can be asked.
         deterministic: reading it twice within the statement gives the same rows.
+        version: the version of the table that the statement names; None for the table as it is.
     """
 
     display: str
@@ -101,11 +102,16 @@ class TableBinding:
     row_count: int | None = None
     most_rows: Callable[[], int | None] | None = field(default=None, compare=False)
     deterministic: bool = True
+    version: ConnectorTableVersion | None = None
 
     @property
     def qualified(self) -> str:
         """The full name in one text, for people: a part of it may have dots of its own."""
         return ".".join(self.name)
+
+    def shown(self, name: str) -> str:
+        """Write one of its names with the version that is read, where the statement names one."""
+        return name if self.version is None else f"{name} {self.version}"
 
     @property
     def estimated_rows(self) -> int | None:
@@ -143,8 +149,16 @@ class ViewBinding:
 class Tables(Protocol):
     """Where the analyzer looks tables up; the engine implements it over its catalogs and the notebook's names."""
 
-    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
-        """Find a table by one to three name parts (lower case except for DataFrames); None if there is none."""
+    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
+        """Find a table by one to three name parts (lower case except for DataFrames); None if there is none.
+
+        Args:
+            parts: the name.
+            version: which of its versions is meant; None for the table as it is.
+        """
+
+    def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
+        """Compute expressions that read no columns, all at the same moment; RowMergeError if that fails."""
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND if those are missing."""
