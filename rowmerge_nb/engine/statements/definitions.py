@@ -117,7 +117,7 @@ class DefinitionRun(StatementRun):
                 self._define(*self.analysis.name)
 
     def _define(self, catalog: str, *rest: str) -> None:
-        self.transaction.target = TableBinding(rest[-1], catalog, self.analysis.name, (), "")
+        self.transaction.target = self.analysis.target or TableBinding(rest[-1], catalog, self.analysis.name, (), "")
         method, call = self._call(catalog, rest)
         self.transaction.log.call(method, call, lambda _: ".".join(rest))
 

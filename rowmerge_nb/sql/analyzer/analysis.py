@@ -51,6 +51,7 @@ __all__ = [
     "MergeSource",
     "Notice",
     "QueryAnalysis",
+    "RestoreAnalysis",
     "Returned",
     "Returning",
     "RowChangeAnalysis",
@@ -496,6 +497,21 @@ class DefinitionAnalysis(Analysis):
     skipped: bool = False
     view: ConnectorViewDefinition | None = None
     target: TableBinding | None = None
+
+
+@dataclass(frozen=True)
+class RestoreAnalysis(Analysis):
+    """What puts back a former version of a table; no statement says it, the engine makes it.
+
+    Args:
+        kind: ``RESTORE`` or ``UNDO``.
+        target: the table as it is now.
+        version: the version whose rows it is to have; None for the time before the first one.
+    """
+
+    kind: str
+    target: TableBinding
+    version: ConnectorTableVersion | None
 
 
 @dataclass(frozen=True)
