@@ -160,6 +160,45 @@ class TestARollbackCommits(Kit):
     caught_by = {"a_rollback_restores_the_table_and_leaves_nothing_behind"}
 
 
+# -- versions -----------------------------------------------------------------------------------------------------
+
+
+class Forgetful(MemoryMetadata):
+    def get_versioned_table_handle(self, session, name, version):
+        return self.get_table_handle(session, name)
+
+
+class TestAFormerVersionIsThePresentOne(Kit):
+    parts = {"metadata": Forgetful}
+    caught_by = {"a_former_version_is_read_as_it_was", "a_version_that_is_not_kept_is_refused"}
+
+
+class Overwriting(MemoryMetadata):
+    def restore_table(self, session, table_handle, version):
+        super().restore_table(session, table_handle, version)
+        self._transaction.read.clear()
+
+
+class TestAVersionIsPutBackOverEveryChange(Kit):
+    parts = {"metadata": Overwriting}
+    caught_by = {"a_version_is_not_put_back_over_a_change"}
+
+
+class Pinning(MemoryMetadata):
+    def get_versioned_table_handle(self, session, name, version):
+        handle = super().get_versioned_table_handle(session, name, version)
+        self.__dict__["pinned"] = handle
+        return handle
+
+    def get_table_handle(self, session, name):
+        return self.__dict__.get("pinned") or super().get_table_handle(session, name)
+
+
+class TestAFormerVersionHidesThePresentOne(Kit):
+    parts = {"metadata": Pinning}
+    caught_by = {"a_former_version_is_read_as_it_was"}
+
+
 # -- types --------------------------------------------------------------------------------------------------------
 
 

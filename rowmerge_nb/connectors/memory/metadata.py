@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -224,6 +225,5 @@ class MemoryMetadata(UpdatableMemoryMetadata):
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
         changed = apply_changes(table.versions[handle.version], fragments) if data is None else data
         check_content(table.metadata, changed)
-        self._transaction.tables[handle.name] = MemoryTable(
-            table.metadata, {**table.versions, self._connector.next_version(): changed}
-        )
+        versions = {**table.versions, self._connector.next_version(): changed}
+        self._transaction.tables[handle.name] = replace(table, versions=versions)

@@ -329,7 +329,8 @@ class QueryReader(ExpressionReader):
         kind = self.expect("TIMESTAMP", "VERSION").word
         self.expect("AS")
         self.expect("OF")
-        return s.QueryPeriod(self.span_from(start), kind, self.value())
+        end = self.value()
+        return s.QueryPeriod(self.span_from(start), kind, end)
 
     def _table_function(self, start: int) -> s.Relation:
         self.take()
