@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -334,13 +335,19 @@ def _command_of(rest: str) -> str:
 def _with_more_options(use: MagicUse) -> MagicUse:
     """Read the options behind a command."""
     command, _, more = use.rest.partition(" ")
+    table = ""
+    if command.lower() == "undo" and not more.startswith("-"):
+        table, _, more = more.partition(" ")
     behind = parse_line(more)
-    if command.lower() == "undo" and not behind.quiet_name and len(behind.rest.split()) <= 1:
-        return MagicUse({**use.values, **behind.values}, use.quiet_name, f"{command} {behind.rest}".strip())
+    if command.lower() == "undo" and not table and len(behind.rest.split()) == 1:
+        table, behind = behind.rest, replace(behind, rest="")
     if behind.rest or behind.quiet_name:
-        msg = f"'{more.strip()}' stands behind %merge {command}, which takes options only"
+        takes = "the name of a table, and options" if command.lower() == "undo" else "options only"
+        msg = f"'{more.strip()}' stands behind %merge {command}, which takes {takes}"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options.")
-    return MagicUse({**use.values, **behind.values}, use.quiet_name, use.rest)
+    return MagicUse(
+        {**use.values, **behind.values}, use.quiet_name, f"{command} {table}" if command.lower() == "undo" else use.rest
+    )
 
 
 def _check_doctor(command: str, use: MagicUse) -> None:

@@ -248,7 +248,7 @@ def test_a_table_is_put_back_to_a_moment(engine: Engine, catalog: str) -> None:
     engine.run(f"DELETE FROM {name}")
     engine.restore(name, moment)
     assert rows(engine, name) == BEFORE
-    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: The moment .* is not in the past"):
+    with pytest.raises(RowMergeError, match=r"INVALID_ARGUMENTS: The moment .* is not in the past"):
         engine.restore(name, dt.date(2999, 1, 1))
 
 
