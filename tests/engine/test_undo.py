@@ -347,3 +347,44 @@ def test_a_near_name_is_offered(engine: Engine) -> None:
     engine.register("accounts", pa.table({"id": [1]}))
     with pytest.raises(RowMergeError, match="Did you mean 'accounts'"):
         engine.undo("acounts")
+
+
+def test_a_closed_engine_says_so() -> None:
+    closed = Engine()
+    closed.close()
+    for call in (closed.undo, lambda: closed.restore("t", 1)):
+        with pytest.raises(RowMergeError, match="The engine is closed"):
+            call()
+
+
+def test_of_a_long_statement_the_begin_is_told(engine: Engine) -> None:
+    name = made(engine, "memory")
+    engine.run(f"INSERT INTO {name} VALUES {', '.join(f'({number}, NULL)' for number in range(1000))}")
+    told = engine.undo().trace.notices[0].message
+    assert told.startswith(f"Taken back: INSERT of 1,000 rows: INSERT INTO {name} VALUES (0, NULL), (1, NULL)")
+    assert told.endswith(" ...")
+    assert len(told) < 400
+
+
+def test_only_so_many_changes_are_remembered(engine: Engine) -> None:
+    from rowmerge_nb.engine.statements.changes import MOST
+
+    engine.register("t", pa.table({"id": [0]}))
+    changes = engine._runner.changes
+    engine.run("INSERT INTO t VALUES 1")
+    changes._made = changes._made * MOST
+    engine.run("INSERT INTO t VALUES 2")
+    assert len(changes._made) == MOST
+
+
+def test_the_default_engine_has_both(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    import rowmerge_nb as rm
+    from rowmerge_nb import default
+
+    monkeypatch.setattr(default, "_engines", [engine])
+    name = made(engine, "memory")
+    changed = engine.run(f"DELETE FROM {name}")
+    assert rm.undo().trace.kind == "UNDO"
+    assert rows(engine, name) == BEFORE
+    assert rm.restore(name, changed.version_after).trace.kind == "RESTORE"  # type: ignore[arg-type]
+    assert rows(engine, name) == []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.sql.analyzer.analysis import DefinitionAnalysis, InsertAnalysis, RestoreAnalysis, RowChangeAnalysis
-from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ __all__ = ["Change", "Changes"]
 UNDO: Final = "UNDO"
 MOST: Final = 100
 """So many changes are remembered; a store may keep fewer versions."""
+MOST_SHOWN: Final = 300
+"""So many characters of a statement are told."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Change:
     Args:
         table: the table.
         connector: its kind of store.
-        kind: the statement's first words, and ``text`` all of it.
+        kind: the statement's first words, and ``text`` its text, of a long one the begin.
         count: how many rows it has changed; None where it does not say.
         columns: the table's columns when it was run.
         keeps: the store keeps versions.
@@ -108,5 +110,5 @@ def _change_of(run: StatementRun) -> Change | None:
     if keeps and version in {None, run.version_before}:
         return None
     count = run.account.counted if run.account is not None and run.changes_rows else None
-    text = " ".join(excerpt(analysis.text).split())
+    text = shorten(analysis.text, MOST_SHOWN, placeholder=" ...")
     return Change(name, run.connector, kind_of(analysis), text, count, target.columns, keeps, run.version_before, version)

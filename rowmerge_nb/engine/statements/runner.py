@@ -129,6 +129,7 @@ class StatementRunner:
             text: what is done, in place of a statement.
             restoration: looks the table up, and says what is to be put back.
         """
+        self.session.check_open()
         begun: list[StatementRun] = []
 
         def looked_up(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:

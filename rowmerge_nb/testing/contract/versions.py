@@ -9,8 +9,8 @@ import pytest
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.handles import ConnectorTableVersion
-from rowmerge_nb.testing.contract.statement import Changes, PageStatement
-from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, Row, in_order
+from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row
+from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
 
 
 class VersionChecks(ContractStore):
@@ -67,14 +67,12 @@ class VersionChecks(ContractStore):
         """With INVALID_ARGUMENTS."""
         self._version(filled)
         statement = filled.statement()
-        strange = ConnectorTableVersion(-1)
-        for call in (
-            lambda: statement.metadata.get_versioned_table_handle(statement.session, statement.name, strange),
-            lambda: statement.metadata.restore_table(statement.session, statement.handle, strange),
-        ):
-            with pytest.raises(RowMergeError) as caught:
-                call()
-            assert caught.value.code == "INVALID_ARGUMENTS"
+        metadata, session, strange = statement.metadata, statement.session, ConnectorTableVersion(-1)
+        with pytest.raises(RowMergeError) as read:
+            metadata.get_versioned_table_handle(session, statement.name, strange)
+        with pytest.raises(RowMergeError) as restored:
+            metadata.restore_table(session, statement.handle, strange)
+        assert [caught.value.code for caught in (read, restored)] == ["INVALID_ARGUMENTS"] * 2
         statement.rollback()
         assert filled.unchanged()
 
