@@ -85,7 +85,7 @@ class Rowless(MemoryMetadata):
 
 class TestTheNumberOfRowsIsAGuess(Kit):
     parts = {"metadata": Rowless}
-    caught_by = {"the_number_of_rows_is_exact_where_it_is_told"}
+    caught_by = {"the_number_of_rows_is_exact_where_it_is_told", "a_former_version_is_read_as_it_was"}
 
 
 class Modest(MemoryMetadata):
@@ -130,6 +130,7 @@ class TestTheLastToCommitWins(Kit):
         "of_two_statements_that_change_different_rows_none_is_lost",
         "a_row_that_is_deleted_meanwhile_is_not_brought_back",
         "of_two_updates_by_page_sources_none_is_lost",
+        "a_version_is_not_put_back_over_a_change",
     }
 
 
