@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.measure import timed
 from rowmerge_nb.errors import RowMergeError
@@ -17,8 +17,10 @@ from rowmerge_nb.sql.parser.statements import parse, split_statements
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = ["Tables", "growth"]
 
@@ -35,7 +37,7 @@ class Tables:
     def __init__(self, columns: Sequence[tuple[str, str]]) -> None:
         self.columns = tuple(ColumnMetadata(name, parse_type(kind)) for name, kind in columns)
 
-    def resolve(self, parts: Sequence[str]) -> TableBinding:
+    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding:
         """Give the table of a name."""
         name = ".".join(parts)
         return TableBinding(name, "memory", ("memory", "default", name), self.columns, f"v_{name}")
@@ -62,6 +64,10 @@ class Tables:
     def relations(self, catalog: str, schema: str) -> Sequence[str]:
         """There is no list of tables."""
         return []
+
+    def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
+        """There is nobody who could."""
+        raise NotImplementedError
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """There are no procedures."""

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector as SqliteConnector
     from rowmerge_nb.connectors.memory.connector import MemoryConnector as MemoryConnector
     from rowmerge_nb.default import default_engine as default_engine
+    from rowmerge_nb.default import restore as restore
     from rowmerge_nb.default import run as run
+    from rowmerge_nb.default import undo as undo
     from rowmerge_nb.engine.engine import Engine as Engine
     from rowmerge_nb.engine.result import Result as Result
     from rowmerge_nb.errors import AnalysisError as AnalysisError
@@ -72,8 +74,10 @@ _HOMES = {
     "default_engine": "default",
     "doctor": "machine",
     "load_trace": "trace.files",
+    "restore": "default",
     "run": "default",
     "save_trace": "trace.files",
+    "undo": "default",
 }
 
 __all__ = sorted([*_HOMES, "load_ipython_extension", "unload_ipython_extension"])  # noqa: PLE0605 - one list of names, not two

@@ -6,11 +6,13 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.spark.lazy_session import LazySession
 
-__all__ = ["default_engine", "run"]
+__all__ = ["default_engine", "restore", "run", "undo"]
 
 _lock = threading.Lock()
 _engines: list[Engine] = []
@@ -54,3 +56,28 @@ def run(sql: str, **options: Any) -> Result:
         RowMergeError: the statement is wrong or failed; the tables are as they were.
     """
     return default_engine().run(sql, **options)
+
+
+def undo(table: str | None = None) -> Result:
+    """Take back the default engine's last change of a table; see `Engine.undo`.
+
+    Args:
+        table: the table; None for the one that was changed last.
+
+    Raises:
+        RowMergeError: nothing was taken back.
+    """
+    return default_engine().undo(table)
+
+
+def restore(table: str, version: int | str | dt.date) -> Result:
+    """Put back the rows that a table of the default engine had in a former version; see `Engine.restore`.
+
+    Args:
+        table: the table.
+        version: the version.
+
+    Raises:
+        RowMergeError: the table is as it was.
+    """
+    return default_engine().restore(table, version)

@@ -15,11 +15,13 @@ from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.engine.statements.again import Again
 from rowmerge_nb.engine.statements.rehearsal import compare
 from rowmerge_nb.engine.statements.runner import StatementRunner
+from rowmerge_nb.engine.statements.undo import restore, undo
 from rowmerge_nb.errors import ConnectorError, checked, error_text
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
@@ -168,13 +170,18 @@ class Engine:
 
         Args:
             name: the table's name of one to three parts.
-            version: number of a former version (memory tables); None for the current one.
+            version: number of a former version, of an Iceberg table the id of a snapshot; None for the current one.
+
+        Raises:
+            ConnectorError: NOT_FOUND or INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED where the store keeps none.
         """
+        checked(version, "version", lambda given: given is None or type(given) is int, "the number of a version, or None")
         catalog, schema, table = self._catalogs.full_name(name)
         memory, found = self._catalogs.memory, SchemaTableName(schema, table)
         if catalog == "memory" and (version is not None or memory.has_table(found)):
             return memory.read(found, version)
-        result = self.run(f"SELECT * FROM {name}")
+        as_of = "" if version is None else f" FOR VERSION AS OF BIGINT '{version}'"
+        result = self.run(f"SELECT * FROM {name}{as_of}")
         if result.table is None:
             msg = f"A query of {name} gave no rows"
             raise RuntimeError(msg)
@@ -258,6 +265,39 @@ class Engine:
         twin._catalogs = self._catalogs.with_copies(connectors, copies)  # noqa: SLF001 - it is one of us
         twin._runner = replace(self._runner, catalogs=twin._catalogs)  # noqa: SLF001 - as above
         return twin
+
+    def undo(self, table: str | None = None) -> Result:
+        """Take back the last statement of this engine that has changed a table's rows: INSERT, UPDATE, DELETE, MERGE, TRUNCATE, or `restore`.
+
+        The rows of before become those of a new version; nothing is lost, and the result says what was taken back. Another call takes back the
+        statement before that one. Nothing brings back what was taken back but `restore`, with the version that the statement had made.
+
+        Args:
+            table: the table's name of one to three parts; None for the table that this engine has changed last.
+
+        Returns:
+            The result; its notice names the statement and how many rows that had changed.
+
+        Raises:
+            RowMergeError: nothing was taken back. TRANSACTION_CONFLICT if the table was changed since by anybody else, was made anew, or has
+                other columns; NOT_FOUND if there is nothing to take back; NOT_SUPPORTED if the store keeps no versions; INVALID_ARGUMENTS if
+                it does not keep the one from before any more.
+        """
+        return undo(self._runner, table)
+
+    def restore(self, table: str, version: int | str | dt.date) -> Result:
+        """Put back the rows that a table had in a former version, by a commit of its own; its columns stay what they are.
+
+        Args:
+            table: the table's name of one to three parts.
+            version: its number (tables in memory), the id of a snapshot or the name of a tag or a branch (Iceberg), or a moment in the past, for
+                what the table was then; a moment without a zone is in UTC.
+
+        Raises:
+            RowMergeError: the table is as it was. INVALID_ARGUMENTS for a version that is not kept, TABLE_NOT_FOUND, NOT_SUPPORTED if the
+                store keeps no versions, TRANSACTION_CONFLICT if the table was changed meanwhile.
+        """
+        return restore(self._runner, table, version)
 
     def explain(self, sql: str, *, kind: str = "DISTRIBUTED", **options: Any) -> Result:
         """Plan a statement without running it.

@@ -72,6 +72,16 @@ class Result:
         return totals
 
     @property
+    def version_before(self) -> int | str | None:
+        """The version of the target that the statement was made from; None where the store keeps none, or the table had none yet."""
+        return self.trace.version_before
+
+    @property
+    def version_after(self) -> int | str | None:
+        """The version that the statement's commit has made; None where the store keeps none, and unless it was committed."""
+        return self.trace.version_after
+
+    @property
     def balance(self) -> Balance | None:
         """Rows before, stored deletes and inserts, and what the store counts in the version that was committed.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["candidates", "register", "unregister"]
 
-_TABLE_FOLLOWS: Final = re.compile(r"(?i)\b(?:into|using|from|join|table|update)\s+(?:if\s+(?:not\s+)?exists\s+)?[\w.\"]*$")
+_TABLE_FOLLOWS: Final = re.compile(r"(?i)\b(?:into|using|from|join|table|undo|update)\s+(?:if\s+(?:not\s+)?exists\s+)?[\w.\"]*$")
 
 
 def candidates(before: str, tables: Callable[[], Iterable[str]]) -> list[str]:
@@ -32,6 +32,8 @@ def candidates(before: str, tables: Callable[[], Iterable[str]]) -> list[str]:
     >>> candidates("%%merge --show plan,di", list)
     ['plan,diff']
     >>> candidates("%%merge\nMERGE INTO ac", lambda: ["accounts", "t"])
+    ['accounts']
+    >>> candidates("%merge undo ac", lambda: ["accounts", "t"])
     ['accounts']
     """
     first, newline, _ = before.partition("\n")

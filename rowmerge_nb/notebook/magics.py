@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -193,6 +194,8 @@ class MergeMagic(Magics):
             show(_tables_bundle(self._engine(use)))
         elif name == "options":
             show(self._options_bundle())
+        elif name == "undo":
+            self._undo(use)
         elif use.has("orphans"):
             show(orphans_bundle(self._engine(use).orphans(remove=use.has("remove")), removed=use.has("remove")))
         else:
@@ -205,6 +208,20 @@ class MergeMagic(Magics):
             show(
                 grid_bundle(["part", "state", "found", "advice"], checks, plural(failed, "problem") if failed else "No problems")
             )
+
+    def _undo(self, use: MagicUse) -> None:
+        """Take back a change, and show what that was."""
+        if refused := sorted(set(use.values) - {"engine"}):
+            msg = f"--{refused[0]} and %merge undo do not go together"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{refused[0]} out.")
+        engine, table = self._engine(use), use.rest.partition(" ")[2]
+        results: list[Result] = []
+        told_in_cell(lambda: results.append(engine.undo(table or None)), lambda: bool(results), f"UNDO {table}".strip())
+        self.shell.user_ns["_merge"] = results[0]
+        if use.quiet_name:
+            self.shell.user_ns[use.quiet_name] = results[0]
+        else:
+            show(result_bundle(results[0], parts=None, timings=self.timings, max_rows=self.max_rows, first_line=1))
 
     def _options_bundle(self) -> Bundle:
         rows = []
@@ -318,11 +335,19 @@ def _command_of(rest: str) -> str:
 def _with_more_options(use: MagicUse) -> MagicUse:
     """Read the options behind a command."""
     command, _, more = use.rest.partition(" ")
+    table = ""
+    if command.lower() == "undo" and not more.startswith("-"):
+        table, _, more = more.partition(" ")
     behind = parse_line(more)
+    if command.lower() == "undo" and not table and len(behind.rest.split()) == 1:
+        table, behind = behind.rest, replace(behind, rest="")
     if behind.rest or behind.quiet_name:
-        msg = f"'{more.strip()}' stands behind %merge {command}, which takes options only"
+        takes = "the name of a table, and options" if command.lower() == "undo" else "options only"
+        msg = f"'{more.strip()}' stands behind %merge {command}, which takes {takes}"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="%merge help lists the options.")
-    return MagicUse({**use.values, **behind.values}, use.quiet_name, use.rest)
+    return MagicUse(
+        {**use.values, **behind.values}, use.quiet_name, f"{command} {table}" if command.lower() == "undo" else use.rest
+    )
 
 
 def _check_doctor(command: str, use: MagicUse) -> None:

@@ -105,6 +105,7 @@ OPTIONS: Final = (
 
 COMMANDS: Final[Mapping[str, str]] = {
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
+    "undo": "takes back the engine's last change of a table, `%merge undo TABLE`, or of the one that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
     "options": "the options, their values now, and their defaults",
     "help": "this page",

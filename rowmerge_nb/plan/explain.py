@@ -97,7 +97,8 @@ def _arguments(_: PlanNode) -> str:
 
 @_arguments.register
 def _(node: TableScan) -> str:
-    return f"{node.table.display} {node.alias}" if node.alias and node.alias != node.table.display else node.table.display
+    named = node.table.shown(node.table.display)
+    return f"{named} {node.alias}" if node.alias and node.alias != node.table.display else named
 
 
 @_arguments.register
@@ -195,7 +196,7 @@ def _(node: TableFinish) -> str:
 @_trino_arguments.register(UpdateRows)
 @_trino_arguments.register(TableScan)
 def _(node: MergeWriter | DeleteRows | UpdateRows | TableScan) -> str:
-    return f"table = {node.table.qualified}"
+    return f"table = {node.table.shown(node.table.qualified)}"
 
 
 @_trino_arguments.register

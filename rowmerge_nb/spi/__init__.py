@@ -16,6 +16,7 @@ from rowmerge_nb.spi.handles import (
     ConnectorTableVersion,
     ConnectorTransactionHandle,
     Fragments,
+    PointerType,
     SchemaTableName,
     own,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "Page",
     "PageLayout",
     "PagesSource",
+    "PointerType",
     "Procedure",
     "ProcedureArgument",
     "RowChangeParadigm",

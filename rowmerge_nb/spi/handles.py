@@ -5,9 +5,12 @@ All of them travel to tasks by pickle, so they hold plain data.
 
 from __future__ import annotations
 
+import datetime as dt
+import zoneinfo
 from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -28,6 +31,7 @@ __all__ = [
     "ConnectorTableVersion",
     "ConnectorTransactionHandle",
     "Fragments",
+    "PointerType",
     "SchemaTableName",
     "own",
 ]
@@ -101,18 +105,51 @@ class ConnectorTableHandle:
     """A table for the length of a statement; connectors subclass it, usually as a frozen dataclass."""
 
 
+class PointerType(Enum):
+    """How a version is pointed at: by a moment (``FOR TIMESTAMP AS OF``), or by its own number or name (``FOR VERSION AS OF``)."""
+
+    TEMPORAL = "TIMESTAMP"
+    TARGET_ID = "VERSION"
+
+
 @dataclass(frozen=True)
 class ConnectorTableVersion:
     """A state of a table that the connector keeps and can find again.
 
     Args:
-        version: its name or number, as the connector counts.
+        version: its name or number, as the connector counts; of a moment a date, a datetime without a zone (a ``timestamp``, in the session's
+            zone), or one with a zone. What is finer than a microsecond is cut.
+        pointer_type: what ``version`` is.
+        version_type: the SQL type that it has in the statement; None of a version that the connector itself has given.
 
-    >>> ConnectorTableVersion(7)
-    ConnectorTableVersion(version=7)
+    >>> str(ConnectorTableVersion(7)), str(ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL))
+    ('FOR VERSION AS OF 7', 'FOR TIMESTAMP AS OF 2026-01-31')
     """
 
-    version: int | str
+    version: int | str | dt.date
+    pointer_type: PointerType = PointerType.TARGET_ID
+    version_type: Type | None = None
+
+    def __str__(self) -> str:
+        shown = f"'{self.version}'" if isinstance(self.version, str) else self.version
+        return f"FOR {self.pointer_type.value} AS OF {shown}"
+
+    def instant(self, time_zone: str = "UTC") -> dt.datetime:
+        """Give the moment that it points at; a date is its first one, and what has no zone is taken in that of the session.
+
+        Raises:
+            TypeError: it points at no moment.
+
+        >>> ConnectorTableVersion(dt.date(2026, 1, 31), PointerType.TEMPORAL).instant("Europe/Berlin").astimezone(dt.UTC).isoformat()
+        '2026-01-30T23:00:00+00:00'
+        """
+        found = self.version
+        if not isinstance(found, dt.date):
+            msg = f"{found!r} is not a moment"
+            raise TypeError(msg)
+        if not isinstance(found, dt.datetime):
+            found = dt.datetime(found.year, found.month, found.day)  # noqa: DTZ001 - the zone is given below
+        return found if found.tzinfo is not None else found.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
 
 
 class ConnectorSplit:

@@ -105,14 +105,40 @@ class ConnectorMetadata(ABC):
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorTableHandle | None:
         """Give a handle for the table, or None if there is none of that name (lower case)."""
 
+    keeps_versions: ClassVar[bool] = False
+    """Whether former versions of tables are kept: then the next three methods are there. In Trino the first is ``getTableHandle`` too."""
+
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> ConnectorTableHandle | None:
-        """Give a handle for the table as it is in a version that `Connector.commit` gave; None if there is no such version.
+        """Give a handle for the table as it was in a version: one that `Connector.commit` gave, or one that a statement points at.
 
-        Raises ConnectorError NOT_SUPPORTED by default.
+        None if there is no table of that name. What it gives is read only, in one transaction beside other versions of the same table.
+        Raises ConnectorError INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED for a type of pointer that means nothing here,
+        and for every one by default.
         """
-        self._refuse("versioned tables", "get_versioned_table_handle")
+        msg = "This connector does not support versioned tables"
+        raise ConnectorError(msg, hint="Leave FOR ... AS OF out: only tables in memory and of Iceberg can be read as they were.")
+
+    def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
+        """Give the version that a handle reads; None (the default) where none is kept, as of a table that has never had rows."""
+        return None
+
+    def restore_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
+    ) -> None:
+        """Make a table's rows those of a former version with the commit; its columns stay what they are.
+
+        Args:
+            session: the statement's session.
+            table_handle: the table as it is now; the commit refuses with TRANSACTION_CONFLICT if it is not any more.
+            version: the version, or None for the time before the first one, when there were no rows.
+
+        Raises ConnectorError INVALID_ARGUMENTS for a version that is not kept, NOT_SUPPORTED by default.
+        """
+        msg = "This connector does not support restoring former versions of tables"
+        hint = "Take the change back by a statement of its own: only tables in memory and of Iceberg keep their former versions."
+        raise ConnectorError(msg, hint=hint)
 
     @abstractmethod
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:

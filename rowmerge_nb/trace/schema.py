@@ -110,9 +110,11 @@ def _value(value: Any, kind: Any, path: str) -> Any:
 
 
 def _chosen(value: Any, kinds: list[Any], path: str) -> Any:
-    """Give the one kind there is, or of several dataclasses the one that a value says it is."""
+    """Give the one kind there is, or of several the one that a value is; of dataclasses the one that it says it is."""
     if len(kinds) == 1:
         return kinds[0]
+    if type(value) in kinds:
+        return type(value)
     tag = value.get("is") if isinstance(value, dict) else None
     for kind in kinds:
         if kind.__name__ == tag:

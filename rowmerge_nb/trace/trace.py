@@ -330,7 +330,7 @@ class Trace:
     Args:
         statement: its text.
         kind: ``MERGE``, ``INSERT``, ``CREATE TABLE``, ``CREATE TABLE AS``, ``DROP TABLE``, ``SELECT``, ``CREATE VIEW``,
-            ``SHOW TABLES``, and whatever else a statement's first words are.
+            ``SHOW TABLES``, and whatever else a statement's first words are; ``RESTORE`` and ``UNDO`` of what no statement says.
         state: ``finished``, ``failed``, ``planned`` (dry run: planned, not begun) or ``explained``.
         skipped: IF EXISTS or IF NOT EXISTS left everything as it was.
         target: the target's name as written, and ``qualified`` its full name.
@@ -362,6 +362,8 @@ class Trace:
         returned: how many rows RETURNING gave; None without it.
         verification: what another engine said of it, where one was asked.
         seconds: per step how long it took.
+        version_before: the version of the target that the statement was made from, and ``version_after`` the one that its commit has made; None
+            where the store keeps no versions, and where there was none.
     """
 
     statement: str
@@ -404,6 +406,8 @@ class Trace:
     name: tuple[str, ...] = ()
     on: Term | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    version_before: int | str | None = None
+    version_after: int | str | None = None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Show the report in a notebook: of a trace that was saved, its fields would be a page of Python."""

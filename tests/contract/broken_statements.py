@@ -85,7 +85,7 @@ class Rowless(MemoryMetadata):
 
 class TestTheNumberOfRowsIsAGuess(Kit):
     parts = {"metadata": Rowless}
-    caught_by = {"the_number_of_rows_is_exact_where_it_is_told"}
+    caught_by = {"the_number_of_rows_is_exact_where_it_is_told", "a_former_version_is_read_as_it_was"}
 
 
 class Modest(MemoryMetadata):
@@ -130,6 +130,7 @@ class TestTheLastToCommitWins(Kit):
         "of_two_statements_that_change_different_rows_none_is_lost",
         "a_row_that_is_deleted_meanwhile_is_not_brought_back",
         "of_two_updates_by_page_sources_none_is_lost",
+        "a_version_is_not_put_back_over_a_change",
     }
 
 
@@ -158,6 +159,45 @@ class TestARollbackForgetsNothing(Kit):
 class TestARollbackCommits(Kit):
     parts = {"rollback": lambda store, handle: store.commit(handle) if handle.number in store._transactions else None}
     caught_by = {"a_rollback_restores_the_table_and_leaves_nothing_behind"}
+
+
+# -- versions -----------------------------------------------------------------------------------------------------
+
+
+class Forgetful(MemoryMetadata):
+    def get_versioned_table_handle(self, session, name, version):
+        return self.get_table_handle(session, name)
+
+
+class TestAFormerVersionIsThePresentOne(Kit):
+    parts = {"metadata": Forgetful}
+    caught_by = {"a_former_version_is_read_as_it_was", "a_version_that_is_not_kept_is_refused"}
+
+
+class Overwriting(MemoryMetadata):
+    def restore_table(self, session, table_handle, version):
+        super().restore_table(session, table_handle, version)
+        self._transaction.read.clear()
+
+
+class TestAVersionIsPutBackOverEveryChange(Kit):
+    parts = {"metadata": Overwriting}
+    caught_by = {"a_version_is_not_put_back_over_a_change"}
+
+
+class Pinning(MemoryMetadata):
+    def get_versioned_table_handle(self, session, name, version):
+        handle = super().get_versioned_table_handle(session, name, version)
+        self.__dict__["pinned"] = handle
+        return handle
+
+    def get_table_handle(self, session, name):
+        return self.__dict__.get("pinned") or super().get_table_handle(session, name)
+
+
+class TestAFormerVersionHidesThePresentOne(Kit):
+    parts = {"metadata": Pinning}
+    caught_by = {"a_former_version_is_read_as_it_was"}
 
 
 # -- types --------------------------------------------------------------------------------------------------------

@@ -38,6 +38,8 @@ and {others} others.
 - **Schemas.** There is no `information_schema`, and `SHOW SCHEMAS` does not list one.
 - **Views** have no `SECURITY`, `COMMENT` or properties. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
+- **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
+  that of the table. `current_timestamp` is never in the past, however its digits are rounded.
 """
 
 _KEPT_INTRODUCTION = """\

@@ -19,6 +19,7 @@ class FakeEngine:
 
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     compared: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    undone: list[str | None] = field(default_factory=list)
 
     def run(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
@@ -67,6 +68,30 @@ class FakeEngine:
         result = Result(Trace(statement=sql, kind="MERGE", state="finished", target="t"))
         left, right = (Side(name, result, pa.table({"id": [1]})) for name in ("one", "other"))
         return Comparison(by, sql, ["id"], left, right)
+
+    def undo(self, table: str | None = None) -> Any:
+        from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.trace.trace import NoticeRecord, Trace
+
+        self.undone.append(table)
+        if table == "LATE":
+            raise KeyboardInterrupt
+        if table == "nope":
+            msg = "Table 'memory.default.nope' does not exist"
+            raise AnalysisError(msg, code="TABLE_NOT_FOUND")
+        told = (NoticeRecord("Taken back: DELETE of 2 rows: DELETE FROM t"),)
+        return Result(
+            Trace(
+                statement="UNDO",
+                kind="UNDO",
+                state="finished",
+                target="t",
+                version_after=7,
+                rows_before=1,
+                rows_after=3,
+                notices=told,
+            )
+        )
 
     def tables(self) -> list[Any]:
         return [("memory.default.accounts", "memory", ("a varchar", "b bigint"), 3, "DELETE_ROW_AND_INSERT_ROW")]

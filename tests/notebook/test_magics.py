@@ -289,6 +289,41 @@ def test_a_command_takes_options_behind_it(notebook):
     assert "takes options only" in notebook.run("%merge tables accounts").text
 
 
+def test_undo_takes_back_a_change_and_shows_what_that_was(notebook):
+    for line, table in (
+        ("%merge undo", None),
+        ("%merge undo accounts", "accounts"),
+        ("%merge UNDO lake.default.t --engine fake", "lake.default.t"),
+        ("%merge undo --engine fake t", "t"),
+        ("%merge --engine fake undo t", "t"),
+    ):
+        shown = notebook.run(line).text
+        assert notebook.engine.undone[-1] == table
+        assert "Table t is in version 7 now. t 1 → 3 rows." in shown
+        assert "Taken back: DELETE of 2 rows: DELETE FROM t" in shown
+    assert notebook.shell.user_ns["_merge"].version_after == 7
+    assert notebook.run("%merge kept << undo").outputs == []
+    assert notebook.shell.user_ns["kept"].trace.kind == "UNDO"
+
+
+def test_undo_takes_one_name_and_no_options(notebook):
+    for line, said in (
+        ("%merge undo a b", "stands behind %merge undo"),
+        ("%merge undo --dry-run", "--dry-run and %merge undo do not go together"),
+        ("%merge --rehearse undo t", "--rehearse and %merge undo do not go together"),
+        ("%merge undo -o x", "--output and %merge undo do not go together"),
+    ):
+        assert said in notebook.run(line).text
+    assert notebook.engine.undone == []
+    assert "takes back the engine's last change" in notebook.run("%merge undo --help").text + notebook.run("%merge help").text
+
+
+def test_an_undo_that_fails_says_why_and_one_that_is_interrupted_too(notebook):
+    assert notebook.run("%merge undo nope").failure.code == "TABLE_NOT_FOUND"
+    failure = notebook.run("%merge undo LATE").failure
+    assert (failure.code, failure.changed) == ("USER_CANCELED", False)
+
+
 def test_lines_of_an_inserted_statement_are_its_own(notebook):
     notebook.run("statement = 'SELECT\\n FAIL'")
     cell = notebook.run("%%merge\n\n\n{{ statement }}")

@@ -25,7 +25,7 @@ class FakeTables:
         self.tables = tables
         self.frames: dict[str, TableBinding] = {}
 
-    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
+    def resolve(self, parts: Sequence[str], version: object = None) -> TableBinding | None:
         name = parts[-1]
         if len(parts) == 1 and name in self.frames:
             return self.frames[name]

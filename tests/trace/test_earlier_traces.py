@@ -6,6 +6,7 @@ import copy
 import json
 import random
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,32 @@ def test_a_trace_in_the_first_format_gives_the_report_that_it_gave_then(tmp_path
     assert mime_bundle(trace)["text/plain"] == (HERE / "saved_in_format_1.txt").read_text(encoding="utf-8").rstrip("\n")
     save_trace(trace, tmp_path / "again.json")
     assert load_trace(tmp_path / "again.json") == trace
+
+
+def test_a_trace_in_the_third_format_opens_and_knows_no_versions(tmp_path: Path) -> None:
+    trace = load_trace(HERE / "saved_in_format_1.json")
+    save_trace(replace(trace, version_before=3, version_after=4), tmp_path / "now.json")
+    (content,) = json.loads((tmp_path / "now.json").read_text()).values()
+    assert (content["fields"].pop("version_before"), content["fields"].pop("version_after")) == (3, 4)
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 3": content}))
+    assert load_trace(tmp_path / "then.json") == trace
+    (tmp_path / "strange.json").write_text(json.dumps({FORMAT: content}))
+    with pytest.raises(RowMergeError, match="version_before: it is missing"):
+        load_trace(tmp_path / "strange.json")
+
+
+@pytest.mark.parametrize(
+    ("version", "wrong"),
+    [(1.5, "1.5 is none of int, str"), (True, "True is none of int, str"), ([], "a list is none of int, str")],
+)
+def test_a_version_is_a_number_or_a_name(tmp_path: Path, version: Any, wrong: str) -> None:
+    save_trace(replace(load_trace(HERE / "saved_in_format_1.json"), version_after="main"), tmp_path / "trace.json")
+    assert load_trace(tmp_path / "trace.json").version_after == "main"
+    content = json.loads((tmp_path / "trace.json").read_text())
+    content[FORMAT]["fields"]["version_after"] = version
+    (tmp_path / "trace.json").write_text(json.dumps(content))
+    with pytest.raises(RowMergeError, match=wrong):
+        load_trace(tmp_path / "trace.json")
 
 
 def record(kind: str, /, **fields: Any) -> dict[str, Any]:

@@ -355,6 +355,21 @@ class Tables:
             conflict(handle.name, "it was dropped or replaced")
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), asking)
 
+    def restore(self, handle: IcebergTableHandle, snapshot: int | None, asking: Callable[[], None]) -> int | None:
+        """Make a former snapshot the current one again, if the table is as the handle has it; give the snapshot that is current then.
+
+        Args:
+            handle: the table as it was looked up.
+            snapshot: the snapshot; None for the time before the first one.
+            asking: called before the catalog is asked.
+        """
+        from rowmerge_nb.connectors.iceberg.commits import conflict, restore
+
+        table = self.load(handle.name)
+        if table is None or str(table.metadata.table_uuid) != handle.identity:
+            conflict(handle.name, "it was dropped or replaced")
+        return restore(handle, snapshot, table.transaction(), asking)
+
     def drop(self, handle: IcebergTableHandle) -> None:
         """Drop a table. Its files go with it where they are below the embedded catalog's warehouse; all others stay."""
         table = self.load(handle.name)

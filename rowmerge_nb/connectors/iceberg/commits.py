@@ -24,7 +24,7 @@ from pyiceberg.manifest import (
     write_manifest,
 )
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
-from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
+from pyiceberg.table.update.snapshot import ManageSnapshots, _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
 
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
@@ -39,10 +39,11 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.metadata import TableMetadata
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
 
-__all__ = ["Change", "RowDelta", "Truncation", "check", "commit", "conflict", "truncate"]
+__all__ = ["Change", "RowDelta", "Truncation", "check", "commit", "conflict", "restore", "truncate"]
 
 
 @dataclass
@@ -223,6 +224,23 @@ class Truncation(_AnySchema, _FastAppendFiles):
         )
 
 
+class Emptying(Truncation):
+    """Takes all files out of a table that nobody has changed since it was looked at.
+
+    Args:
+        handle: the table as it was looked at.
+        transaction: pyiceberg's transaction on the table.
+    """
+
+    def __init__(self, handle: IcebergTableHandle, transaction: Transaction) -> None:
+        self._handle = handle
+        super().__init__(transaction)
+
+    def _validate_concurrency(self) -> None:
+        """See that the table is as it was; pyiceberg asks before it tries a commit anew."""
+        _check_head(self._handle, self._transaction._table)  # noqa: SLF001
+
+
 # -- other commits ----------------------------------------------------------------------------------------------------
 
 
@@ -246,6 +264,8 @@ def check(change: Change, table: Table) -> None:
     head = metadata.current_snapshot_id
     if change.read is None or head == handle.snapshot:
         return
+    if _was_put_back(handle, table):
+        conflict(handle.name, "it was put back to an earlier snapshot")
     now = content_of(table, head)
     live = {entry.data_file.file_path for entry in now.data}
     gone = sorted(change.deleted_from - live)
@@ -259,6 +279,26 @@ def check(change: Change, table: Table) -> None:
             conflict(handle.name, f"another commit deleted rows of data file '{path}' too")
     if change.serializable:
         _check_serializable(change, table, live, {entry.data_file.file_path for entry in new_deletes})
+
+
+def _check_head(handle: IcebergTableHandle, table: Table) -> None:
+    """See that no snapshot has come since a table was looked at."""
+    if table.metadata.current_snapshot_id != handle.snapshot:
+        conflict(handle.name, f"snapshot {handle.snapshot} was current, and {table.metadata.current_snapshot_id} is now")
+
+
+def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
+    """Tell whether the snapshot that a statement has seen is no ancestor of the present one any more.
+
+    What such a snapshot had deleted may be there again, which its files do not tell. A story whose middle has expired tells nothing.
+    """
+    current = table.metadata.current_snapshot_id
+    while current is not None and current != handle.snapshot:
+        snapshot = table.metadata.snapshot_by_id(current)
+        if snapshot is None:
+            return False
+        current = snapshot.parent_snapshot_id
+    return current != handle.snapshot
 
 
 def _place(file: DataFile) -> Any:
@@ -348,16 +388,57 @@ def commit(
             check(change, transaction._table)  # noqa: SLF001
         producer = RowDelta(change, transaction, properties)
         _stage(producer)
-    _commit(change.handle, transaction, producer, asking, is_new=is_new)
+    _commit(change.handle, transaction, producer, asking, _holds(producer), is_new=is_new)
     return None if producer is None else producer.snapshot_id
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:
     """Commit the removal of all rows, those included that other commits have added meanwhile; arguments and errors as of `commit`."""
-    producer = Truncation(transaction)
+    return _emptied(handle, Truncation(transaction), transaction, asking)
+
+
+def restore(handle: IcebergTableHandle, snapshot: int | None, transaction: Transaction, asking: Callable[[], None]) -> int | None:
+    """Make a former snapshot the current one, as Trino's ``rollback_to_snapshot`` does: no snapshot is lost, and the log tells of it.
+
+    Any commit since the table was looked at is in the way, whatever it has done: the catalog is asked to look at that once more.
+
+    Args:
+        handle: the table as it was looked at.
+        snapshot: the snapshot; None for the time before the first one, of which a snapshot without files is made.
+        transaction: pyiceberg's transaction on the table as it is now.
+        asking: called before the catalog is asked.
+
+    Returns:
+        The snapshot that is current then; None for a table that has none.
+
+    Raises:
+        ConnectorError: as of `commit`.
+    """
+    metadata = transaction.table_metadata
+    _check_head(handle, transaction._table)  # noqa: SLF001
+    if snapshot == handle.snapshot:
+        return snapshot
+    if snapshot is None:
+        return _emptied(handle, Emptying(handle, transaction), transaction, asking)
+    ManageSnapshots(transaction).set_current_snapshot(snapshot_id=snapshot)
+    entries = len(metadata.snapshot_log)
+
+    def landed(now: TableMetadata) -> bool:
+        return any(entry.snapshot_id == snapshot for entry in now.snapshot_log[entries:])
+
+    _commit(handle, transaction, None, asking, landed)
+    return snapshot
+
+
+def _emptied(handle: IcebergTableHandle, producer: Truncation, transaction: Transaction, asking: Callable[[], None]) -> int:
     _stage(producer)
-    _commit(handle, transaction, producer, asking)
+    _commit(handle, transaction, producer, asking, _holds(producer))
     return producer.snapshot_id
+
+
+def _holds(producer: _FastAppendFiles | None) -> Callable[[TableMetadata], bool]:
+    """Give what tells of a table whether it has a producer's snapshot; without one, the table itself is what was made."""
+    return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 
 def _stage(producer: _FastAppendFiles) -> None:
@@ -374,9 +455,11 @@ def _commit(
     transaction: Transaction,
     producer: _FastAppendFiles | None,
     asking: Callable[[], None],
+    landed: Callable[[TableMetadata], bool],
     *,
     is_new: bool = False,
 ) -> None:
+    """Ask the catalog; ``landed`` tells of the table as it is afterwards whether the commit has gone through."""
     asking()
     try:
         transaction.commit_transaction()
@@ -390,10 +473,10 @@ def _commit(
     except ValidationException as error:
         conflict(handle.name, str(error))
     except Exception as error:
-        landed = _has_landed(handle, transaction, producer, is_new=is_new)
-        if landed:
+        known = _has_landed(handle, transaction, landed, is_new=is_new)
+        if known:
             return
-        if landed is None:
+        if known is None:
             msg = f"The outcome is unknown: Iceberg's catalog did not say whether table '{handle.name}' was changed: {error}"
             hint = "Look at the table before you run the statement again; its files are left where they are."
             raise ConnectorError(msg, code="ICEBERG_COMMIT_ERROR", hint=hint, changed=None) from error
@@ -407,7 +490,7 @@ def _commit(
 
 
 def _has_landed(
-    handle: IcebergTableHandle, transaction: Transaction, producer: _FastAppendFiles | None, *, is_new: bool
+    handle: IcebergTableHandle, transaction: Transaction, landed: Callable[[TableMetadata], bool], *, is_new: bool
 ) -> bool | None:
     """Ask the catalog whether a commit has gone through whose answer did not arrive.
 
@@ -429,7 +512,4 @@ def _has_landed(
         return None
     if str(now.table_uuid) != handle.identity:
         conflict(handle.name, "it was dropped, and another one has its name")
-    if producer is None:
-        # Only a table that is made has a commit without a snapshot.
-        return True
-    return now.snapshot_by_id(producer.snapshot_id) is not None or (False if settled else None)
+    return landed(now) or (False if settled else None)

@@ -189,10 +189,7 @@ class IcebergConnector(Connector):
     ) -> list[IcebergSplit]:
         """Cut what a scan reads into splits, and note what it asked for."""
         handle = iceberg_table(table_handle)
-        loaded = self._transaction(transaction_handle).tables.get(handle.name)
-        if loaded is None:
-            msg = f"Table '{handle.name}' was not looked up in this transaction"
-            raise ValueError(msg)
+        loaded = self._transaction(transaction_handle).loaded(handle)
         filtered = expression_of(constraint, loaded.table.schema())
         loaded.scans.append(filtered)
         content = content_of(loaded.table, handle.snapshot, filtered)

@@ -129,6 +129,7 @@ class IcebergTableHandle(ConnectorTableHandle):
         partitioning: the partitioning that is written by.
         properties: Iceberg's own table properties.
         shown: the properties as CREATE TABLE has them.
+        pinned: the statement, or who asks, has named this snapshot: it is read, with the columns of its time, and never written.
     """
 
     name: SchemaTableName
@@ -144,6 +145,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     partitioning: tuple[PartitionField, ...]
     properties: Mapping[str, str]
     shown: Mapping[str, Any]
+    pinned: bool = False
 
 
 @dataclass(frozen=True)

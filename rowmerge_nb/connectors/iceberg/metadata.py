@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.iceberg.definitions import ISOLATION, defined_table, shown_properties
@@ -23,9 +23,10 @@ from rowmerge_nb.connectors.iceberg.housekeeping import note_writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, live_files, rows_of
 from rowmerge_nb.connectors.iceberg.types import fields_of
+from rowmerge_nb.connectors.iceberg.versions import as_of, snapshot_of
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.handles import SchemaTableName, own
+from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata, ConnectorTableMetadata, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
         ConnectorMergeTableHandle,
         ConnectorSession,
         ConnectorTableHandle,
-        ConnectorTableVersion,
     )
 
 __all__ = ["IcebergMetadata", "IcebergTransaction", "Loaded", "handle_of"]
@@ -83,6 +83,7 @@ class IcebergTransaction:
 
     Args:
         tables: the tables that were looked up; None for those that are not there.
+        former: those that were looked up as they were in one of their snapshots.
         prefixes: how the names of files begin that are written.
         written: the tables that they write into.
         actions: what the commit does, in order; each gives the snapshot that it makes, or None.
@@ -91,6 +92,7 @@ class IcebergTransaction:
     """
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
+    former: dict[tuple[SchemaTableName, int | None], Loaded] = field(default_factory=dict)
     prefixes: set[str] = field(default_factory=set)
     written: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], int | None]] = field(default_factory=list)
@@ -101,9 +103,22 @@ class IcebergTransaction:
         """Note that the catalog is asked."""
         self.asked = True
 
+    def loaded(self, handle: IcebergTableHandle) -> Loaded:
+        """Give the table that a handle is of."""
+        found = self.former.get((handle.name, handle.snapshot)) if handle.pinned else self.tables.get(handle.name)
+        if found is None:
+            msg = f"Table '{handle.name}' was not looked up in this transaction"
+            raise ValueError(msg)
+        return found
 
-def handle_of(name: SchemaTableName, table: Table) -> IcebergTableHandle:
+
+def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> IcebergTableHandle:
     """Give what the engine gets of a table.
+
+    Args:
+        name: its name.
+        table: the table.
+        pinned: it is the table as it was; how it is partitioned now is nothing to that.
 
     Raises:
         ConnectorError: NOT_SUPPORTED for a version of the format, a type or a transform that is not known.
@@ -126,9 +141,10 @@ def handle_of(name: SchemaTableName, table: Table) -> IcebergTableHandle:
         metadata.current_schema_id,
         metadata.default_spec_id,
         fields,
-        partitioning_of(table.spec(), fields, name),
+        () if pinned else partitioning_of(table.spec(), fields, name),
         dict(table.properties),
         shown_properties(table),
+        pinned,
     )
 
 
@@ -146,6 +162,8 @@ class IcebergMetadata(ConnectorMetadata):
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
+    keeps_versions = True
+
     def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> IcebergTableHandle | None:
         """Give a table with the snapshot to read; the same for the whole transaction."""
         known = self._transaction.tables
@@ -158,13 +176,29 @@ class IcebergMetadata(ConnectorMetadata):
     def get_versioned_table_handle(
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> IcebergTableHandle | None:
-        """Give a table with one of its snapshots to read."""
-        table, snapshot = self._tables.load(name), version.version
-        if table is None or not isinstance(snapshot, int) or table.snapshot_by_id(snapshot) is None:
+        """Give a table with one of its snapshots to read, whose columns are those of that time."""
+        table = self._tables.load(name)
+        if table is None:
             return None
-        handle = replace(handle_of(name, table), snapshot=snapshot)
-        self._transaction.tables[name] = Loaded(table, handle)
+        then = as_of(table, snapshot_of(table, name, version, session.time_zone))
+        handle = handle_of(name, then, pinned=True)
+        self._transaction.former[name, handle.snapshot] = Loaded(then, handle)
         return handle
+
+    def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion | None:
+        """Give the snapshot; None for a table that has none yet."""
+        snapshot = iceberg_table(table_handle).snapshot
+        return None if snapshot is None else ConnectorTableVersion(snapshot)
+
+    def restore_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
+    ) -> None:
+        """Make a former snapshot the current one with the commit; for the time before the first one, a snapshot without files."""
+        handle = iceberg_table(table_handle)
+        _check_writable(handle)
+        table = self._transaction.loaded(handle).table
+        snapshot = None if version is None else snapshot_of(table, handle.name, version, session.time_zone).snapshot_id
+        self._transaction.actions.append(lambda: self._tables.restore(handle, snapshot, self._transaction.ask))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
@@ -183,13 +217,13 @@ class IcebergMetadata(ConnectorMetadata):
     def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
         """Give the number of rows where the snapshot says it for certain: where no row of any file is deleted."""
         handle = iceberg_table(table_handle)
-        rows, exact = rows_of(self._loaded(handle).table, handle.snapshot)
+        rows, exact = rows_of(self._transaction.loaded(handle).table, handle.snapshot)
         return rows if exact else None
 
     def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
         """Give the number of rows in the data files, deleted ones among them."""
         handle = iceberg_table(table_handle)
-        return TableStatistics(rows_of(self._loaded(handle).table, handle.snapshot)[0])
+        return TableStatistics(rows_of(self._transaction.loaded(handle).table, handle.snapshot)[0])
 
     def create_table(self, session: ConnectorSession, metadata: ConnectorTableMetadata) -> None:
         """Make a table, visible with the commit."""
@@ -316,13 +350,6 @@ class IcebergMetadata(ConnectorMetadata):
 
     # -- both -----------------------------------------------------------------------------------------------------
 
-    def _loaded(self, handle: IcebergTableHandle) -> Loaded:
-        found = self._transaction.tables.get(handle.name)
-        if found is None:
-            msg = f"Table '{handle.name}' was not looked up in this transaction"
-            raise ValueError(msg)
-        return found
-
     def _begin_write(self, session: ConnectorSession, handle: IcebergTableHandle) -> tuple[Loaded, str]:
         _check_writable(handle)
         # Files are removed by the beginning of their names, which no other statement's may share, whatever it is called.
@@ -334,14 +361,14 @@ class IcebergMetadata(ConnectorMetadata):
         except OSError as error:
             what = f"Directory '{handle.data_location}' of Iceberg table '{handle.name}'"
             raise refused(error, what, "ICEBERG_FILESYSTEM_ERROR") from error
-        loaded = self._loaded(handle)
+        loaded = self._transaction.loaded(handle)
         loaded.prefix = prefix
         return loaded, prefix
 
     def _change(self, handle: IcebergTableHandle) -> Change:
         from rowmerge_nb.connectors.iceberg.commits import Change
 
-        loaded = self._loaded(handle)
+        loaded = self._transaction.loaded(handle)
         level = next((handle.properties[name] for name in ISOLATION if name in handle.properties), "serializable")
         serializable = level.lower() == "serializable"
         return Change(handle, read=loaded.read, scans=tuple(loaded.scans), serializable=serializable, prefix=loaded.prefix)
@@ -349,7 +376,7 @@ class IcebergMetadata(ConnectorMetadata):
     def _finish(
         self, session: ConnectorSession, handle: IcebergTableHandle, files: Sequence[str], fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
-        loaded, transaction = self._loaded(handle), self._transaction
+        loaded, transaction = self._transaction.loaded(handle), self._transaction
         change = self._change(handle)
         entries = {entry.data_file.file_path: entry.data_file for entry in loaded.read.data} if loaded.read is not None else {}
         told = []

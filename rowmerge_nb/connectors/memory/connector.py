@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import threading
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ from rowmerge_nb.connectors.memory.handles import (
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
-from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction
+from rowmerge_nb.connectors.memory.state import KEEPING, MemoryTable, MemoryTransaction
 from rowmerge_nb.connectors.memory.tables import TABLE_PROPERTIES, check_content, checked_metadata, schema_of
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider
 from rowmerge_nb.errors import ConnectorError, ExecutionError
@@ -51,7 +50,7 @@ class MemoryConnector(Connector):
     """Tables in the driver's memory.
 
     Args:
-        keep_versions: how many former versions of each table are kept for looking back.
+        keep_versions: how many former versions of each table are kept for looking back and for undoing; each holds all of its rows.
         schemas: the schemas that are there from the beginning.
 
     >>> connector = MemoryConnector()
@@ -94,7 +93,7 @@ class MemoryConnector(Connector):
                 if name in transaction.tables and current != version:
                     msg = f"Table '{name}' was changed by another statement (version {version} was read, {current} is there now)"
                     raise ExecutionError(msg, code="TRANSACTION_CONFLICT", step="commit", hint="Run the statement again.")
-            changed = {name: self._kept(table) for name, table in transaction.tables.items() if table is not None}
+            changed = {name: table.kept(self.keep_versions) for name, table in transaction.tables.items() if table is not None}
             others = {name: table for name, table in self._tables.items() if name not in transaction.tables}
             # All of it becomes visible by one assignment; the files of what is gone are nobody's afterwards.
             self._tables, self._views, self._schemas = (
@@ -108,12 +107,6 @@ class MemoryConnector(Connector):
                     self._splits.forget(name, versions, set(self._transactions))
                 self._splits.sweep(set(self._transactions))
             return ConnectorTableVersion(next(iter(changed.values())).current) if len(changed) == 1 else None
-
-    def _kept(self, table: MemoryTable) -> MemoryTable:
-        """Give a table with the versions that are kept."""
-        return replace(
-            table, versions={version: table.versions[version] for version in sorted(table.versions)[-self.keep_versions - 1 :]}
-        )
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         """Forget the transaction; tasks have left nothing behind, since their changes travel in fragments."""
@@ -167,7 +160,7 @@ class MemoryConnector(Connector):
                 msg = f"View already exists: '{checked.name}'"
                 raise ConnectorError(msg, code="TABLE_ALREADY_EXISTS", hint="Choose another name, or DROP VIEW before.")
             self._schemas.add(checked.name.schema)
-            self._tables[checked.name] = MemoryTable(checked, {version: data.combine_chunks()})
+            self._tables[checked.name] = MemoryTable(checked, {version: data.combine_chunks()}).kept(self.keep_versions)
             self._splits.forget(checked.name, {version}, set(self._transactions))
             self._splits.sweep(set(self._transactions))
 
@@ -184,8 +177,7 @@ class MemoryConnector(Connector):
                 raise ConnectorError(msg, code="TABLE_NOT_FOUND")
             wanted = table.current if version is None else version
             if wanted not in table.versions:
-                msg = f"Version {wanted} of table '{name}' is not kept; there are {sorted(table.versions)}"
-                raise ConnectorError(msg, code="NOT_FOUND", hint="MemoryConnector(keep_versions=...) says how many are kept.")
+                raise ConnectorError(table.missing(wanted), code="NOT_FOUND", hint=KEEPING)
             return table.versions[wanted]
 
     def partitions(self, name: SchemaTableName, version: int | None = None) -> pa.Table:

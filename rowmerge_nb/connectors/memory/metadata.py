@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -61,11 +62,27 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
     ) -> MemoryTableHandle | None:
         """Give a handle for a version that is kept."""
-        table, number = self._connector.table_of(self._transaction, name), version.version
-        if table is None or not isinstance(number, int) or number not in table.versions:
+        table = self._connector.table_of(self._transaction, name)
+        if table is None:
             return None
+        number = table.version_of(version, session.time_zone)
         self._transaction.pinned[name, number] = table.versions[number]
         return MemoryTableHandle(name, number, table.metadata)
+
+    def get_table_version(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableVersion:
+        """Give the number of the version."""
+        return ConnectorTableVersion(table_handle_of(table_handle).version)
+
+    def restore_table(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
+    ) -> None:
+        """Make the rows of a version those of a new one, with the commit."""
+        handle = table_handle_of(table_handle)
+        table = self._connector.table_of(self._transaction, handle.name)
+        if table is None or version is None:
+            msg = f"Table '{handle.name}' has no version without a number"
+            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give the number of a version that is kept.")
+        self._replace(handle, table.versions[table.version_of(version, session.time_zone)])
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""
@@ -116,6 +133,7 @@ class MemoryMetadata(UpdatableMemoryMetadata):
 
     stores_views = True
     shows_own_changes = True
+    keeps_versions = True
 
     def get_view(self, session: ConnectorSession, name: SchemaTableName) -> ConnectorViewDefinition | None:
         """Give a view."""
@@ -207,6 +225,5 @@ class MemoryMetadata(UpdatableMemoryMetadata):
             raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again.")
         changed = apply_changes(table.versions[handle.version], fragments) if data is None else data
         check_content(table.metadata, changed)
-        self._transaction.tables[handle.name] = MemoryTable(
-            table.metadata, {**table.versions, self._connector.next_version(): changed}
-        )
+        versions = {**table.versions, self._connector.next_version(): changed}
+        self._transaction.tables[handle.name] = replace(table, versions=versions)

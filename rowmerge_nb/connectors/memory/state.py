@@ -2,27 +2,83 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
 
-__all__ = ["MemoryTable", "MemoryTransaction"]
+__all__ = ["KEEPING", "MemoryTable", "MemoryTransaction"]
 
 
 @dataclass
 class MemoryTable:
-    """A table: what it may hold, and its rows by version."""
+    """A table: what it may hold, its rows by version, and since when each version is there; one that is not committed has no time."""
 
     metadata: ConnectorTableMetadata
     versions: dict[int, pa.Table]
+    committed: dict[int, dt.datetime] = field(default_factory=dict)
 
     @property
     def current(self) -> int:
         """The latest version."""
         return max(self.versions)
+
+    def kept(self, keep: int) -> MemoryTable:
+        """Give the table as it is committed now: with its current rows and those of the ``keep`` changes before them.
+
+        A version that was restored shares its rows with the one that it was restored from, and takes no place of its own; so that numbers
+        do not pile up all the same, there are no more than two for each place.
+        """
+        contents: set[int] = set()
+        versions: dict[int, pa.Table] = {}
+        for version in sorted(self.versions, reverse=True)[: 2 * (keep + 1)]:
+            contents.add(id(self.versions[version]))
+            if len(contents) > keep + 1:
+                break
+            versions[version] = self.versions[version]
+        committed = {version: time for version, time in self.committed.items() if version in versions}
+        now = dt.datetime.now(dt.UTC)
+        if self.current not in committed:
+            # Two commits never have one time, or a moment between them could not be named.
+            last = max(committed.values(), default=now - dt.timedelta(days=1))
+            committed[self.current] = max(now, last + dt.timedelta(microseconds=1))
+        return MemoryTable(self.metadata, versions, committed)
+
+    def version_of(self, version: ConnectorTableVersion, time_zone: str) -> int:
+        """Find a version that is kept.
+
+        Raises:
+            ConnectorError: INVALID_ARGUMENTS if it is not kept, NOT_SUPPORTED for a version that is no number and no moment.
+        """
+        kept = ", ".join(map(str, sorted(self.versions)))
+        if version.pointer_type is PointerType.TEMPORAL:
+            instant = version.instant(time_zone).astimezone(dt.UTC)
+            found = max((number for number, time in self.committed.items() if time <= instant), default=None)
+            if found is None:
+                first = min(self.committed.values(), default=None)
+                since = "" if first is None else f" since {first:%Y-%m-%d %H:%M:%S.%f} UTC"
+                raise no_history(self.metadata.name, instant, f"Kept{since} are the versions {kept}.")
+            return found
+        number = version.version
+        if not isinstance(number, int) or isinstance(number, bool):
+            kind = version.version_type or type(number).__name__
+            raise unsupported_version(kind, f"Versions of tables in memory are numbers; kept are {kept}.")
+        if number not in self.versions:
+            raise ConnectorError(self.missing(number), code="INVALID_ARGUMENTS", hint=KEEPING)
+        return number
+
+    def missing(self, version: int) -> str:
+        """Say that a version is not kept."""
+        return f"Version {version} of table '{self.metadata.name}' is not kept; there are {sorted(self.versions)}"
+
+
+KEEPING: Final = "MemoryConnector(keep_versions=...) says how many are kept."
 
 
 @dataclass

@@ -8,7 +8,10 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.engine.catalog.dataframes import columns_of, is_frame
+from rowmerge_nb.engine.errors.translate import translate
+from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
+from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.types import from_spark_schema, is_spark_frame
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.names import did_you_mean
@@ -22,10 +25,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle
+    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = ["StatementTables"]
 
@@ -66,23 +70,35 @@ class StatementTables:
         self._default = default
         self._namespace = namespace
         self._spark = spark
-        self._found: dict[tuple[str, ...], TableBinding | None] = {}
+        self._found: dict[tuple[tuple[str, ...], ConnectorTableVersion | None], TableBinding | None] = {}
 
-    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
-        """Find a table, or a DataFrame of the notebook."""
-        key = tuple(part.lower() for part in parts)
+    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
+        """Find a table, or a DataFrame of the notebook.
+
+        Args:
+            parts: the name.
+            version: which of its versions is meant; None for the table as it is.
+        """
+        key = (tuple(part.lower() for part in parts), version)
         if key not in self._found:
-            self._found[key] = self._resolve(tuple(parts), key)
+            self._found[key] = self._resolve(tuple(parts), *key)
         return self._found[key]
 
-    def _resolve(self, written: tuple[str, ...], key: tuple[str, ...]) -> TableBinding | None:
+    def _resolve(
+        self, written: tuple[str, ...], key: tuple[str, ...], version: ConnectorTableVersion | None
+    ) -> TableBinding | None:
         named = self._completed(key)
-        catalog, schema, table = self._copies.get(named, named)
+        # A copy has no past: what the statement asks of it is in the table itself.
+        catalog, schema, table = self._copies.get(named, named) if version is None else named
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
-        handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
+        name = SchemaTableName(schema, table)
         frame_name = self._frame_name(written[0]) if len(written) == 1 else None
+        if version is None:
+            handle = metadata.get_table_handle(session, name)
+        else:
+            handle = metadata.get_versioned_table_handle(session, name, version)
         if handle is None:
-            return self._frame(frame_name) if frame_name is not None else None
+            return self._frame(frame_name, version) if frame_name is not None else None
         qualified = f"{catalog}.{schema}.{table}"
         if frame_name is not None and self._registered.get(qualified) != id(self._namespace[frame_name]):
             self.notices.append(Notice(f"'{written[0]}' is the table {qualified}; the DataFrame of that name is not read"))
@@ -98,6 +114,7 @@ class StatementTables:
             metadata=known,
             row_count=rows,
             most_rows=cache(partial(_most_rows, metadata, session, handle)),
+            version=version,
         )
 
     def _frame_name(self, written: str) -> str | None:
@@ -107,7 +124,10 @@ class StatementTables:
             return written
         return next((name for name in names if name.lower() == written.lower()), None)
 
-    def _frame(self, name: str) -> TableBinding:
+    def _frame(self, name: str, version: ConnectorTableVersion | None) -> TableBinding:
+        if version is not None:
+            msg = f"'{name}' is a DataFrame of the notebook, which has no versions"
+            raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Leave FOR ... AS OF out.")
         frame = self._namespace[name]
         return TableBinding(
             display=name,
@@ -188,6 +208,15 @@ class StatementTables:
                 else:
                     found.append(f"{catalog}.{name}")
         return found
+
+    def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
+        """Have Spark compute expressions that read no columns."""
+        transaction, spark = self._transaction, self._spark()
+        tag, cancelled = transaction.session.query_id, transaction.cancelled
+        try:
+            return constants(spark, values, lambda rows: collect(spark, rows, tag, cancelled))
+        except Exception as error:
+            raise translate(error, "analyze") from error
 
     def describe(self, spark_sql: str, bindings: Sequence[TableBinding]) -> Sequence[tuple[str, Type]]:
         """Let Spark say which columns a query has."""

@@ -44,14 +44,22 @@ class LazySession:
             RowMergeError: INVALID_ARGUMENTS, the engine is closed.
         """
         with self._lock:
-            if self.closed:
-                msg = "The engine is closed"
-                raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
+            self.check_open()
             # What kept Spark from starting may have been mended since.
             if self._given is None and (self._future is None or _has_failed(self._future)):
                 from rowmerge_nb.engine.spark.session import start_in_background
 
                 self._future = start_in_background(cores=self._cores)
+
+    def check_open(self) -> None:
+        """Refuse what a closed engine is asked to do.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS.
+        """
+        if self.closed:
+            msg = "The engine is closed"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Make a new one: Engine().")
 
     @property
     def spark(self) -> Any:

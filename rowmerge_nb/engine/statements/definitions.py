@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
+from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.statements.statement import StatementRun
-from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.sql.analyzer.analysis import (
@@ -26,7 +25,6 @@ from rowmerge_nb.sql.analyzer.analysis import (
     TableBinding,
     TypedExpression,
 )
-from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
 
 if TYPE_CHECKING:
@@ -119,7 +117,7 @@ class DefinitionRun(StatementRun):
                 self._define(*self.analysis.name)
 
     def _define(self, catalog: str, *rest: str) -> None:
-        self.transaction.target = TableBinding(rest[-1], catalog, self.analysis.name, (), "")
+        self.transaction.target = self.analysis.target or TableBinding(rest[-1], catalog, self.analysis.name, (), "")
         method, call = self._call(catalog, rest)
         self.transaction.log.call(method, call, lambda _: ".".join(rest))
 
@@ -187,12 +185,8 @@ class CallRun(StatementRun):
         others = {name: value for name, value in given.items() if name not in plain}
         if not others:
             return plain
-        texts = [f"{print_spark(value.tree)} AS `{index}`" for index, value in enumerate(others.values())]
         spark = self.spark()
-        with interrupts_afterwards():
-            rows = spark.sql(f"SELECT {', '.join(texts)}")
-        columns = self.collect(spark, rows, 1).columns
-        found = [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, others.values(), strict=True)]
+        found = constants(spark, [value.tree for value in others.values()], lambda rows: self.collect(spark, rows, 1))
         return plain | dict(zip(others, found, strict=True))
 
 

@@ -10,6 +10,7 @@ from rowmerge_nb.engine.statements.definitions import CallRun, CreateTableRun, D
 from rowmerge_nb.engine.statements.insert import CreateTableAsRun, InsertRun
 from rowmerge_nb.engine.statements.merge import MergeRun
 from rowmerge_nb.engine.statements.query import QueryRun
+from rowmerge_nb.engine.statements.restore import RestoreRun
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.engine.statements.updatable import UpdatableRun
 from rowmerge_nb.engine.statements.update_delete import UpdateDeleteRun
@@ -26,6 +27,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     ListingAnalysis,
     MergeAnalysis,
     QueryAnalysis,
+    RestoreAnalysis,
     UpdateAnalysis,
 )
 
@@ -42,6 +44,7 @@ _RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
     DefinitionAnalysis: DefinitionRun,
     ListingAnalysis: ListingRun,
     CallAnalysis: CallRun,
+    RestoreAnalysis: RestoreRun,
     MergeAnalysis: MergeRun,
     UpdateAnalysis: UpdateDeleteRun,
     DeleteAnalysis: UpdateDeleteRun,

@@ -16,6 +16,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     ListingAnalysis,
     MergeAnalysis,
     QueryAnalysis,
+    RestoreAnalysis,
     RowChangeAnalysis,
     UpdateAnalysis,
 )
@@ -31,6 +32,8 @@ _KINDS: Final[Mapping[type[Analysis], str]] = {
     DeleteAnalysis: "DELETE",
 }
 
+_WITH_TARGET: Final = (RowChangeAnalysis, InsertAnalysis, DropTableAnalysis, RestoreAnalysis)
+
 
 def kind_of(analysis: Analysis) -> str:
     """Give the statement's first words, as reports name it.
@@ -40,7 +43,7 @@ def kind_of(analysis: Analysis) -> str:
     """
     if isinstance(analysis, CreateTableAnalysis):
         return "CREATE TABLE" if analysis.spark is None else "CREATE TABLE AS"
-    if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis):
+    if isinstance(analysis, DefinitionAnalysis | ListingAnalysis | CallAnalysis | RestoreAnalysis):
         return analysis.kind
     return _KINDS[type(analysis)]
 
@@ -53,7 +56,7 @@ def name_shown(analysis: Analysis) -> tuple[str, str, str]:
     """
     if isinstance(analysis, CreateTableAnalysis | DefinitionAnalysis | CallAnalysis):
         return analysis.name[-1], ".".join(analysis.name), analysis.name[0]
-    target = analysis.target if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) else None
+    target = analysis.target if isinstance(analysis, _WITH_TARGET) else None
     return (target.display, target.qualified, target.catalog) if target is not None else ("", "", "")
 
 
@@ -61,7 +64,7 @@ def target_name(analysis: Analysis) -> tuple[str, str, str] | None:
     """Give catalog, schema and table that a statement changes; None if it changes none."""
     if isinstance(analysis, CreateTableAnalysis | CallAnalysis):
         return analysis.name
-    if isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DropTableAnalysis) and analysis.target is not None:
+    if isinstance(analysis, _WITH_TARGET) and analysis.target is not None:
         catalog, schema, table = analysis.target.name
         return catalog, schema, table
     return (*analysis.name, "")[:3] if isinstance(analysis, DefinitionAnalysis) else None  # type: ignore[return-value]

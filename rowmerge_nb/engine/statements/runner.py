@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,13 +17,14 @@ from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end, told_wherever_it_came
 from rowmerge_nb.engine.spark.java.making import idle_making
 from rowmerge_nb.engine.spark.quiet import quietly
+from rowmerge_nb.engine.statements.changes import Changes
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import target_name
 from rowmerge_nb.engine.statements.statement import StatementRun, error_record
 from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.rules import RULES, RuleSettings
-from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis
+from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis, RestoreAnalysis
 from rowmerge_nb.sql.tree.statements import Explain, Span
 from rowmerge_nb.trace.nodes import explain_text
 from rowmerge_nb.trace.trace import Consequence, Trace
@@ -49,6 +50,7 @@ class StatementRunner:
         defaults: its options, for what it asks of its own accord.
         sizes: sizes that decide which form of a plan is taken.
         running: the statements that run now, by the tags of their Spark work; what is set there cancels.
+        changes: what was changed, so that it can be taken back.
     """
 
     catalogs: Catalogs
@@ -56,6 +58,7 @@ class StatementRunner:
     defaults: Options
     sizes: RuleSettings
     running: dict[str, threading.Event] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
 
     def run(self, sql: str, options: Options) -> Result:
         """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`."""
@@ -119,7 +122,40 @@ class StatementRunner:
             _complete(error, text)
             raise
 
+    def restore(self, text: str, restoration: Callable[[StatementTransaction, StatementTables], RestoreAnalysis]) -> Result:
+        """Put back a former version of a table.
+
+        Args:
+            text: what is done, in place of a statement.
+            restoration: looks the table up, and says what is to be put back.
+        """
+        self.session.check_open()
+        begun: list[StatementRun] = []
+
+        def looked_up(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
+            with _rolled_back_otherwise(transaction), _looking("analyze"):
+                return restoration(transaction, tables)
+
+        try:
+            return told_wherever_it_came(
+                lambda: self._run_analyzed(looked_up, self.defaults, begun),
+                lambda: begun[-1].done if begun else None,
+                lambda: begun[-1].transaction.changed if begun else False,
+            )
+        except RowMergeError as error:
+            _complete(error, text)
+            raise
+
     def _run_statement(self, statement: Statement, options: Options, begun: list[StatementRun]) -> Result:
+        return self._run_analyzed(lambda transaction, tables: _analyzed(statement, transaction, tables, options), options, begun)
+
+    def _run_analyzed(
+        self,
+        analyzed: Callable[[StatementTransaction, StatementTables], Analysis],
+        options: Options,
+        begun: list[StatementRun],
+    ) -> Result:
+        """Run what comes out of an analysis, in a transaction of its own."""
         transaction = self.catalogs.transaction(options)
         tables = self.catalogs.tables(transaction, options.namespace)
         tag = transaction.session.query_id
@@ -127,7 +163,7 @@ class StatementRunner:
         try:
             with quietly(), idle_making.statement(), self.session.adopted():
                 options.step("analyze")
-                analysis = _analyzed(statement, transaction, tables, options)
+                analysis = analyzed(transaction, tables)
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 with _rolled_back_otherwise(transaction):
@@ -139,6 +175,8 @@ class StatementRunner:
                 return result if verification is None else verification.told(result)
         finally:
             self.running.pop(tag, None)
+            for run in begun:
+                self.changes.note(run)
 
     def _explain(
         self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options

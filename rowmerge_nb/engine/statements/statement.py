@@ -103,6 +103,8 @@ class StatementRun:
         unread: why the committed version cannot be looked at; ``""`` if it can.
         done: the result, once the change is there.
         output: what the connector's finish call told of what was written.
+        keeps_versions: the target's store keeps versions.
+        version_before: the version of the target that the statement is made from, where the store keeps versions.
     """
 
     rehearsable: ClassVar[bool] = False
@@ -127,6 +129,8 @@ class StatementRun:
     unread: str = ""
     done: Result | None = None
     output: ConnectorOutputMetadata | None = None
+    keeps_versions: bool = False
+    version_before: ConnectorTableVersion | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Result:
@@ -141,6 +145,7 @@ class StatementRun:
             if self.options.dry_run:
                 self.transaction.rollback()
                 return self.result(self.trace(StatementState.PLANNED))
+            self.version_before = self._version_read()
             if self.options.rehearse:
                 return self._rehearsed(finish)
             early = finish is not None and self.transaction.commits_in_finish
@@ -189,6 +194,8 @@ class StatementRun:
             unread=self.unread,
             writers=account.writers if account else (),
             output=self.output if done else None,
+            version_before=_number(self.version_before),
+            version_after=_number(self.transaction.version) if done else None,
             calls=self.calls(),
             notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
             seconds=dict(self.seconds),
@@ -216,6 +223,15 @@ class StatementRun:
     def facts(self) -> list[Consequence]:
         """Say what had happened when the statement failed."""
         return []
+
+    def _version_read(self) -> ConnectorTableVersion | None:
+        """Ask which version of the table the statement is made from; a table that it makes has none."""
+        target = getattr(self.analysis, "target", None)
+        if target is None or target.handle is None:
+            return None
+        metadata = self.transaction.metadata(target.catalog)
+        self.keeps_versions = metadata.keeps_versions
+        return metadata.get_table_version(self.transaction.session, target.handle)
 
     def _check_rehearsal(self) -> None:
         if self.options.rehearse and not self.options.dry_run and not self.rehearsable:
@@ -374,6 +390,11 @@ class StatementRun:
             NoticeRecord(notice.message, notice.span.line if notice.span else None, notice.span.column if notice.span else None)
             for notice in (*of, *self.notices)
         )
+
+
+def _number(version: ConnectorTableVersion | None) -> int | str | None:
+    """Give a version as the connector counts."""
+    return version.version if version is not None and isinstance(version.version, int | str) else None
 
 
 def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:

@@ -68,6 +68,8 @@ def begin_verification(
         return _rows_of(binding, memory, run)
 
     begun = Verification(options, analysis, read, ())
+    if any(binding.version is not None for binding in analysis.bindings):
+        return replace(begun, problem="the statement reads a former version of a table, and it has no history")
     # The rows of VALUES stand in the statement, which the other engine reads as well.
     bindings = {binding.qualified: binding for binding in (analysis.target, *analysis.bindings) if binding.rows is None}
     try:

@@ -128,6 +128,9 @@ def _finished(trace: Trace) -> Phrase:
             missing if trace.kind.startswith("DROP") else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
         )
         return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {done}."))
+    if trace.kind in {"RESTORE", "UNDO"}:
+        there = "" if trace.version_after is None else f" is in version {trace.version_after} now."
+        return (Run("Table "), name, Run(there or " is as it was before its first version."), *_sizes(trace))
     if trace.kind == "CALL":
         return (Run("Procedure "), name, Run(" was run."))
     if trace.kind.startswith("SHOW"):

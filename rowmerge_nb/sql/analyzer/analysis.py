@@ -17,7 +17,7 @@ from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rowmerge_nb.spi.handles import ConnectorTableHandle
+    from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.procedures import Procedure
@@ -43,6 +43,7 @@ __all__ = [
     "MergeSource",
     "Notice",
     "QueryAnalysis",
+    "RestoreAnalysis",
     "Returned",
     "Returning",
     "RowChangeAnalysis",
@@ -79,6 +80,7 @@ class TableBinding:
         row_count: the exact number of rows where it is known without reading.
         most_rows: asks the connector how many rows it has at most, where the exact number is not known; None where nobody can be asked.
         deterministic: reading it twice within the statement gives the same rows.
+        version: the version of the table that the statement names; None for the table as it is.
     """
 
     display: str
@@ -93,11 +95,16 @@ class TableBinding:
     row_count: int | None = None
     most_rows: Callable[[], int | None] | None = field(default=None, compare=False)
     deterministic: bool = True
+    version: ConnectorTableVersion | None = None
 
     @property
     def qualified(self) -> str:
         """The full name in one text, for people: a part of it may have dots of its own."""
         return ".".join(self.name)
+
+    def shown(self, name: str) -> str:
+        """Write one of its names with the version that is read, where the statement names one."""
+        return name if self.version is None else f"{name} {self.version}"
 
     @property
     def estimated_rows(self) -> int | None:
@@ -135,8 +142,16 @@ class ViewBinding:
 class Tables(Protocol):
     """Where the analyzer looks tables up; the engine implements it over its catalogs and the notebook's names."""
 
-    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
-        """Find a table by one to three name parts (lower case except for DataFrames); None if there is none."""
+    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
+        """Find a table by one to three name parts (lower case except for DataFrames); None if there is none.
+
+        Args:
+            parts: the name.
+            version: which of its versions is meant; None for the table as it is.
+        """
+
+    def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
+        """Compute expressions that read no columns, all at the same moment; RowMergeError if that fails."""
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
         """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or SCHEMA_NOT_FOUND if those are missing."""
@@ -480,6 +495,21 @@ class DefinitionAnalysis(Analysis):
     skipped: bool = False
     view: ConnectorViewDefinition | None = None
     target: TableBinding | None = None
+
+
+@dataclass(frozen=True)
+class RestoreAnalysis(Analysis):
+    """What puts back a former version of a table; no statement says it, the engine makes it.
+
+    Args:
+        kind: ``RESTORE`` or ``UNDO``.
+        target: the table as it is now.
+        version: the version whose rows it is to have; None for the time before the first one.
+    """
+
+    kind: str
+    target: TableBinding
+    version: ConnectorTableVersion | None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from rowmerge_nb.sql.typed.expressions import Origin, Subquery, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.sql.analyzer.analysis import TableBinding, Tables, ViewBinding
     from rowmerge_nb.sql.analyzer.constant_rows import ConstantRows
@@ -107,18 +108,21 @@ class Context:
         """The place that Trino names for errors about the statement as a whole: its first character."""
         return Span(0, 1, 1, 1)
 
-    def lookup(self, name: TableName) -> TableBinding | None:
-        """Find a table; DataFrames of the notebook are found by their name as written, tables without regard to case."""
+    def lookup(self, name: TableName, version: ConnectorTableVersion | None = None) -> TableBinding | None:
+        """Find a table, as it was in a version if one is given.
+
+        DataFrames of the notebook are found by their name as written, tables without regard to case.
+        """
         if len(name.parts) > _MAX_PARTS:
             self.error("SYNTAX_ERROR", f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}", None)
         values = [part.value for part in name.parts]
         written = [part.text for part in name.parts]
-        found = self.tables.resolve(values)
+        found = self.tables.resolve(values, version)
         if found is None and written != values:
-            found = self.tables.resolve(written)
+            found = self.tables.resolve(written, version)
         if found is None:
             return None
-        return self.bindings.setdefault(found.qualified, found)
+        return self.bindings.setdefault(found.shown(found.qualified), found)
 
     def bind(self, rows: ConstantRows) -> TableBinding:
         """Let the statement read rows of constants, as it reads a table."""
@@ -143,10 +147,15 @@ class Context:
         with _placed(span):
             return self.tables.qualify([part.value for part in name.parts])
 
-    def table(self, name: TableName, span: Span) -> TableBinding:
-        """Find a table that must be there; the error points at ``span``."""
+    def evaluate(self, values: Sequence[Typed], span: Span) -> Sequence[Any]:
+        """Compute constant expressions, all at the same moment; what goes wrong is told at their place."""
         with _placed(span):
-            found = self.lookup(name)
+            return self.tables.evaluate(values)
+
+    def table(self, name: TableName, span: Span, version: ConnectorTableVersion | None = None) -> TableBinding:
+        """Find a table that must be there, as it was in a version if one is given; the error points at ``span``."""
+        with _placed(span):
+            found = self.lookup(name, version)
         if found is not None:
             return found
         qualified = ".".join(self.qualified(name, span))
@@ -181,10 +190,10 @@ class _InView:
     def _completed(self, parts: Sequence[str]) -> tuple[str, ...]:
         return (*self._default[: _MAX_PARTS - len(parts)], *parts)
 
-    def resolve(self, parts: Sequence[str]) -> TableBinding | None:
-        found = self._tables.resolve(self._completed(parts))
+    def resolve(self, parts: Sequence[str], version: ConnectorTableVersion | None = None) -> TableBinding | None:
+        found = self._tables.resolve(self._completed(parts), version)
         if found is None and len(parts) == 1:
-            found = self._tables.resolve(parts)
+            found = self._tables.resolve(parts, version)
             found = found if found is not None and found.dataframe is not None else None
         return found
 

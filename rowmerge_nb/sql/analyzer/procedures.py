@@ -4,26 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.constancy import refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.returning import typed
 from rowmerge_nb.sql.analyzer.scope import Scope
 from rowmerge_nb.sql.tree import statements as st
-from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed.types import can_coerce
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.procedures import Procedure
     from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.tree import syntax as s
 
 __all__ = ["call"]
-
-_QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 
 def call(context: Context, statement: st.Statement) -> a.Analysis:
@@ -46,9 +43,7 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
     types = {argument.name: argument.type for argument in procedure.arguments}
     values = {}
     for argument, value in given.items():
-        subquery = next(_subqueries(value), None)
-        if subquery is not None:
-            context.error("EXPRESSION_NOT_CONSTANT", "Constant expression cannot contain a subquery", subquery.span)
+        refuse_subqueries(context, value)
         analyzer = ExpressionAnalyzer(context, Scope(()), ExpressionSite("CALL"))
         found = analyzer.analyze(value)
         if not can_coerce(found.type, types[argument]):
@@ -95,14 +90,3 @@ def _given(context: Context, statement: st.Call, procedure: Procedure) -> dict[s
 def _canonical(name: st.Identifier, text: str) -> str:
     """Write a name as Trino compares it: in upper case unless it is quoted."""
     return name.text if name.span.of(text).startswith('"') else name.text.upper()
-
-
-def _subqueries(node: Any) -> Iterator[s.Expression]:
-    if isinstance(node, _QUERIES):
-        yield node
-    elif isinstance(node, tuple):
-        for part in node:
-            yield from _subqueries(part)
-    elif is_dataclass(node):
-        for part in fields(node):
-            yield from _subqueries(getattr(node, part.name))

@@ -12,6 +12,7 @@ from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.table_functions import table_function
+from rowmerge_nb.sql.analyzer.versions import version_of
 from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree import syntax as s
@@ -205,12 +206,22 @@ class RelationAnalyzer:
     def _table(self, node: s.Table) -> RelationResult:
         named = self.named.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None
         if named is not None:
+            self._refuse_period(node, "a query of WITH")
             return self._named(*named)
         view = self.context.view(node.name, node.span)
         if view is not None:
+            self._refuse_period(node, "a view")
             return self._view(view, node)
-        binding = self.context.table(node.name, node.span)
+        version = None if node.period is None else version_of(self.context, node.period)
+        binding = self.context.table(node.name, node.span, version)
         return self.table_relation(binding, node.name)
+
+    def _refuse_period(self, node: s.Table, what: str) -> None:
+        """Refuse a version of what has none: Trino reads it as it is now without a word."""
+        if node.period is not None:
+            said = f"'{node.name.parts[-1].text}' is {what}, which has no versions"
+            hint = f"Write {node.period.words} behind the tables that it reads."
+            self.context.error("NOT_SUPPORTED", said, node.period.span, hint)
 
     def table_relation(self, binding: TableBinding, name: TableName) -> RelationResult:
         """Give the relation of a table under the name that is written."""

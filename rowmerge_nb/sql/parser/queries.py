@@ -319,9 +319,18 @@ class QueryReader(ExpressionReader):
             self.note("'('", "'JSON_TABLE'", "'LATERAL'", "'TABLE'", "'UNNEST'", "<identifier>")
             self.fail()
         name = self.table_name()
-        if self.at("FOR"):
-            self._refuse("FOR")
-        return s.Table(name.span, name)
+        period = self._accept_period()
+        return s.Table(self.span_from(start), name, period)
+
+    def _accept_period(self) -> s.QueryPeriod | None:
+        start = self.index
+        if not self.accept("FOR"):
+            return None
+        kind = self.expect("TIMESTAMP", "VERSION").word
+        self.expect("AS")
+        self.expect("OF")
+        end = self.value()
+        return s.QueryPeriod(self.span_from(start), kind, end)
 
     def _table_function(self, start: int) -> s.Relation:
         self.take()

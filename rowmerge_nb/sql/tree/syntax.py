@@ -360,10 +360,29 @@ class Relation(Node):
 
 
 @dataclass(frozen=True)
+class QueryPeriod(Node):
+    """``FOR VERSION AS OF value`` or ``FOR TIMESTAMP AS OF value``: a table as it was.
+
+    Args:
+        kind: ``VERSION`` or ``TIMESTAMP``.
+        end: which version, or which moment.
+    """
+
+    kind: str
+    end: Expression
+
+    @property
+    def words(self) -> str:
+        """What it begins with."""
+        return f"FOR {self.kind} AS OF"
+
+
+@dataclass(frozen=True)
 class Table(Relation):
-    """A table by name."""
+    """A table by name, and as of when; as it is now without ``period``."""
 
     name: TableName
+    period: QueryPeriod | None = None
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from rowmerge_nb.testing.contract.layouts import LayoutChecks
 from rowmerge_nb.testing.contract.on_spark import SparkChecks
 from rowmerge_nb.testing.contract.transactions import TransactionChecks
 from rowmerge_nb.testing.contract.updatable import UpdatableChecks
+from rowmerge_nb.testing.contract.versions import VersionChecks
 
 __all__ = ["ConnectorContract"]
 
 
-class ConnectorContract(ChangeChecks, LayoutChecks, TransactionChecks, UpdatableChecks, SparkChecks):
+class ConnectorContract(ChangeChecks, LayoutChecks, TransactionChecks, UpdatableChecks, VersionChecks, SparkChecks):
     """What every connector must do; subclass it under a name that begins with ``Test``, in a file that pytest collects.
 
     `make_connector` is the one method that has to be written. The attributes, and what else may be overridden, are described in

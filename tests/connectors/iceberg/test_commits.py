@@ -541,8 +541,10 @@ def test_a_commit_gives_the_snapshot_that_it_has_made(tmp_path: Path) -> None:
     handle = reader.metadata.get_versioned_table_handle(reader.session, NAME, version)
     assert handle is not None
     assert handle.snapshot == version.version
-    assert reader.metadata.get_versioned_table_handle(reader.session, NAME, ConnectorTableVersion(7)) is None
-    assert reader.metadata.get_versioned_table_handle(reader.session, NAME, ConnectorTableVersion("x")) is None
+    with pytest.raises(ConnectorError, match="INVALID_ARGUMENTS: Iceberg snapshot ID does not exists: 7"):
+        reader.metadata.get_versioned_table_handle(reader.session, NAME, ConnectorTableVersion(7))
+    with pytest.raises(ConnectorError, match="INVALID_ARGUMENTS: Cannot find snapshot with reference name: x"):
+        reader.metadata.get_versioned_table_handle(reader.session, NAME, ConnectorTableVersion("x"))
 
 
 def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_commit(tmp_path: Path) -> None:

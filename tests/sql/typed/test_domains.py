@@ -37,7 +37,7 @@ COLUMNS = {
 class Tables:
     """Any name is a table with all these columns."""
 
-    def resolve(self, parts: Sequence[str]) -> TableBinding:
+    def resolve(self, parts: Sequence[str], version: object = None) -> TableBinding:
         name = ".".join(parts)
         columns = tuple(ColumnMetadata(column, parse_type(kind)) for column, kind in COLUMNS.items())
         return TableBinding(name, "memory", ("memory", "default", name), columns, f"v_{name}")

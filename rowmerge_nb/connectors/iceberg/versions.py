@@ -1,0 +1,91 @@
+"""Which snapshot a version points at, and a table as it was in one."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.shared.history import no_history, unsupported_version
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.spi.handles import PointerType
+from rowmerge_nb.spi.types import BIGINT
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+
+    from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
+
+__all__ = ["as_of", "snapshot_of"]
+
+
+def snapshot_of(table: Table, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str) -> Snapshot:
+    """Find the snapshot that a version points at, by Trino's rules: its id, a tag or a branch, or the one that was current at a moment.
+
+    Args:
+        table: the table.
+        name: its name, for errors.
+        version: the version.
+        time_zone: the session's zone, for moments without one.
+
+    Raises:
+        ConnectorError: INVALID_ARGUMENTS if there is none, NOT_SUPPORTED for a type that is no snapshot's id and no name.
+    """
+    found = (
+        _at(table, name, version.instant(time_zone)) if version.pointer_type is PointerType.TEMPORAL else _named(table, version)
+    )
+    snapshot = table.metadata.snapshot_by_id(found)
+    if snapshot is None:
+        # Trino's words.
+        msg = f"Iceberg snapshot ID does not exists: {found}"
+        newest = sorted(table.metadata.snapshots, key=lambda known: known.timestamp_ms)[-3:]
+        known = ", ".join(str(known.snapshot_id) for known in newest)
+        hint = f"The newest snapshots of '{name}' are: {known}." if known else f"Table '{name}' has no snapshots yet."
+        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
+    return snapshot
+
+
+def _named(table: Table, version: ConnectorTableVersion) -> int:
+    pointer = version.version
+    if isinstance(pointer, str):
+        reference = table.metadata.refs.get(pointer)
+        if reference is None:
+            refs = sorted(table.metadata.refs)
+            hint = did_you_mean(pointer, refs) or (
+                f"There are: {', '.join(refs)}." if refs else "It has no tags and branches yet."
+            )
+            msg = f"Cannot find snapshot with reference name: {pointer}"
+            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        return int(reference.snapshot_id)
+    if not isinstance(pointer, int) or version.version_type not in {None, BIGINT}:
+        kind = version.version_type or type(pointer).__name__
+        raise unsupported_version(
+            kind, "Write the id of a snapshot, which is a bigint, or the name of a tag or a branch in quotes."
+        )
+    return pointer
+
+
+def _at(table: Table, name: SchemaTableName, instant: dt.datetime) -> int:
+    """Find what was current at a moment by the log, which has an entry for every snapshot that has become current, again too."""
+    millis = (instant - dt.datetime.fromtimestamp(0, dt.UTC)) // dt.timedelta(milliseconds=1)
+    log = table.metadata.snapshot_log
+    before = [entry for entry in log if entry.timestamp_ms <= millis]
+    if not before:
+        first = min((entry.timestamp_ms for entry in log), default=None)
+        at = None if first is None else dt.datetime.fromtimestamp(first / 1000, dt.UTC)
+        hint = "It has no snapshots yet." if at is None else f"Its history begins at {at:%Y-%m-%d %H:%M:%S.%f} UTC."
+        raise no_history(name, instant, hint)
+    # Of entries of one moment the last one counts.
+    return int(max(enumerate(before), key=lambda entry: (entry[1].timestamp_ms, entry[0]))[1].snapshot_id)
+
+
+def as_of(table: Table, snapshot: Snapshot) -> Table:
+    """Give a table as it was in a snapshot, with the columns of that time; only for reading."""
+    from pyiceberg.table import Table
+
+    metadata = table.metadata
+    known = {schema.schema_id for schema in metadata.schemas}
+    schema = snapshot.schema_id if snapshot.schema_id in known else metadata.current_schema_id
+    then = metadata.model_copy(update={"current_snapshot_id": snapshot.snapshot_id, "current_schema_id": schema})
+    return Table(table.name(), then, table.metadata_location, table.io, table.catalog)

@@ -1,0 +1,33 @@
+"""The values of expressions that read no rows: arguments of CALL, and what stands behind AS OF."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
+from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.sql.spark.printer import print_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.sql.typed.expressions import Typed
+
+__all__ = ["constants"]
+
+
+def constants(spark: Any, values: Sequence[Typed], collect: Callable[[Any], pa.Table]) -> list[Any]:
+    """Compute expressions, all of them in one query of Spark.
+
+    Args:
+        spark: the session.
+        values: the expressions.
+        collect: runs a DataFrame and gives its rows.
+    """
+    texts = [f"{print_spark(value)} AS `{index}`" for index, value in enumerate(values)]
+    with interrupts_afterwards():
+        rows = spark.sql(f"SELECT {', '.join(texts)}")
+    columns = collect(rows).columns
+    return [conform(c.combine_chunks(), v.type.arrow)[0].as_py() for c, v in zip(columns, values, strict=True)]

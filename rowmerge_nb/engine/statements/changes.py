@@ -1,0 +1,114 @@
+"""What an engine has changed, so that it can take it back: by the versions that its statements were made from, and that they have made."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from textwrap import shorten
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.engine.statements.naming import kind_of, target_name
+from rowmerge_nb.sql.analyzer.analysis import DefinitionAnalysis, InsertAnalysis, RestoreAnalysis, RowChangeAnalysis
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.engine.catalog.catalogs import TableName
+    from rowmerge_nb.engine.statements.statement import StatementRun
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+
+__all__ = ["Change", "Changes"]
+
+UNDO: Final = "UNDO"
+MOST: Final = 100
+"""So many changes are remembered; a store may keep fewer versions."""
+MOST_SHOWN: Final = 300
+"""So many characters of a statement are told."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A statement that has changed the rows of a table.
+
+    Args:
+        table: the table.
+        connector: its kind of store.
+        kind: the statement's first words, and ``text`` its text, of a long one the begin.
+        count: how many rows it has changed; None where it does not say.
+        columns: the table's columns when it was run.
+        keeps: the store keeps versions.
+        before: the version that it was made from; None for the time before the first one.
+        after: the version that it has made.
+    """
+
+    table: TableName
+    connector: str
+    kind: str
+    text: str
+    count: int | None
+    columns: Sequence[ColumnMetadata]
+    keeps: bool
+    before: ConnectorTableVersion | None
+    after: ConnectorTableVersion | None
+
+    @property
+    def words(self) -> str:
+        """Tell it in a few words: ``MERGE of 2 rows``."""
+        return self.kind if self.count is None else f"{self.kind} of {plural(self.count, 'row')}"
+
+
+class Changes:
+    """The changes of one engine, the latest last; threads may run statements side by side."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: list[Change] = []
+
+    def note(self, run: StatementRun) -> None:
+        """Remember what a statement has changed, or forget what it has taken back; what may not be there is neither."""
+        if run.transaction.changed is not True:
+            return
+        change = _change_of(run)
+        if change is None:
+            return
+        with self._lock:
+            if change.kind == UNDO:
+                self._took_back(change)
+            else:
+                self._made = [*self._made, change][-MOST:]
+
+    def last(self, table: tuple[str, ...] | None) -> Change | None:
+        """Give the last change of a table, or of any; None if there is none."""
+        return next((change for change in reversed(self._made) if table in {None, change.table}), None)
+
+    def _took_back(self, undone: Change) -> None:
+        """Forget the change that was taken back; the one before it, if nobody came between, has its rows in the new version now."""
+
+        def is_taken(change: Change) -> bool:
+            return (change.table, change.after) == (undone.table, undone.before)
+
+        taken = next((change for change in reversed(self._made) if is_taken(change)), None)
+        if taken is None:
+            return
+        kept = [change for change in self._made if change is not taken]
+        self._made = [
+            replace(change, after=undone.after) if (change.table, change.after) == (taken.table, taken.before) else change
+            for change in kept
+        ]
+
+
+def _change_of(run: StatementRun) -> Change | None:
+    analysis, version = run.analysis, run.transaction.version
+    if not isinstance(analysis, RowChangeAnalysis | InsertAnalysis | DefinitionAnalysis | RestoreAnalysis):
+        return None
+    name, target = target_name(analysis), analysis.target
+    if name is None or target is None:
+        return None
+    keeps = run.keeps_versions
+    if keeps and version in {None, run.version_before}:
+        return None
+    count = run.account.counted if run.account is not None and run.changes_rows else None
+    text = shorten(analysis.text, MOST_SHOWN, placeholder=" ...")
+    return Change(name, run.connector, kind_of(analysis), text, count, target.columns, keeps, run.version_before, version)

@@ -1,0 +1,40 @@
+"""Running what puts back a former version of a table: one call of the connector, and the commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rowmerge_nb.choices import StatementState
+from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.sql.analyzer.analysis import RestoreAnalysis
+from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["RestoreRun"]
+
+
+@dataclass(kw_only=True)
+class RestoreRun(StatementRun):
+    """One restoring of a former version on its way, to undo a statement or because somebody has asked for it."""
+
+    analysis: RestoreAnalysis
+
+    def work(self) -> None:
+        """Have the connector prepare it; the commit does it, if the table is still as it was looked up."""
+        target, version = self.analysis.target, self.analysis.version
+        self.transaction.target = target
+        session, metadata, handle = self.transaction.session, self.transaction.metadata(target.catalog), target.handle
+        if handle is None:
+            msg = f"'{target.display}' is a DataFrame of the notebook, which has no versions"
+            raise ValueError(msg)
+        carries = "no rows" if version is None else f"version {version.version}"
+        with self.timed("run"):
+            self.transaction.log.call(
+                "restore_table", lambda: metadata.restore_table(session, handle, version), lambda _: carries
+            )
+
+    def trace(self, state: StatementState) -> Trace:
+        """Give the trace, with the rows before and after."""
+        after = self.rows_after() if state is StatementState.FINISHED else None
+        return replace(
+            super().trace(state), name=self.analysis.target.name, rows_before=self.analysis.target.row_count, rows_after=after
+        )

@@ -1,0 +1,126 @@
+"""``undo`` and ``restore``: a table gets the rows of a former version, by a commit of its own."""
+
+from __future__ import annotations
+
+import datetime as dt
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked
+from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
+from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.catalog.names import StatementTables
+    from rowmerge_nb.engine.catalog.transaction import StatementTransaction
+    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.statements.changes import Change, Changes
+    from rowmerge_nb.engine.statements.runner import StatementRunner
+    from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
+
+__all__ = ["restore", "undo"]
+
+_MOST_PARTS: Final = 3
+_NAME: Final = "the name of a table, as 'accounts' or 'lake.default.accounts'"
+_VERSION: Final = "the number of a version, the name of a tag or a branch, or a date or datetime in the past"
+
+
+def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -> Result:
+    """Put back a version of a table; see `rowmerge_nb.engine.engine.Engine.restore`."""
+    checked(table, "table", lambda given: isinstance(given, str) and bool(given), _NAME)
+    checked(version, "version", lambda given: isinstance(given, int | str | dt.date) and not isinstance(given, bool), _VERSION)
+    temporal = isinstance(version, dt.date)
+    wanted = ConnectorTableVersion(version, PointerType.TEMPORAL if temporal else PointerType.TARGET_ID)
+    if temporal and wanted.instant() >= dt.datetime.now(dt.UTC):
+        msg = f"The moment {version} is not in the past"
+        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Give one at which the table had the rows that are wanted.")
+    text = f"RESTORE {table} {wanted}"
+
+    def restoration(_: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
+        return RestoreAnalysis(text, (), (), "RESTORE", _found(tables, table), wanted)
+
+    return runner.restore(text, restoration)
+
+
+def undo(runner: StatementRunner, table: str | None) -> Result:
+    """Take back the last change of a table; see `rowmerge_nb.engine.engine.Engine.undo`."""
+    checked(table, "table", lambda given: given is None or (isinstance(given, str) and bool(given)), _NAME)
+    text = f"UNDO {table or ''}".strip()
+
+    def restoration(transaction: StatementTransaction, tables: StatementTables) -> RestoreAnalysis:
+        change = _last_change(runner.changes, tables, table)
+        target = _unchanged(change, transaction, tables)
+        told = Notice(f"Taken back: {change.words}: {change.text}")
+        return RestoreAnalysis(text, (), (told,), "UNDO", target, change.before)
+
+    return runner.restore(text, restoration)
+
+
+def _found(tables: StatementTables, name: str) -> TableBinding:
+    """Look a table up that must be there."""
+    parts = name.split(".")
+    if len(parts) > _MOST_PARTS:
+        msg = f"'{name}' has {len(parts)} parts; a table's name has one to three: catalog.schema.table"
+        raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Leave out what is too much.")
+    if tables.view(parts) is not None:
+        msg = f"'{name}' is a view, which has no rows of its own"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Name the table that it reads.")
+    found = tables.resolve(parts)
+    if found is None:
+        qualified = ".".join(tables.qualify(parts))
+        msg = f"Table '{qualified}' does not exist"
+        raise AnalysisError(msg, code="TABLE_NOT_FOUND", hint=did_you_mean(parts[-1], tables.names()))
+    return found
+
+
+def _last_change(changes: Changes, tables: StatementTables, name: str | None) -> Change:
+    """Give the change that is to be taken back."""
+    table = None if name is None else _found(tables, name)
+    change = changes.last(None if table is None else table.name)
+    if change is None:
+        what = "changed no rows" if table is None else f"not changed the rows of '{table.qualified}'"
+        msg = f"There is nothing to take back: this engine has {what}, or has taken all of that back already"
+        hint = "engine.restore(table, version) puts back any version that a store keeps."
+        raise ConnectorError(msg, code="NOT_FOUND", hint=hint)
+    if not change.keeps:
+        shown = ".".join(change.table)
+        msg = f"The last change of '{shown}' was the {change.words}, and connector '{change.connector}' keeps no former versions"
+        raise ConnectorError(msg, hint="Take it back by a statement of its own.")
+    return change
+
+
+def _unchanged(change: Change, transaction: StatementTransaction, tables: StatementTables) -> TableBinding:
+    """Give the table of a change, if it is as that has left it."""
+    target = tables.resolve(change.table)
+    if target is None or target.handle is None or target.metadata is None:
+        _conflict(change, "the table was dropped")
+    metadata, session = transaction.metadata(target.catalog), transaction.session
+    now = metadata.get_table_version(session, target.handle)
+    kept = change.before is not None and _is_kept(metadata, session, target.metadata.name, change.before)
+    if now != change.after:
+        made = None if change.after is None else change.after.version
+        there = "it has no version now" if now is None else f"version {now.version} is there now"
+        _conflict(change, f"that made version {made}, and {there}", kept=kept)
+    if tuple(target.columns) != tuple(change.columns):
+        _conflict(change, "its columns were altered", kept=kept)
+    return target
+
+
+def _is_kept(
+    metadata: ConnectorMetadata, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+) -> bool:
+    with suppress(RowMergeError):
+        return metadata.get_versioned_table_handle(session, name, version) is not None
+    return False
+
+
+def _conflict(change: Change, why: str, *, kept: bool = False) -> NoReturn:
+    """Refuse to take back a change on which others have built."""
+    shown = ".".join(change.table)
+    hint = "Nothing was taken back."
+    if kept and change.before is not None:
+        hint += f" engine.restore({shown!r}, {change.before.version!r}) would put back the rows from before it, and lose what came since."
+    msg = f"Table '{shown}' was changed since the {change.words}: {why}"
+    raise ConnectorError(msg, code="TRANSACTION_CONFLICT", hint=hint)

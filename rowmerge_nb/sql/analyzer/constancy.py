@@ -1,0 +1,34 @@
+"""Expressions that must be constant: arguments of CALL, and what stands behind AS OF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.sql.tree import syntax as s
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.analyzer.context import Context
+
+__all__ = ["refuse_subqueries"]
+
+_QUERIES: Final = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
+
+
+def refuse_subqueries(context: Context, value: s.Expression) -> None:
+    """Refuse an expression that must be constant and has a query within it."""
+    subquery = next(_subqueries(value), None)
+    if subquery is not None:
+        context.error("EXPRESSION_NOT_CONSTANT", "Constant expression cannot contain a subquery", subquery.span)
+
+
+def _subqueries(node: Any) -> Iterator[s.Expression]:
+    if isinstance(node, _QUERIES):
+        yield node
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from _subqueries(part)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from _subqueries(getattr(node, part.name))
