@@ -190,8 +190,8 @@ class Result:
     def what_if(self, sql: str | None = None, **options: Any) -> Result:
         """Rehearse the statement once more on the rows that it had, changed or with other options; nothing is committed.
 
-        It runs on a copy of the target in memory: of the rows that took part, or of a rehearsal of all its rows. Sources, and tables that
-        conditions ask, are read as they are now.
+        It runs on a copy of the target in memory, as the version before has it; where the store keeps none, with the rows that took part, or
+        of a rehearsal with all its rows. Sources, and tables that conditions ask, are read as they are now.
 
         Args:
             sql: the statement as it is to be, with the same target; None for the same one.

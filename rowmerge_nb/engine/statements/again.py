@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -11,13 +12,13 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
@@ -34,27 +35,27 @@ LEFT_OUT: Final = frozenset({"dry_run", "progress", "rehearse", "trace", "verify
 """Options of a run that are not those of a trial."""
 
 
-def with_copy(engine: Engine, name: tuple[str, ...], rows: pa.Table | None = None) -> Engine:
+def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[str], pa.Table] | None = None) -> Engine:
     """Give an engine that reads and changes a copy of a table in memory in its place.
 
     Args:
         engine: the engine.
         name: the table's catalog, schema and name.
-        rows: what the copy holds; None for the table's rows as they are now.
+        rows: gives what the copy holds, of the table's name as it is written; None for the table's rows as they are now.
 
     Raises:
         RowMergeError: TABLE_NOT_FOUND, the table is not there any more.
     """
     catalog, schema, table = name
-    if rows is None:
-        rows = engine.run(f"SELECT * FROM {'.'.join(map(quoted, name))}").table
     known = engine.table_metadata(catalog, schema, table)
-    if rows is None or known is None:
+    if known is None:
         msg = f"Table '{'.'.join(name)}' does not exist any more"
         raise RowMergeError(msg, code="TABLE_NOT_FOUND", hint="The copy takes its columns from it.")
     memory = MemoryConnector()
     properties = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
-    memory.put(ConnectorTableMetadata(SchemaTableName(schema, table), known.columns, properties), rows)
+    written = ".".join(map(quoted, name))
+    there = engine.table(written) if rows is None else rows(written)
+    memory.put(ConnectorTableMetadata(SchemaTableName(schema, table), known.columns, properties), there)
     connectors: dict[str, Connector] = {COPIES: memory}
     return engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)})
 
@@ -63,8 +64,9 @@ def with_copy(engine: Engine, name: tuple[str, ...], rows: pa.Table | None = Non
 class Again:
     """A MERGE, UPDATE or DELETE that can be run once more, as it was or otherwise.
 
-    The target is a copy in memory of the rows that it had. Of a rehearsal these are its rows now, of a statement that was committed those
-    that the trace holds: all that took part, and none that no condition spoke of. Sources are read as they are now.
+    The target is a copy in memory of the rows that it had. Of a rehearsal these are its rows now; of a statement that was committed those of
+    the version before, and where the store keeps none those that the trace holds: all that took part, and none that no condition spoke of.
+    Sources are read as they are now.
 
     Args:
         engine: what has run it.
@@ -111,11 +113,14 @@ class Again:
     def _on_copy(self) -> Engine:
         return with_copy(self.engine, self.trace.name, self._rows)
 
-    @property
-    def _rows(self) -> pa.Table | None:
-        """The target's rows that took part; None where the table holds them still."""
+    def _rows(self, table: str) -> pa.Table:
+        """Give the target's rows as they were, or those that took part."""
         if not self.trace.committed:
-            return None
+            return self.engine.table(table)
+        if isinstance(self.trace.version_before, int):
+            # A version that is not kept any more leaves what the trace has.
+            with suppress(ConnectorError):
+                return self.engine.table(table, self.trace.version_before)
         pages = self.trace.pages
         if pages is None or pages.witness is None or not pages.complete or "target" not in pages.witness.schema.names:
             msg = f"The rows that this {self.trace.kind} had are not all in its trace"
