@@ -17,7 +17,8 @@ from rowmerge_nb.trace.trace import CHANGED_TWICE
 
 __all__ = ["FORMAT", "of_present_format"]
 
-FORMAT: Final = "rowmerge_nb trace 3"
+FORMAT: Final = "rowmerge_nb trace 4"
+_THIRD: Final = "rowmerge_nb trace 3"
 _SECOND: Final = "rowmerge_nb trace 2"
 _FIRST: Final = "rowmerge_nb trace 1"
 _TOLD_BY_CLAUSES: Final = ("clause", "line")
@@ -37,8 +38,18 @@ def of_present_format(content: Any) -> Any:
     if not isinstance(content, dict) or len(content) != 1:
         return None
     if _FIRST in content:
-        return _without_reasons(_with_layouts(_from_first(content[_FIRST])))
-    return _without_reasons(content[_SECOND]) if _SECOND in content else content.get(FORMAT)
+        return _without_near(_without_reasons(_with_layouts(_from_first(content[_FIRST]))))
+    if _SECOND in content:
+        return _without_near(_without_reasons(content[_SECOND]))
+    return _without_near(content[_THIRD]) if _THIRD in content else content.get(FORMAT)
+
+
+def _without_near(value: Any) -> Any:
+    """Nothing was told of what rows without a partner are near to."""
+    trace = _fields(value, "Trace")
+    if trace:
+        trace["near"] = None
+    return value
 
 
 def _without_reasons(value: Any) -> Any:

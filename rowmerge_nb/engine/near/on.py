@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.spark.in_task import page_expression
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageProgram
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery, is_deterministic, references
@@ -194,7 +194,7 @@ def key_values(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
 def _computed(tree: Typed, rows: pa.RecordBatch) -> pa.Array:
     if isinstance(tree, Column):
         return rows.column(tree.symbol)
-    [values] = PageEvaluator(PageProgram()).values_of([_program(tree, tree.type.arrow, "this key")], rows)
+    [values] = PageEvaluator(PageProgram()).values_of([_program(tree, tree.type.arrow, "a key")], rows)
     return values
 
 
@@ -203,10 +203,10 @@ def _program(tree: Typed, kind: pa.DataType, what: str) -> AssignedColumn:
     try:
         printed = page_expression(tree, printer, condition=False)
     except UnprintableError as error:
-        msg = f"Pages cannot be asked for {error}, which {what} needs"
+        msg = f"The nearest keys are not known: {what} cannot be computed on pages, which cannot be asked for {error}"
         raise UnreadableError(msg) from error
     if printer.subqueries or has_subquery(tree) or not is_deterministic(tree):
-        msg = f"Pages cannot be asked for {what}: it has a subquery, or another value each time"
+        msg = f"The nearest keys are not known: {what} has a subquery, or another value each time"
         raise UnreadableError(msg)
     return AssignedColumn("value", kind, replace(printed, span=None))
 
@@ -215,7 +215,7 @@ def _padded_text(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     """A char is compared without the blanks at its end, and a longer text becomes one by being cut."""
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column) or column.type.base not in TEXT:
-        msg = f"Pages cannot be asked for a value of type {tree.type}"
+        msg = f"The nearest keys are not known: a key of type {tree.type} is computed"
         raise UnreadableError(msg)
     shown = rows.column(column.symbol)
     values = pc.utf8_rtrim(pc.utf8_slice_codeunits(shown, 0, tree.type.parameters[0]), characters=" ")
@@ -226,7 +226,7 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     """A moment's instant decides; its clock is what people see."""
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column):
-        msg = f"Pages cannot be asked for a value of type {tree.type}"
+        msg = f"The nearest keys are not known: a key of type {tree.type} is computed"
         raise UnreadableError(msg)
     values = rows.column(column.symbol)
     utc = pa.timestamp("us", tz="UTC")
@@ -234,7 +234,7 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
         # Without a zone of its own it is taken to be that of the session, which is UTC.
         return KeyValues(values.cast(pa.timestamp("us")).cast(utc), values.cast(pa.timestamp("us")), values)
     if column.type.base != MOMENT:
-        msg = f"Pages cannot be asked for a {column.type} as a {tree.type}"
+        msg = f"The nearest keys are not known: a key is a {column.type} as a {tree.type}"
         raise UnreadableError(msg)
     if not is_zoned(column.type):
         return KeyValues(values.cast(utc), values.cast(pa.timestamp("us")), values)

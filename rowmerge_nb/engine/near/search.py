@@ -7,7 +7,6 @@ form one stands for all, so that pairs never multiply.
 
 from __future__ import annotations
 
-import threading
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowmerge_nb.engine.near.normal_forms import BITS, core, difference_of_texts, kinds_of, normal_form, plain_form
 from rowmerge_nb.engine.near.on import MOMENT, TEXT, On, UnreadableError, answers_of, key_values
@@ -24,7 +24,7 @@ from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, Separation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -104,13 +104,12 @@ def near_keys(on: On, source: SideRows, target: SideRows) -> NearKeys:
 @cache
 def _database() -> Any:
     """Give the DuckDB of this process, without what it does of its own accord; every search has a connection of its own."""
-    with threading.Lock():
-        connection = require_duckdb().connect()
-        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            connection.execute(f"SET {setting} = false")
-        # What does not fit into memory is not looked for, rather than written to a disk.
-        connection.execute("SET temp_directory = ''")
-        return connection
+    connection = require_duckdb().connect()
+    for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
+        connection.execute(f"SET {setting} = false")
+    # What does not fit into memory is not looked for, rather than written to a disk.
+    connection.execute("SET temp_directory = ''")
+    return connection
 
 
 class _Search:
@@ -176,7 +175,9 @@ class _Search:
     def _partners(self) -> tuple[_Pairs, dict[str, npt.NDArray[np.bool_]]]:
         """Give the pairs of equal keys for which another condition of ON is not true, and which rows of each side have no partner."""
         equal = self._columns("a.k{0} = b.k{0}", separator=" AND ")
-        pairs = self._pairs(f"SELECT a.r, b.r FROM s_rows a JOIN t_rows b ON {equal} LIMIT {MOST_PAIRS + 1 if self.on.conditions else 0}")
+        pairs = self._pairs(
+            f"SELECT a.r, b.r FROM s_rows a JOIN t_rows b ON {equal} LIMIT {MOST_PAIRS + 1 if self.on.conditions else 0}"
+        )
         if len(pairs.source) > MOST_PAIRS:
             msg = f"More than {MOST_PAIRS:,} pairs of rows have equal keys, and ON demands more of them"
             raise UnreadableError(msg)
@@ -212,7 +213,10 @@ class _Search:
         """Compute the normal forms, and find the crowds."""
         run = self.connection.execute
         kept, forms = self._columns("k{0}"), self._columns("n{0}")
-        cores, plain = ("".join(f", {made(f'{of}{place}')} AS {name}{place}" for place in self.texts) for made, of, name in ((core, "k", "c"), (plain_form, "c", "p")))
+        cores, plain = (
+            "".join(f", {made(f'{of}{place}')} AS {name}{place}" for place in self.texts)
+            for made, of, name in ((core, "k", "c"), (plain_form, "c", "p"))
+        )
         kept += "".join(f", c{place}" for place in self.texts)
         made = ", ".join(f"{self._form(place)} AS n{place}" for place in self.places)
         for side in self.sides:
@@ -251,17 +255,21 @@ class _Search:
         met = [(few["s"], few["t"])]
         met += [(self._many("s"), few["t"])] if few["s"] != "s" else []
         met += [(few["s"], self._many("t"))] if few["t"] != "t" else []
-        same = [{}]
+        same: list[Mapping[int, str]] = [{}]
         if self.moments and len(self.places) > 1:
             # The same instant is equal, whatever clocks show; another key is what separates the rows.
             same.append(dict.fromkeys(self.moments, "k"))
         equal = [
-            " AND ".join(f"a.{form.get(place, 'n')}{place} IS NOT DISTINCT FROM b.{form.get(place, 'n')}{place}" for place in self.places)
+            " AND ".join(
+                f"a.{form.get(place, 'n')}{place} IS NOT DISTINCT FROM b.{form.get(place, 'n')}{place}" for place in self.places
+            )
             for form in same
         ]
         separated = ", ".join(f"{self._difference(place)} AS d{place}" for place in self.places)
         joined = " UNION ALL ".join(
-            f"SELECT a.r, b.r, {separated} FROM {s} a JOIN {t} b ON {terms} WHERE NOT (a.m AND b.m)" for s, t in met for terms in equal
+            f"SELECT a.r, b.r, {separated} FROM {s} a JOIN {t} b ON {terms} WHERE NOT (a.m AND b.m)"
+            for s, t in met
+            for terms in equal
         )
         pairs = self._pairs(joined)
         kinds = np.bitwise_count(pairs.bits).sum(axis=1).astype(np.int64)
@@ -275,36 +283,47 @@ class _Search:
         return f"CASE {null} WHEN {a} = {b} THEN 0 ELSE {BITS[Difference.TIME_ZONE]} END"
 
     def _are_few_letters(self) -> bool:
+        texts = [values[place].values for values in self.values.values() for place in self.texts]
+        lengths = [pc.fill_null(pc.utf8_length(text), 0).to_numpy() for text in texts]
         low, high = LETTERS
-        lengths = " + ".join(f"coalesce(sum(length(k{p})) FILTER (length(k{p}) BETWEEN {low} AND {high}), 0)" for p in self.texts)
-        return sum(int(self._numbers(f"SELECT {lengths} FROM {side}")[0]) for side in self.sides) <= MOST_LETTERS
+        return sum(int(length[(low <= length) & (length <= high)].sum()) for length in lengths) <= MOST_LETTERS
 
     def _one_letter(self, place: int) -> _Pairs:
-        """Give pairs of which one key differs by one letter: they are equal when each is without it, or one of them is."""
-        run, (low, high) = self.connection.execute, LETTERS
-        others = self._columns("k{0}", place, "")  and ", " + self._columns("k{0}", place)
+        """Give pairs of which one key differs by one letter: they are equal when each is without it, or one of them is.
+
+        Of the rows of one side that have the same keys one stands for all.
+        """
+        others = "".join(f", k{other}" for other in self.places if other != place)
         equal = "".join(f" AND a.k{other} = b.k{other}" for other in self.places if other != place)
+        shorter = (
+            r"FROM (SELECT *, unnest(range(1, length(v) + 1)) AS i FROM {}) WHERE regexp_full_match(substr(v, i, 1), '\p{{L}}')"
+        )
+        tables = {}
         for side in self.sides:
-            for name, rows in (("all", f"SELECT r, m, k{place} AS v{others} FROM {side}"), ("one", f"SELECT min(r) AS r, bool_and(m) AS m, k{place} AS v{others} FROM {side} GROUP BY k{place}{others}")):
-                run(f"CREATE OR REPLACE TEMP TABLE {side}_{name} AS SELECT * FROM ({rows}) WHERE length(v) BETWEEN {low} AND {high}")
-                shorter = f"SELECT *, left(v, i - 1) || substr(v, i + 1) AS w FROM (SELECT *, unnest(range(1, length(v) + 1)) AS i FROM {side}_{name})"
-                run(f"CREATE OR REPLACE TEMP TABLE {side}_{name}_shorter AS {shorter} WHERE regexp_full_match(substr(v, i, 1), '\\p{{L}}')")
+            lengths = f"length(k{place}) BETWEEN {LETTERS[0]} AND {LETTERS[1]}"
+            tables[f"{side}_all"] = f"SELECT r, m, k{place} AS v{others} FROM {side} WHERE {lengths}"
+            tables[f"{side}_one"] = f"SELECT min(r) AS r, bool_and(m) AS m, v{others} FROM {side}_all GROUP BY v{others}"
+            for rows in (f"{side}_all", f"{side}_one"):
+                tables[f"{rows}_shorter"] = f"SELECT *, left(v, i - 1) || substr(v, i + 1) AS w {shorter.format(rows)}"
         bits = ", ".join(str(BITS[Difference.LETTER] if other == place else 0) for other in self.places)
-        joins = []
-        for s, t in (("s_all", "t_one"), ("s_one", "t_all")):
+        joined = " UNION ALL ".join(
+            f"SELECT a.r, b.r, {bits} FROM {a} a JOIN {b} b ON {same}{equal} WHERE NOT (a.m AND b.m)"
+            for s, t in (("s_all", "t_one"), ("s_one", "t_all"))
             for a, b, same in (
                 (f"{s}_shorter", f"{t}_shorter", "a.w = b.w AND a.i = b.i AND a.v <> b.v"),
                 (f"{s}_shorter", t, "a.w = b.v"),
                 (s, f"{t}_shorter", "a.v = b.w"),
-            ):
-                joins.append(f"SELECT a.r, b.r, {bits} FROM {a} a JOIN {b} b ON {same}{equal} WHERE NOT (a.m AND b.m)")
-        pairs = self._pairs(" UNION ALL ".join(joins))
+            )
+        )
+        pairs = self._pairs(f"WITH {', '.join(f'{name} AS MATERIALIZED ({rows})' for name, rows in tables.items())} {joined}")
         return replace(pairs, far=pairs.far + _ONE_LETTER)
 
     def _other_value(self, place: int) -> _Pairs:
         """Give pairs of which one key alone has another value, where few rows of the other side have the other keys."""
         equal, others = self._columns("a.k{0} = b.k{0}", place, " AND "), self._columns("k{0}", place)
-        kind = f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[Difference.NULL]} ELSE {BITS[Difference.VALUE]} END"
+        kind = (
+            f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[Difference.NULL]} ELSE {BITS[Difference.VALUE]} END"
+        )
         bits = ", ".join(kind if other == place else "0" for other in self.places)
         joins = []
         for one, other in (("a", "b"), ("b", "a")):
@@ -323,14 +342,20 @@ class _Search:
         """Tell of the rows of a side that have no partner."""
         unmatched = np.flatnonzero(free[side])
         rows, partners = (best.source, best.target) if side == "s" else (best.target, best.source)
-        if side == "s":
-            # After those with a near key those without.
-            alone = unmatched[~np.isin(unmatched, rows)][: max(MOST_TOLD - len(rows), 0)]
-        else:
-            alone = unmatched[:0]
+        # After those with a near key those without, of the source alone.
+        alone = unmatched[~np.isin(unmatched, rows)][: max(MOST_TOLD - len(rows), 0) if side == "s" else 0]
         told = best.taken(np.arange(min(len(rows), MOST_TOLD)))
         near, partners = rows[: len(told.source)], partners[: len(told.source)]
-        found = list(zip(self._records(side, near), self._keys(other, partners), self._others(other, partners, free), told.bits, self._said(told), strict=True))
+        found = list(
+            zip(
+                self._records(side, near),
+                self._keys(other, partners),
+                self._others(other, partners, free),
+                told.bits,
+                self._said(told),
+                strict=True,
+            )
+        )
         records = [
             replace(row, nearest=key, separations=self._separations(bits), answers=answers, alike=alike, taken=taken)
             for row, key, (alike, taken), bits, answers in found
@@ -353,7 +378,9 @@ class _Search:
     def _keys(self, side: str, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
         return list(zip(*(python_values(key.shown.take(pa.array(rows))) for key in self.values[side]), strict=True))
 
-    def _others(self, side: str, rows: npt.NDArray[np.int64], free: Mapping[str, npt.NDArray[np.bool_]]) -> list[tuple[int, bool]]:
+    def _others(
+        self, side: str, rows: npt.NDArray[np.int64], free: Mapping[str, npt.NDArray[np.bool_]]
+    ) -> list[tuple[int, bool]]:
         """Count, for each of some rows of a side, the rows that have the same key, and tell whether one of these has a partner."""
         if not len(rows):
             return []
@@ -373,7 +400,9 @@ class _Search:
 
     def _nulls(self, row: NearRow) -> tuple[Separation, ...]:
         """Say of a row that nothing is near to which of its keys are NULL."""
-        return tuple(Separation(key.place, (Difference.NULL,)) for key, value in zip(self.on.keys, row.key, strict=True) if value is None)
+        return tuple(
+            Separation(key.place, (Difference.NULL,)) for key, value in zip(self.on.keys, row.key, strict=True) if value is None
+        )
 
 
 _SIDES: Final = {"a": "s", "b": "t"}
