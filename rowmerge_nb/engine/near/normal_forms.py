@@ -1,13 +1,20 @@
-"""Texts in the forms in which keys are compared once more, as DuckDB SQL: without blanks, in lower case, composed, as numbers."""
+"""Texts in the forms in which keys are compared once more: without blanks, in lower case, composed, as numbers; and what separates two of them."""
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.duckdb.text import text_literal
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from rowmerge_nb.trace.near import Difference
 
-__all__ = ["BITS", "BLANKS", "core", "difference_of_texts", "kinds_of", "normal_form", "plain_form"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["BITS", "BLANKS", "differences", "kinds_of", "normal_form", "without_one_letter"]
 
 BLANKS: Final = "".join(
     map(
@@ -18,8 +25,8 @@ BLANKS: Final = "".join(
 """What Unicode calls white space, and the blanks without a width."""
 BITS: Final = {kind: 1 << place for place, kind in enumerate(Difference)}
 """What separates two values, as a set in one number."""
-_NUMBER: Final = r"'[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)'"
-_MARK: Final = "chr(1)"
+_NUMBER: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
+_MARK: Final = "\x01"
 """Before the form of a number, so that no text is taken for one; a text that begins with it has it twice."""
 
 
@@ -32,65 +39,112 @@ def kinds_of(bits: int) -> tuple[Difference, ...]:
     return tuple(kind for kind, bit in BITS.items() if bits & bit)
 
 
-def core(text: str) -> str:
-    """Write a text without the blanks around it.
+def normal_form(texts: pa.Array) -> pa.Array:
+    """Give the form that texts have in common if nothing but blanks, case, Unicode form or the writing of a number separates them.
 
-    To look for all kinds of blanks takes ten times as long as for spaces, and few texts have others at their ends.
+    >>> forms = normal_form(pa.array([" Ann", "ANN ", "007", "7.0", "-0", "+.0", None])).to_pylist()
+    >>> forms[0] == forms[1], forms[2] == forms[3], forms[4] == forms[5], forms[6]
+    (True, True, True, None)
+    """
+    return _numbers(_plain(pc.utf8_trim(texts, characters=BLANKS)))
+
+
+def _plain(bare: pa.Array) -> pa.Array:
+    """Compose texts, and give them in lower case."""
+    return pc.utf8_lower(_composed(bare))
+
+
+def _composed(texts: pa.Array) -> pa.Array:
+    return pc.utf8_normalize(texts, form="NFC")
+
+
+def _numbers(plain: pa.Array) -> pa.Array:
+    """Give texts that are numbers in one form each: no plus, no zeros that say nothing; minus zero is zero."""
+    is_number = pc.match_substring_regex(plain, pattern=_NUMBER)
+    marked = pc.if_else(pc.starts_with(plain, pattern=_MARK), pc.binary_join_element_wise(_MARK, plain, ""), plain)
+    if not pc.any(is_number).as_py():
+        return marked
+    numbers = plain.filter(is_number)
+    digits = pc.ascii_ltrim(pc.ascii_ltrim(numbers, characters="+-"), characters="0")
+    whole = pc.ascii_rtrim(pc.ascii_rtrim(digits, characters="0"), characters=".")
+    digits = pc.if_else(pc.match_substring(numbers, pattern="."), whole, digits)
+    negative = pc.and_(pc.starts_with(numbers, pattern="-"), pc.not_equal(digits, ""))
+    forms = pc.binary_join_element_wise(_MARK, pc.if_else(negative, "-", ""), digits, "")
+    return pc.replace_with_mask(marked, is_number, forms)
+
+
+def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
+    """Say what separates texts from others of the same normal forms, as sets in numbers; no smaller set would make them equal.
 
     Args:
-        text: the text, a column.
+        one: the texts.
+        other: as many, each of the same normal form as the one at its place.
+
+    >>> [kinds_of(bits) for bits in differences(pa.array(["Ed ", "07"]), pa.array(["ED", "7"])).tolist()]
+    [(<Difference.TRAILING_BLANKS: 'trailing blanks'>, <Difference.CASE: 'case'>), (<Difference.NUMBER: 'number'>,)]
     """
-    blanks = text_literal(BLANKS)
-    trimmed = f"trim({text})"
-    bare = " AND ".join(f"NOT contains({blanks}, {end}({trimmed}, 1))" for end in ("left", "right"))
-    return f"CASE WHEN {bare} THEN {trimmed} ELSE ltrim(rtrim({text}, {blanks}), {blanks}) END"
+    bits = np.where(_true(one.is_null()), BITS[Difference.NULL], 0).astype(np.int64)
+    ends = [pc.utf8_rtrim(texts, characters=BLANKS) for texts in (one, other)]
+    bare = [pc.utf8_ltrim(texts, characters=BLANKS) for texts in ends]
+    # Of nothing but blanks all are at the end.
+    for kind, whole, rest, all_but_blanks in (
+        (Difference.TRAILING_BLANKS, (one, other), ends, f"(?s)^.*[^{re.escape(BLANKS)}]"),
+        (Difference.LEADING_BLANKS, ends, bare, f"(?s)[^{re.escape(BLANKS)}].*$"),
+    ):
+        lengths = [_lengths(texts) - _lengths(without) for texts, without in zip(whole, rest, strict=True)]
+        separated = lengths[0] != lengths[1]
+        same = np.flatnonzero((lengths[0] == lengths[1]) & (lengths[0] > 0))
+        if len(same):
+            blanks = [pc.replace_substring_regex(t.take(pa.array(same)), pattern=all_but_blanks, replacement="") for t in whole]
+            separated[same] = _true(pc.not_equal(*blanks))
+        bits += np.where(separated, BITS[kind], 0)
+    undecided = np.flatnonzero(_true(pc.not_equal(*bare)))
+    for kinds, form in (
+        ((Difference.UNICODE_FORM,), _composed),
+        ((Difference.CASE,), pc.utf8_lower),
+        ((Difference.UNICODE_FORM, Difference.CASE), _plain),
+        ((Difference.NUMBER,), lambda texts: _numbers(_plain(texts))),
+    ):
+        if not len(undecided):
+            break
+        equal = _true(pc.equal(*(form(texts.take(pa.array(undecided))) for texts in bare)))
+        bits[undecided[equal]] += sum(BITS[kind] for kind in kinds)
+        undecided = undecided[~equal]
+    return bits
 
 
-def plain_form(bare: str) -> str:
-    """Write a text composed and in lower case.
+def _lengths(texts: pa.Array) -> npt.NDArray[np.int64]:
+    lengths: npt.NDArray[np.int64] = pc.fill_null(pc.binary_length(texts), 0).to_numpy().astype(np.int64)
+    return lengths
+
+
+def _true(answers: pa.Array) -> npt.NDArray[np.bool_]:
+    true: npt.NDArray[np.bool_] = pc.fill_null(answers, fill_value=False).to_numpy(zero_copy_only=False)
+    return true
+
+
+def without_one_letter(texts: pa.Array, lengths: tuple[int, int]) -> pa.Table:
+    """Give texts, and each of them without one of its letters.
 
     Args:
-        bare: what `core` gave, a column.
+        texts: the texts.
+        lengths: how many characters those have at least and at most that are given.
+
+    Returns:
+        The place of the text ``at``, the place of the letter ``i``, from 1, and the rest ``w``; 0 and all of it for the whole text.
+
+    >>> without_one_letter(pa.array(["a1b"]), (1, 9)).to_pylist()
+    [{'at': 0, 'i': 0, 'w': 'a1b'}, {'at': 0, 'i': 1, 'w': '1b'}, {'at': 0, 'i': 3, 'w': 'a1'}]
     """
-    return f"lower(nfc_normalize({bare}))"
-
-
-def normal_form(plain: str) -> str:
-    """Write the form that texts have in common if nothing but blanks, case, Unicode form or the writing of a number separates them.
-
-    Args:
-        plain: what `plain_form` gave, a column.
-    """
-    digits = f"ltrim(ltrim({plain}, '+-'), '0')"
-    digits = f"CASE WHEN contains({plain}, '.') THEN rtrim(rtrim({digits}, '0'), '.') ELSE {digits} END"
-    # There is no minus zero, nor a plus, nor zeros that say nothing.
-    sign = f"CASE WHEN left({plain}, 1) = '-' AND ({digits}) <> '' THEN '-' ELSE '' END"
-    number = f"{_MARK} || {sign} || {digits}"
-    text = f"CASE WHEN left({plain}, 1) = {_MARK} THEN {_MARK} || {plain} ELSE {plain} END"
-    return f"CASE WHEN regexp_full_match({plain}, {_NUMBER}) THEN {number} ELSE {text} END"
-
-
-def difference_of_texts(place: int) -> str:
-    """Write what separates two texts of the same normal form, as a number: no smaller set of differences does.
-
-    Args:
-        place: the texts are ``a.k0`` and ``b.k0``, their cores ``a.c0`` and ``b.c0``, their normal forms ``a.n0`` and ``b.n0``.
-    """
-    k, c = [f"{side}.k{place}" for side in "ab"], [f"{side}.c{place}" for side in "ab"]
-    starts = [f"strpos({text}, {bare})" for text, bare in zip(k, c, strict=True)]
-    leading = " <> ".join(f"left({text}, {start} - 1)" for text, start in zip(k, starts, strict=True))
-    trailing = " <> ".join(f"substr({k[i]}, {starts[i]} + length({c[i]}))" for i in (0, 1))
-    without_blanks = " AND ".join(f"strlen({text}) = strlen({bare})" for text, bare in zip(k, c, strict=True))
-    bits = {kind.name: bit for kind, bit in BITS.items()}
-    blanks = (
-        f"CASE WHEN {without_blanks} THEN 0 ELSE CASE WHEN {leading} THEN {bits['LEADING_BLANKS']} ELSE 0 END"
-        f" + CASE WHEN {trailing} THEN {bits['TRAILING_BLANKS']} ELSE 0 END END"
-    )
-    letters = (
-        f"CASE WHEN {c[0]} = {c[1]} THEN 0"
-        f" WHEN nfc_normalize({c[0]}) = nfc_normalize({c[1]}) THEN {bits['UNICODE_FORM']}"
-        f" WHEN lower({c[0]}) = lower({c[1]}) THEN {bits['CASE']}"
-        f" WHEN {plain_form(c[0])} = {plain_form(c[1])} THEN {bits['UNICODE_FORM'] + bits['CASE']}"
-        f" ELSE {bits['NUMBER']} END"
-    )
-    return f"CASE WHEN {k[0]} IS NULL THEN {bits['NULL']} ELSE {blanks} + {letters} END"
+    counted = pc.fill_null(pc.utf8_length(texts), 0).to_numpy()
+    at = np.flatnonzero((counted >= lengths[0]) & (counted <= lengths[1]))
+    found = [(at, np.zeros(len(at), np.int64), texts.take(pa.array(at)))]
+    for i in range(int(counted[at].max(initial=0))):
+        kept = at[counted[at] > i]
+        here = texts.take(pa.array(kept))
+        letters = pc.match_substring_regex(pc.utf8_slice_codeunits(here, i, i + 1), pattern=r"^\p{L}$")
+        here, kept = here.filter(letters), kept[_true(letters)]
+        rest = pc.binary_join_element_wise(pc.utf8_slice_codeunits(here, 0, i), pc.utf8_slice_codeunits(here, i + 1), "")
+        found.append((kept, np.full(len(kept), i + 1), rest))
+    ats, places, rests = zip(*found, strict=True)
+    return pa.table({"at": np.concatenate(ats), "i": np.concatenate(places), "w": pa.concat_arrays(rests)})

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.near.normal_forms import BITS, core, difference_of_texts, kinds_of, normal_form, plain_form
+from rowmerge_nb.engine.near.normal_forms import BITS, differences, kinds_of, normal_form, without_one_letter
 from rowmerge_nb.engine.near.on import MOMENT, TEXT, On, UnreadableError, answers_of, key_values
 from rowmerge_nb.engine.tasks.page_program import require_duckdb
 from rowmerge_nb.spi.values import python_values
@@ -116,8 +116,7 @@ class _Search:
     """One search.
 
     Its tables ``s`` and ``t`` have a row for each row of their side: its place ``r``, whether it is matched ``m``, and per key the value ``k0``
-    and its normal form ``n0``. Of crowds, rows with the same normal forms of which there are too many, ``s_few`` has one row each, and ``s_many``
-    the others that have no partner.
+    and its normal form ``n0``. A crowd is rows with the same normal forms of which there are too many: one of them stands for all.
     """
 
     def __init__(self, connection: Any, on: On, source: SideRows, target: SideRows) -> None:
@@ -132,30 +131,45 @@ class _Search:
 
     def result(self) -> NearKeys:
         """Search, and give what was found as data."""
-        self._register()
+        for side in self.sides:
+            self._register(side, {})
         equal, free = self._partners()
-        self._make_tables(free)
+        for side in self.sides:
+            self._register(side, {"m": pa.array(~free[side]), **{f"n{place}": self._form(side, place) for place in self.places}})
         pairs = equal + self._with_answers(self._alike())
         letters = bool(self.texts) and self._are_few_letters()
-        for place in self.texts if letters else ():
-            pairs += self._with_answers(self._one_letter(place))
-        for place in self.places if len(self.places) > 1 else ():
-            pairs += self._with_answers(self._other_value(place))
+        if letters and self._any_alone(pairs, free):
+            for place in self.texts:
+                pairs += self._with_answers(self._one_letter(place, free))
+        if len(self.places) > 1 and self._any_alone(pairs, free):
+            for place in self.places:
+                pairs += self._with_answers(self._other_value(place))
         source = self._told("s", "t", free, _nearest(pairs, pairs.source, free["s"]))
         target = self._told("t", "s", free, _nearest(pairs, pairs.target, free["t"]))
         return NearKeys(self.on.terms, source, target, letters=letters)
 
-    # -- SQL --------------------------------------------------------------------------------------------------------
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def _register(self, side: str, more: Mapping[str, pa.Array]) -> None:
+        columns = {"r": pa.array(np.arange(self.sides[side].columns.num_rows))}
+        columns |= {f"k{place}": key.values for place, key in enumerate(self.values[side])}
+        self.connection.register(side, pa.table({**columns, **more}))
+
+    def _form(self, side: str, place: int) -> pa.Array:
+        key = self.values[side][place]
+        if place in self.texts:
+            return normal_form(key.values)
+        return key.values if key.clocks is None else key.clocks
 
     def _columns(self, pattern: str, but: int | None = None, separator: str = ", ") -> str:
         return separator.join(pattern.format(place) for place in self.places if place != but)
 
-    def _pairs(self, sql: str) -> _Pairs:
-        """Run a query of pairs: both rows' places, and what separates each of their keys."""
+    def _pairs(self, sql: str, far: int = 0) -> _Pairs:
+        """Run a query of pairs: both rows' places, and what separates each of their keys, where that is known already."""
         found = self.connection.sql(sql).to_arrow_table()
         source, target, *bits = (column.to_numpy() for column in found.columns)
         separated = np.column_stack(bits).astype(np.int64) if bits else np.zeros((len(source), len(self.places)), np.int64)
-        return _Pairs(source, target, separated, np.zeros(len(source), np.int64))
+        return _Pairs(source, target, separated, np.full(len(source), far, np.int64))
 
     def _numbers(self, sql: str) -> npt.NDArray[np.int64]:
         numbers: npt.NDArray[np.int64] = self.connection.sql(sql).to_arrow_table().column(0).to_numpy()
@@ -163,35 +177,30 @@ class _Search:
 
     # -- which rows have no partner -----------------------------------------------------------------------------------
 
-    def _register(self) -> None:
-        for side, values in self.values.items():
-            columns = {"r": pa.array(np.arange(self.sides[side].columns.num_rows))}
-            for place, key in enumerate(values):
-                columns[f"k{place}"] = key.values
-                if key.clocks is not None:
-                    columns[f"w{place}"] = key.clocks
-            self.connection.register(f"{side}_rows", pa.table(columns))
-
     def _partners(self) -> tuple[_Pairs, dict[str, npt.NDArray[np.bool_]]]:
         """Give the pairs of equal keys for which another condition of ON is not true, and which rows of each side have no partner."""
         equal = self._columns("a.k{0} = b.k{0}", separator=" AND ")
-        pairs = self._pairs(
-            f"SELECT a.r, b.r FROM s_rows a JOIN t_rows b ON {equal} LIMIT {MOST_PAIRS + 1 if self.on.conditions else 0}"
-        )
-        if len(pairs.source) > MOST_PAIRS:
-            msg = f"More than {MOST_PAIRS:,} pairs of rows have equal keys, and ON demands more of them"
-            raise UnreadableError(msg)
-        pairs = self._with_answers(pairs)
+        most = MOST_PAIRS + 1 if self.on.conditions else 0
+        pairs = self._with_answers(self._few_pairs(f"SELECT a.r, b.r FROM s a JOIN t b ON {equal} LIMIT {most}"))
         true = pairs.far == 0
         partners = {"s": pairs.source[true], "t": pairs.target[true]}
         if not self.on.conditions:
             for one, other in (("s", "t"), ("t", "s")):
-                partners[one] = self._numbers(f"SELECT a.r FROM {one}_rows a SEMI JOIN {other}_rows b ON {equal}")
+                partners[one] = self._numbers(f"SELECT a.r FROM {one} a SEMI JOIN {other} b ON {equal}")
         free = {}
         for side, rows in self.sides.items():
             free[side] = np.ones(rows.columns.num_rows, np.bool_) if rows.matched is None else ~rows.matched
             free[side][partners[side]] = False
         return pairs.taken(~true), free
+
+    def _few_pairs(self, sql: str) -> _Pairs:
+        if not self.on.conditions:
+            return _Pairs(*(np.zeros(shape, np.int64) for shape in (0, 0, (0, len(self.places)), 0)))
+        pairs = self._pairs(sql)
+        if len(pairs.source) > MOST_PAIRS:
+            msg = f"The nearest keys are not known: more than {MOST_PAIRS:,} pairs of rows have equal keys, and ON demands more of them"
+            raise UnreadableError(msg)
+        return pairs
 
     def _with_answers(self, pairs: _Pairs) -> _Pairs:
         """Move pairs further away for which other conditions of ON are not true."""
@@ -207,116 +216,99 @@ class _Search:
         names = [name for rows in both for name in rows.schema.names]
         return answers_of(self.on.conditions, pa.RecordBatch.from_arrays([c for rows in both for c in rows.columns], names=names))
 
+    def _any_alone(self, pairs: _Pairs, free: Mapping[str, npt.NDArray[np.bool_]]) -> bool:
+        """Tell whether a row without a partner is near to nothing yet."""
+        near = {"s": pairs.source, "t": pairs.target}
+        return any(np.count_nonzero(free[side]) > len(np.unique(rows[free[side][rows]])) for side, rows in near.items())
+
     # -- near keys ----------------------------------------------------------------------------------------------------
-
-    def _make_tables(self, free: Mapping[str, npt.NDArray[np.bool_]]) -> None:
-        """Compute the normal forms, and find the crowds."""
-        run = self.connection.execute
-        kept, forms = self._columns("k{0}"), self._columns("n{0}")
-        cores, plain = (
-            "".join(f", {made(f'{of}{place}')} AS {name}{place}" for place in self.texts)
-            for made, of, name in ((core, "k", "c"), (plain_form, "c", "p"))
-        )
-        kept += "".join(f", c{place}" for place in self.texts)
-        made = ", ".join(f"{self._form(place)} AS n{place}" for place in self.places)
-        for side in self.sides:
-            self.connection.register(f"{side}_free", pa.table({"m": pa.array(~free[side])}))
-            rows = f"SELECT *{plain} FROM (SELECT *{cores} FROM {side}_rows POSITIONAL JOIN {side}_free)"
-            run(f"CREATE TEMP TABLE {side} AS SELECT r, m, {kept}, {made} FROM ({rows})")
-            run(
-                f"CREATE TEMP TABLE {side}_crowds AS "
-                f"SELECT {forms}, min(r) AS first FROM {side} GROUP BY {forms} HAVING count(*) > {MOST_ALIKE}"
-            )
-
-    def _form(self, place: int) -> str:
-        if place in self.texts:
-            return normal_form(f"p{place}")
-        return f"w{place}" if place in self.moments else f"k{place}"
-
-    def _few(self, side: str) -> str:
-        """Write the rows of a side, of crowds one each."""
-        if not self._crowded(side):
-            return side
-        crowd = f"FROM {side}_crowds c WHERE {self._columns('x.n{0} IS NOT DISTINCT FROM c.n{0}', separator=' AND ')}"
-        first = f"SELECT x.* FROM {side} x JOIN {side}_crowds c ON x.r = c.first"
-        return f"(SELECT * FROM {side} x WHERE NOT EXISTS ({crowd}) UNION ALL {first})"
-
-    def _many(self, side: str) -> str:
-        """Write the rows without a partner that are in crowds, and do not stand for them."""
-        crowd = f"FROM {side}_crowds c WHERE {self._columns('x.n{0} IS NOT DISTINCT FROM c.n{0}', separator=' AND ')}"
-        return f"(SELECT * FROM {side} x WHERE NOT m AND EXISTS ({crowd} AND x.r <> c.first))"
-
-    def _crowded(self, side: str) -> bool:
-        return bool(len(self._numbers(f"SELECT first FROM {side}_crowds LIMIT 1")))
 
     def _alike(self) -> _Pairs:
         """Give pairs of the same normal form, of which at least one row has no partner."""
-        few = {side: self._few(side) for side in self.sides}
+        crowded = {side: self._find_crowds(side) for side in self.sides}
+        few = {side: self._few(side) if crowded[side] else side for side in self.sides}
         met = [(few["s"], few["t"])]
-        met += [(self._many("s"), few["t"])] if few["s"] != "s" else []
-        met += [(few["s"], self._many("t"))] if few["t"] != "t" else []
-        same: list[Mapping[int, str]] = [{}]
+        met += [(self._many("s"), few["t"])] if crowded["s"] else []
+        met += [(few["s"], self._many("t"))] if crowded["t"] else []
+        forms: list[Mapping[int, str]] = [{}]
         if self.moments and len(self.places) > 1:
             # The same instant is equal, whatever clocks show; another key is what separates the rows.
-            same.append(dict.fromkeys(self.moments, "k"))
-        equal = [
-            " AND ".join(
-                f"a.{form.get(place, 'n')}{place} IS NOT DISTINCT FROM b.{form.get(place, 'n')}{place}" for place in self.places
-            )
-            for form in same
-        ]
-        separated = ", ".join(f"{self._difference(place)} AS d{place}" for place in self.places)
+            forms.append(dict.fromkeys(self.moments, "k"))
         joined = " UNION ALL ".join(
-            f"SELECT a.r, b.r, {separated} FROM {s} a JOIN {t} b ON {terms} WHERE NOT (a.m AND b.m)"
+            f"SELECT a.r, b.r FROM {s} a JOIN {t} b ON {self._same(form)} WHERE NOT (a.m AND b.m)"
             for s, t in met
-            for terms in equal
+            for form in forms
         )
         pairs = self._pairs(joined)
-        kinds = np.bitwise_count(pairs.bits).sum(axis=1).astype(np.int64)
-        return replace(pairs, far=kinds * _KIND).taken(kinds > 0)
+        bits = np.column_stack([self._differences(place, pairs) for place in self.places])
+        kinds = np.bitwise_count(bits).sum(axis=1).astype(np.int64)
+        return replace(pairs, bits=bits, far=kinds * _KIND).taken(kinds > 0)
 
-    def _difference(self, place: int) -> str:
+    def _same(self, form: Mapping[int, str]) -> str:
+        names = [f"{form.get(place, 'n')}{place}" for place in self.places]
+        return " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names)
+
+    def _find_crowds(self, side: str) -> bool:
+        """Make the table of a side's crowds, and tell whether it has any."""
+        if self.sides[side].columns.num_rows <= MOST_ALIKE:
+            return False
+        forms = self._columns("n{0}")
+        crowds = f"SELECT {forms}, min(r) AS first FROM {side} GROUP BY {forms} HAVING count(*) > {MOST_ALIKE}"
+        self.connection.execute(f"CREATE TEMP TABLE {side}_crowds AS {crowds}")
+        return bool(len(self._numbers(f"SELECT first FROM {side}_crowds LIMIT 1")))
+
+    def _few(self, side: str) -> str:
+        """Write the rows of a side, of crowds one each."""
+        first = f"SELECT a.* FROM {side} a JOIN {side}_crowds b ON a.r = b.first"
+        return f"(SELECT a.* FROM {side} a ANTI JOIN {side}_crowds b ON {self._same({})} UNION ALL {first})"
+
+    def _many(self, side: str) -> str:
+        """Write the rows without a partner that are in crowds, and do not stand for them."""
+        return f"(SELECT a.* FROM {side} a JOIN {side}_crowds b ON {self._same({})} WHERE NOT a.m AND a.r <> b.first)"
+
+    def _differences(self, place: int, pairs: _Pairs) -> npt.NDArray[np.int64]:
+        """Say what separates the values of a key of pairs with the same normal form."""
+        rows = {"s": pa.array(pairs.source), "t": pa.array(pairs.target)}
+        one, other = (self.values[side][place].values.take(taken) for side, taken in rows.items())
         if place in self.texts:
-            return difference_of_texts(place)
-        a, b = f"a.k{place}", f"b.k{place}"
-        null = f"WHEN {a} IS NULL AND {b} IS NULL THEN {BITS[Difference.NULL]}"
-        return f"CASE {null} WHEN {a} = {b} THEN 0 ELSE {BITS[Difference.TIME_ZONE]} END"
+            return differences(one, other)
+        null = np.where(one.is_null().to_numpy(zero_copy_only=False), BITS[Difference.NULL], 0)
+        if place not in self.moments:
+            return null
+        equal = pc.fill_null(pc.equal(one, other), fill_value=True).to_numpy(zero_copy_only=False)
+        return null + np.where(equal, 0, BITS[Difference.TIME_ZONE])
 
     def _are_few_letters(self) -> bool:
+        low, high = LETTERS
         texts = [values[place].values for values in self.values.values() for place in self.texts]
         lengths = [pc.fill_null(pc.utf8_length(text), 0).to_numpy() for text in texts]
-        low, high = LETTERS
         return sum(int(length[(low <= length) & (length <= high)].sum()) for length in lengths) <= MOST_LETTERS
 
-    def _one_letter(self, place: int) -> _Pairs:
+    def _one_letter(self, place: int, free: Mapping[str, npt.NDArray[np.bool_]]) -> _Pairs:
         """Give pairs of which one key differs by one letter: they are equal when each is without it, or one of them is.
 
-        Of the rows of one side that have the same keys one stands for all.
+        Of rows of one side that have the same keys one stands for all where the other side's rows meet them.
         """
-        others = "".join(f", k{other}" for other in self.places if other != place)
-        equal = "".join(f" AND a.k{other} = b.k{other}" for other in self.places if other != place)
-        shorter = (
-            r"FROM (SELECT *, unnest(range(1, length(v) + 1)) AS i FROM {}) WHERE regexp_full_match(substr(v, i, 1), '\p{{L}}')"
+        for side, values in self.values.items():
+            rows = without_one_letter(values[place].values, LETTERS)
+            at = rows.column("at").combine_chunks()
+            columns = {"r": at, "i": rows.column("i"), "w": rows.column("w"), "m": pa.array(~free[side]).take(at)}
+            columns |= {f"k{other}": values[other].values.take(at) for other in self.places}
+            self.connection.register(f"{side}_shorter", pa.table(columns))
+        keys = self._columns("k{0}")
+        one = {
+            side: f"(SELECT min(r) AS r, bool_and(m) AS m, i, w, {keys} FROM {side}_shorter GROUP BY i, w, {keys})"
+            for side in self.sides
+        }
+        same = "a.w = b.w AND (a.i = b.i OR a.i = 0 OR b.i = 0)" + "".join(
+            f" AND a.k{o} = b.k{o}" for o in self.places if o != place
         )
-        tables = {}
-        for side in self.sides:
-            lengths = f"length(k{place}) BETWEEN {LETTERS[0]} AND {LETTERS[1]}"
-            tables[f"{side}_all"] = f"SELECT r, m, k{place} AS v{others} FROM {side} WHERE {lengths}"
-            tables[f"{side}_one"] = f"SELECT min(r) AS r, bool_and(m) AS m, v{others} FROM {side}_all GROUP BY v{others}"
-            for rows in (f"{side}_all", f"{side}_one"):
-                tables[f"{rows}_shorter"] = f"SELECT *, left(v, i - 1) || substr(v, i + 1) AS w {shorter.format(rows)}"
         bits = ", ".join(str(BITS[Difference.LETTER] if other == place else 0) for other in self.places)
         joined = " UNION ALL ".join(
-            f"SELECT a.r, b.r, {bits} FROM {a} a JOIN {b} b ON {same}{equal} WHERE NOT (a.m AND b.m)"
-            for s, t in (("s_all", "t_one"), ("s_one", "t_all"))
-            for a, b, same in (
-                (f"{s}_shorter", f"{t}_shorter", "a.w = b.w AND a.i = b.i AND a.v <> b.v"),
-                (f"{s}_shorter", t, "a.w = b.v"),
-                (s, f"{t}_shorter", "a.v = b.w"),
-            )
+            f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {same} WHERE a.k{place} <> b.k{place} AND NOT ({matched}.m)"
+            for s, t, matched in (("s_shorter", one["t"], "a"), (one["s"], "t_shorter", "b"))
         )
-        pairs = self._pairs(f"WITH {', '.join(f'{name} AS MATERIALIZED ({rows})' for name, rows in tables.items())} {joined}")
-        return replace(pairs, far=pairs.far + _ONE_LETTER)
+        return self._pairs(joined, _ONE_LETTER)
 
     def _other_value(self, place: int) -> _Pairs:
         """Give pairs of which one key alone has another value, where few rows of the other side have the other keys."""
@@ -325,16 +317,19 @@ class _Search:
             f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[Difference.NULL]} ELSE {BITS[Difference.VALUE]} END"
         )
         bits = ", ".join(kind if other == place else "0" for other in self.places)
-        joins = []
-        for one, other in (("a", "b"), ("b", "a")):
-            few = f"SELECT {others} FROM {_SIDES[other]} GROUP BY {others} HAVING count(*) <= {MOST_ALIKE}"
-            near = f"SELECT x.* FROM {_SIDES[other]} x SEMI JOIN ({few}) y USING ({others})"
-            tables = {one: f"(SELECT * FROM {_SIDES[one]} WHERE NOT m)", other: f"({near})"}
-            joins.append(
-                f"SELECT a.r, b.r, {bits} FROM {tables['a']} a JOIN {tables['b']} b ON {equal} AND a.k{place} IS DISTINCT FROM b.k{place}"
-            )
-        pairs = self._pairs(" UNION ALL ".join(joins))
-        return replace(pairs, far=pairs.far + _OTHER_VALUE)
+
+        def free(side: str) -> str:
+            return f"(SELECT * FROM {side} WHERE NOT m)"
+
+        def few(side: str) -> str:
+            rare = f"SELECT {others} FROM {side} GROUP BY {others} HAVING count(*) <= {MOST_ALIKE}"
+            return f"(SELECT x.* FROM {side} x SEMI JOIN ({rare}) y USING ({others}))"
+
+        joined = " UNION ALL ".join(
+            f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {equal} AND a.k{place} IS DISTINCT FROM b.k{place}"
+            for s, t in ((free("s"), few("t")), (few("s"), free("t")))
+        )
+        return self._pairs(joined, _OTHER_VALUE)
 
     # -- as data ------------------------------------------------------------------------------------------------------
 
@@ -403,9 +398,6 @@ class _Search:
         return tuple(
             Separation(key.place, (Difference.NULL,)) for key, value in zip(self.on.keys, row.key, strict=True) if value is None
         )
-
-
-_SIDES: Final = {"a": "s", "b": "t"}
 
 
 def _nearest(pairs: _Pairs, rows: npt.NDArray[np.int64], free: npt.NDArray[np.bool_]) -> _Pairs:
