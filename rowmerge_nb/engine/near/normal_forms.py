@@ -86,6 +86,7 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
     bits = np.where(_true(one.is_null()), BITS[Difference.NULL], 0).astype(np.int64)
     ends = [pc.utf8_rtrim(texts, characters=BLANKS) for texts in (one, other)]
     bare = [pc.utf8_ltrim(texts, characters=BLANKS) for texts in ends]
+    around = np.zeros(len(one), np.int64)
     # Of nothing but blanks all are at the end.
     for kind, whole, rest, all_but_blanks in (
         (Difference.TRAILING_BLANKS, (one, other), ends, f"(?s)^.*[^{re.escape(BLANKS)}]"),
@@ -98,6 +99,7 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
             blanks = [pc.replace_substring_regex(t.take(pa.array(same)), pattern=all_but_blanks, replacement="") for t in whole]
             separated[same] = _true(pc.not_equal(*blanks))
         bits += np.where(separated, BITS[kind], 0)
+        around += np.where(lengths[0] + lengths[1] > 0, BITS[kind], 0)
     undecided = np.flatnonzero(_true(pc.not_equal(*bare)))
     for kinds, form in (
         ((Difference.UNICODE_FORM,), _composed),
@@ -109,6 +111,9 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
             break
         equal = _true(pc.equal(*(form(texts.take(pa.array(undecided))) for texts in bare)))
         bits[undecided[equal]] += sum(BITS[kind] for kind in kinds)
+        if Difference.NUMBER in kinds:
+            # With blanks around it a text is no number.
+            bits[undecided[equal]] |= around[undecided[equal]]
         undecided = undecided[~equal]
     return bits
 

@@ -136,17 +136,27 @@ class _Search:
         equal, free = self._partners()
         for side in self.sides:
             self._register(side, {"m": pa.array(~free[side]), **{f"n{place}": self._form(side, place) for place in self.places}})
-        pairs = equal + self._with_answers(self._alike())
+        alike = equal + self._with_answers(self._alike())
         letters = bool(self.texts) and self._are_few_letters()
-        if letters and self._any_alone(pairs, free):
+        if letters and any(_any_alone(_rows_of(side, alike), free[side]) for side in self.sides):
             for place in self.texts:
-                pairs += self._with_answers(self._one_letter(place, free))
-        if len(self.places) > 1 and self._any_alone(pairs, free):
+                alike += self._with_answers(self._one_letter(place, free))
+        source, target = (self._nearest(side, alike, free[side]) for side in self.sides)
+        sides = self._told("s", "t", free, source), self._told("t", "s", free, target)
+        return NearKeys(self.on.terms, *sides, letters=letters)
+
+    def _nearest(self, side: str, alike: _Pairs, free: npt.NDArray[np.bool_]) -> _Pairs:
+        """Give of each row of a side that has no partner the nearest pair, in the order of the rows."""
+        pairs = alike
+        if len(self.places) > 1 and _any_alone(_rows_of(side, alike), free):
             for place in self.places:
-                pairs += self._with_answers(self._other_value(place))
-        source = self._told("s", "t", free, _nearest(pairs, pairs.source, free["s"]))
-        target = self._told("t", "s", free, _nearest(pairs, pairs.target, free["t"]))
-        return NearKeys(self.on.terms, source, target, letters=letters)
+                pairs += self._with_answers(self._other_value(place, side))
+        rows = _rows_of(side, pairs)
+        kept = np.flatnonzero(free[rows])
+        order = kept[np.lexsort((pairs.target[kept], pairs.source[kept], pairs.far[kept], rows[kept]))]
+        first = np.ones(len(order), np.bool_)
+        first[1:] = rows[order][1:] != rows[order][:-1]
+        return pairs.taken(order[first])
 
     # -- tables -------------------------------------------------------------------------------------------------------
 
@@ -215,11 +225,6 @@ class _Search:
         both = [self.sides["s"].columns.take(pa.array(source)), self.sides["t"].columns.take(pa.array(target))]
         names = [name for rows in both for name in rows.schema.names]
         return answers_of(self.on.conditions, pa.RecordBatch.from_arrays([c for rows in both for c in rows.columns], names=names))
-
-    def _any_alone(self, pairs: _Pairs, free: Mapping[str, npt.NDArray[np.bool_]]) -> bool:
-        """Tell whether a row without a partner is near to nothing yet."""
-        near = {"s": pairs.source, "t": pairs.target}
-        return any(np.count_nonzero(free[side]) > len(np.unique(rows[free[side][rows]])) for side, rows in near.items())
 
     # -- near keys ----------------------------------------------------------------------------------------------------
 
@@ -310,33 +315,29 @@ class _Search:
         )
         return self._pairs(joined, _ONE_LETTER)
 
-    def _other_value(self, place: int) -> _Pairs:
-        """Give pairs of which one key alone has another value, where few rows of the other side have the other keys."""
-        equal, others = self._columns("a.k{0} = b.k{0}", place, " AND "), self._columns("k{0}", place)
+    def _other_value(self, place: int, side: str) -> _Pairs:
+        """Give pairs of rows of a side without a partner of which one key alone has another value, where few rows of the other side have the other keys."""
+        others = self._columns("k{0}", place)
+        equal = self._columns("a.k{0} = b.k{0}", place, " AND ")
         kind = (
             f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[Difference.NULL]} ELSE {BITS[Difference.VALUE]} END"
         )
         bits = ", ".join(kind if other == place else "0" for other in self.places)
-
-        def free(side: str) -> str:
-            return f"(SELECT * FROM {side} WHERE NOT m)"
-
-        def few(side: str) -> str:
-            rare = f"SELECT {others} FROM {side} GROUP BY {others} HAVING count(*) <= {MOST_ALIKE}"
-            return f"(SELECT x.* FROM {side} x SEMI JOIN ({rare}) y USING ({others}))"
-
-        joined = " UNION ALL ".join(
-            f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {equal} AND a.k{place} IS DISTINCT FROM b.k{place}"
-            for s, t in ((free("s"), few("t")), (few("s"), free("t")))
-        )
-        return self._pairs(joined, _OTHER_VALUE)
+        other = "t" if side == "s" else "s"
+        rare = f"SELECT {others} FROM {other} GROUP BY {others} HAVING count(*) <= {MOST_ALIKE}"
+        tables = {
+            side: f"(SELECT * FROM {side} WHERE NOT m)",
+            other: f"(SELECT x.* FROM {other} x SEMI JOIN ({rare}) y USING ({others}))",
+        }
+        joined = f"{tables['s']} a JOIN {tables['t']} b ON {equal} AND a.k{place} IS DISTINCT FROM b.k{place}"
+        return self._pairs(f"SELECT a.r, b.r, {bits} FROM {joined}", _OTHER_VALUE)
 
     # -- as data ------------------------------------------------------------------------------------------------------
 
     def _told(self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs) -> NearSide:
         """Tell of the rows of a side that have no partner."""
         unmatched = np.flatnonzero(free[side])
-        rows, partners = (best.source, best.target) if side == "s" else (best.target, best.source)
+        rows, partners = _rows_of(side, best), _rows_of(other, best)
         # After those with a near key those without, of the source alone.
         alone = unmatched[~np.isin(unmatched, rows)][: max(MOST_TOLD - len(rows), 0) if side == "s" else 0]
         told = best.taken(np.arange(min(len(rows), MOST_TOLD)))
@@ -379,10 +380,11 @@ class _Search:
         """Count, for each of some rows of a side, the rows that have the same key, and tell whether one of these has a partner."""
         if not len(rows):
             return []
-        self.connection.register("told", pa.table({"at": pa.array(np.arange(len(rows))), "r": pa.array(rows)}))
-        same = self._columns("x.k{0} IS NOT DISTINCT FROM b.k{0}", separator=" AND ")
+        keys = {f"k{place}": key.values.take(pa.array(rows)) for place, key in enumerate(self.values[side])}
+        self.connection.register("told", pa.table({"place": pa.array(np.arange(len(rows))), **keys}))
+        same = self._columns("a.k{0} IS NOT DISTINCT FROM b.k{0}", separator=" AND ")
         found = self.connection.execute(
-            f"SELECT count(*), bool_or(b.m) FROM told JOIN {side} x ON told.r = x.r JOIN {side} b ON {same} GROUP BY told.at ORDER BY told.at"
+            f"SELECT count(*), bool_or(b.m) FROM told a JOIN {side} b ON {same} GROUP BY a.place ORDER BY a.place"
         ).fetchall()
         return [(int(alike), bool(taken)) for alike, taken in found]
 
@@ -400,13 +402,13 @@ class _Search:
         )
 
 
-def _nearest(pairs: _Pairs, rows: npt.NDArray[np.int64], free: npt.NDArray[np.bool_]) -> _Pairs:
-    """Keep of each row without a partner the nearest pair, in the order of the rows."""
-    kept = np.flatnonzero(free[rows])
-    order = kept[np.lexsort((pairs.target[kept], pairs.source[kept], pairs.far[kept], rows[kept]))]
-    first = np.ones(len(order), np.bool_)
-    first[1:] = rows[order][1:] != rows[order][:-1]
-    return pairs.taken(order[first])
+def _rows_of(side: str, pairs: _Pairs) -> npt.NDArray[np.int64]:
+    return pairs.source if side == "s" else pairs.target
+
+
+def _any_alone(rows: npt.NDArray[np.int64], free: npt.NDArray[np.bool_]) -> bool:
+    """Tell whether a row without a partner is near to nothing yet."""
+    return bool(np.count_nonzero(free) > len(np.unique(rows[free[rows]])))
 
 
 def _counts(best: _Pairs) -> tuple[NearCount, ...]:
