@@ -144,7 +144,7 @@ def _keys_of(trace: Trace) -> NearKeys:
     if trace.near is not None:
         return trace.near
     if trace.kind == "MERGE" and trace.unmatched == 0 and trace.joined:
-        return NearKeys(source=NearSide(trace.source_rows or 0, 0))
+        return NearKeys(source=NearSide(trace.joined if trace.source_rows is None else trace.source_rows, 0))
     if trace.kind != "MERGE":
         msg, hint = f"A {trace.kind} has no source whose rows could have a partner", "Ask it of a MERGE."
     else:

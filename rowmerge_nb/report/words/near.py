@@ -212,6 +212,6 @@ def summary_of(near: NearKeys) -> str:
     if near.source is None:
         return near.problem
     if not near.source.unmatched:
-        return f"Every row of the source has a partner{'' if near.source.rows else ': it has no rows'}."
+        return "Every row of the source has a partner."
     have = "has" if near.source.unmatched == 1 else "have"
     return f"{number(near.source.unmatched)} of {plural(near.source.rows, 'source row')} {have} no partner."
