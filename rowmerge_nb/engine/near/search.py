@@ -153,7 +153,8 @@ class _Search:
                 pairs += self._with_answers(self._other_value(place, side))
         rows = _rows_of(side, pairs)
         kept = np.flatnonzero(free[rows])
-        order = kept[np.lexsort((pairs.target[kept], pairs.source[kept], pairs.far[kept], rows[kept]))]
+        others = _rows_of("t" if side == "s" else "s", pairs)
+        order = kept[np.lexsort((others[kept], pairs.far[kept], rows[kept]))]
         first = np.ones(len(order), np.bool_)
         first[1:] = rows[order][1:] != rows[order][:-1]
         return pairs.taken(order[first])
