@@ -244,3 +244,23 @@ def test_rows_without_a_partner_are_all_told_and_near_keys_are_there(source: lis
         assert {one.term for one in row.separations} == {i for i in (0, 1) if row.key[i] != row.nearest[i] or row.key[i] is None}
     assert near.target.unmatched == sum(row not in source or row[0] is None for row in target)
     assert sum(count.rows for count in near.source.counts) == sum(row.nearest is not None for row in near.source.told)
+
+
+def test_beside_another_key_the_same_instant_in_another_zone_separates_nothing() -> None:
+    zoned, plain = Type("timestamp with time zone", (6,), ("zone",)), parse_type("timestamp(6) with time zone")
+    moment = dt.datetime(2024, 7, 1, 10, tzinfo=dt.UTC)
+    moments = {"s": pa.array([{"instant": moment, "zone": "Europe/Paris"}], zoned.arrow), "t": pa.array([moment], plain.arrow)}
+    source, target = (
+        SideRows(
+            pa.RecordBatch.from_arrays([moments[side], pa.array([name])], names=[side, f"{side}k"]), {side: "at", f"{side}k": "k"}
+        )
+        for side, name in (("s", "Ed "), ("t", "Ed"))
+    )
+    keys = (
+        Key(Column(plain, "t"), Apply(plain, "cast", (Column(zoned, "s"),)), 0),
+        Key(Column(VARCHAR, "tk"), Column(VARCHAR, "sk"), 1),
+    )
+    near = near_keys(On((NearTerm("at"), NearTerm("k")), keys, ()), source, target)
+    assert near.source is not None
+    [row] = near.source.told
+    assert [(one.term, ", ".join(one.kinds)) for one in row.separations] == [(1, "trailing blanks")]
