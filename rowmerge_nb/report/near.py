@@ -60,6 +60,9 @@ class Near(Sequence[NearRow]):
             raise RowMergeError(
                 keys.problem.removesuffix("."), code="NOT_SUPPORTED", hint="result.why() tells why a row went the way it did."
             )
+        if not sources and not targets:
+            msg = summary_of(keys).removesuffix(".")
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="result.why() tells why a row went the way it did.")
         check_columns(columns, (row.columns for row in (*sources, *targets)))
         found = cls(
             keys,

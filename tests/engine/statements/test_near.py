@@ -166,6 +166,8 @@ def test_where_every_row_has_a_partner_nothing_is_looked_for(engine: Engine) -> 
     assert result.trace.near is None
     assert "near" not in result.trace.seconds
     assert str(result.near()) == "Every row of the source has a partner."
+    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: Every row of the source has a partner"):
+        result.near(k="Dave")
 
 
 @pytest.mark.parametrize(
