@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from rowmerge_nb.choices import Dialect, Flow, RepeatedMatches, TraceLevel
 from rowmerge_nb.errors import RowMergeError, checked, error_text
@@ -27,6 +27,8 @@ _CHOICES: Mapping[str, type[StrEnum]] = {
 
 VERIFIERS = ("duckdb", "postgresql")
 """The engines that a statement can be verified by."""
+NEAR_ROWS: Final = 2_000_000
+"""Of tables of at most so many rows the nearest keys are looked for where that is asked without a number."""
 
 
 class Progress:
@@ -71,6 +73,8 @@ class Options:
         trace: ``auto`` (whole rows of small statements, some per clause of large ones), ``full``, or ``off`` (counts only).
         verify: which other engine runs the statement as well, over the same input, and is compared: ``duckdb``, ``postgresql``
             (the server that the variable ROWMERGE_POSTGRES names) or ``postgresql://...``; None for none.
+        near: the nearest keys of the rows of a MERGE that have no partner are looked for in tables of so many rows at most; True means 2,000,000,
+            and 0 that it is done for small statements alone.
         rehearse: run the statement up to its finish call, then roll it back: everything is done, and nothing is committed.
         rules_off: names of plan rules that are not applied.
         namespace: DataFrames that the statement may name.
@@ -92,6 +96,7 @@ class Options:
     flow: Flow = Flow.MERGE
     trace: TraceLevel = TraceLevel.AUTO
     verify: str | None = None
+    near: int = 0
     rehearse: bool = False
     rules_off: frozenset[str] = frozenset()
     namespace: Mapping[str, Any] = field(default_factory=dict)
@@ -136,6 +141,9 @@ def _checked(name: str, value: Any) -> Any:
         return frozenset(value)
     if name == "verify" and str(value) not in VERIFIERS and not str(value).startswith(("postgresql://", "postgres://")):
         _refuse(name, value, (*VERIFIERS, "postgresql://..."))
+    if name == "near":
+        rows = checked(value, "near", _is_bound, "True, False, or the number of rows of a table at most, from 0")
+        return NEAR_ROWS if rows is True else int(rows)
     if name == "progress":
         return (
             value
@@ -150,6 +158,10 @@ def _checked(name: str, value: Any) -> Any:
             _refuse(name, value, tuple(choices))
         return choices(str(value))
     return value
+
+
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
 
 
 def _refuse(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.again import Again
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.report.model.outcome import Balance
+    from rowmerge_nb.report.near import Near
     from rowmerge_nb.report.quiz import Quiz
     from rowmerge_nb.report.verdicts import Verdicts
     from rowmerge_nb.report.why import Why
@@ -207,6 +208,24 @@ class Result:
                 msg, code="NOT_SUPPORTED", hint="A MERGE, UPDATE or DELETE can, of which an engine has given the result."
             )
         return self.again.run(sql, **options)
+
+    def near(self, source_row: int | None = None, **columns: Any) -> Near:
+        """Say of the source rows of a MERGE that have no partner which keys of the target are nearest, and what separates them.
+
+        Blanks at the ends, case, Unicode form, the writing of a number, NULL, one key of several, one letter, or another condition of ON:
+        ``docs/why.md`` has all of them. Rows of the target that no source row matches are told as well where they are near to one.
+
+        Args:
+            source_row: the number of the row in the source, from 0, as `journeys` has it; None for any.
+            columns: values of columns that ON reads: ``near(customer="Dave ")``. Without any, all rows are told.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if no row without a partner is like this, or ON reads no column of such a name; NOT_SUPPORTED of
+                other statements, and of large ones that were run without ``near=True``.
+        """
+        from rowmerge_nb.report.near import Near
+
+        return Near.of(self.trace, source_row, columns)
 
     def explore(self) -> Explorer:
         """Give the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.

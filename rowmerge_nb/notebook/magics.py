@@ -147,8 +147,8 @@ class MergeMagic(Magics):
                 return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
             if use.has("explain"):
                 return engine.explain(text, **options)
-            rehearsal = {"rehearse": True} if use.has("rehearse") else {}
-            return engine.run(text, dry_run=use.has("dry-run"), **rehearsal, **options)
+            asked = {name: True for name in ("rehearse", "near") if use.has(name)}
+            return engine.run(text, dry_run=use.has("dry-run"), **asked, **options)
 
         return told_in_cell(run, lambda: options["progress"].last in {"commit", "verify"}, text)
 
@@ -295,7 +295,7 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
     """
     from rowmerge_nb.engine.statements.rehearsal import DECIDED
 
-    for name in ("explain", "dry-run", "show", "explore"):
+    for name in ("explain", "dry-run", "show", "explore", "near"):
         if use.has(name):
             msg = f"--compare and --{name} do not go together"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{name} out.")

@@ -71,7 +71,7 @@ OPTIONS: Final = (
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
     MagicOption(
         "show",
-        "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, journeys, verdicts; or short, learn, connector.",
+        "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, journeys, near, verdicts; or short, learn, connector.",
         "PART,PART",
     ),
     MagicOption(
@@ -92,6 +92,10 @@ OPTIONS: Final = (
         "Have another engine run the statement as well, and compare; a PostgreSQL server is named by ROWMERGE_POSTGRES.",
         "duckdb|postgresql",
         assumed="duckdb",
+    ),
+    MagicOption(
+        "near",
+        "Look for the nearest keys of the rows of a MERGE that have no partner, in large tables too; result.near() tells them.",
     ),
     MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
     MagicOption("orphans", "With the command doctor: list what dead processes have left behind in the stores of all catalogs."),

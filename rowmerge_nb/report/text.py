@@ -58,6 +58,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
         "calls": lambda: _calls(report, timings),
         "diff": lambda: diff_lines(report),
         "journeys": lambda: _journeys(report),
+        "near": lambda: _near(report),
         "verdicts": lambda: verdict_lines(report.verdicts or ()),
     }
     blocks = [_outcome(report, timings, first_line)]
@@ -312,6 +313,15 @@ def _journeys(report: Report) -> list[str]:
     grid = [list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)]
     lines = [f"Row journeys: {journeys.summary}", *columns_of(grid)]
     return [*lines, f"Clauses: {journeys.marks}."] if journeys.joined else lines
+
+
+def _near(report: Report) -> list[str]:
+    """Write what rows without a partner are near to."""
+    if report.near is None:
+        return []
+    return [
+        line for sentence in report.near.sentences for line in textwrap.wrap(f"Near: {sentence}", WIDTH, subsequent_indent="  ")
+    ]
 
 
 def _change(change: ChangeCell) -> str:

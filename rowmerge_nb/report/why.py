@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from operator import index
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.errors import RowMergeError, checked
-from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
+from rowmerge_nb.report.picking import check_columns, check_source_row, has_values, in_words
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.trace.journeys import Journey, told_journeys
 from rowmerge_nb.words import plural
@@ -42,20 +40,14 @@ class Why(ShownSequence[Journey]):
             RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where the trace has
                 no rows with the values of both sides.
         """
-        checked(source_row, "source_row", _is_row, "the number of a row of the source, from 0")
+        check_source_row(source_row)
         journeys = told_journeys(trace)
-        names = {name.lower(): name for journey in journeys for side in (journey.source, journey.target) for name in side or {}}
-        if unknown := [name for name in columns if name.lower() not in names]:
-            msg = f"Neither side has a column '{unknown[0]}'"
-            hint = did_you_mean(unknown[0], list(names)) or f"There are: {', '.join(sorted(names.values()))}."
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+        check_columns(columns, (side for journey in journeys for side in (journey.source, journey.target)))
         found = [
             journey for journey in journeys if (source_row is None or journey.source_row == source_row) and _has(journey, columns)
         ]
         if not found:
-            wanted = [f"source row {source_row}"] if source_row is not None else []
-            wanted += [f"{name} = {value!r}" for name, value in columns.items()]
-            msg = f"None of the {plural(len(journeys), 'row')} that the trace holds is {' and '.join(wanted)}"
+            msg = f"None of the {plural(len(journeys), 'row')} that the trace holds is {in_words(source_row, columns)}"
             hint = "The trace of a large statement holds the first rows of each clause, with trace='full' all; a target row that no row of the source matches is not among them."
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
         return cls(found, joined=trace.kind == "MERGE")
@@ -78,10 +70,6 @@ class Why(ShownSequence[Journey]):
         return {"text/plain": text, "text/html": render_parts("why.html.j2", {"rows": rows}, text, text)}
 
 
-def _is_row(value: Any) -> bool:
-    return value is None or (hasattr(value, "__index__") and not isinstance(value, bool) and index(value) >= 0)
-
-
 def _head(row: JourneyRow) -> str:
     """Name a row: of the source, or where it has none of the target; and what becomes of it."""
     which = f"Source row {row.source}" if row.source else f"Target row {row.target}"
@@ -90,15 +78,4 @@ def _head(row: JourneyRow) -> str:
 
 def _has(journey: Journey, columns: Mapping[str, Any]) -> bool:
     """Tell whether one of a row's sides has all these values."""
-    sides = [{name.lower(): value for name, value in side.items()} for side in (journey.source, journey.target) if side]
-    return any(
-        all(name.lower() in side and _same(side[name.lower()], value) for name, value in columns.items()) for side in sides
-    )
-
-
-def _same(value: Any, wanted: Any) -> bool:
-    with suppress(Exception):
-        # Somebody else's objects compare as they like.
-        if bool(value == wanted):
-            return True
-    return value is not None and wanted is not None and str(value) == str(wanted)
+    return any(has_values(side, columns) for side in (journey.source, journey.target) if side)

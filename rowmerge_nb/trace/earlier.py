@@ -38,17 +38,17 @@ def of_present_format(content: Any) -> Any:
     if not isinstance(content, dict) or len(content) != 1:
         return None
     if _FIRST in content:
-        return _without_versions(_without_reasons(_with_layouts(_from_first(content[_FIRST]))))
+        return _without_versions_and_near(_without_reasons(_with_layouts(_from_first(content[_FIRST]))))
     if _SECOND in content:
-        return _without_versions(_without_reasons(content[_SECOND]))
-    return _without_versions(content[_THIRD]) if _THIRD in content else content.get(FORMAT)
+        return _without_versions_and_near(_without_reasons(content[_SECOND]))
+    return _without_versions_and_near(content[_THIRD]) if _THIRD in content else content.get(FORMAT)
 
 
-def _without_versions(value: Any) -> Any:
-    """Nothing was told of the versions of the table."""
+def _without_versions_and_near(value: Any) -> Any:
+    """Nothing was told of the versions of the table, and of what rows without a partner are near to."""
     trace = _fields(value, "Trace")
     if trace:
-        trace |= {"version_before": None, "version_after": None}
+        trace |= {"version_before": None, "version_after": None, "near": None}
     return value
 
 

@@ -16,6 +16,7 @@ from rowmerge_nb.choices import Flow, RepeatedMatches, StatementState, TraceLeve
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page import PageLayout
+from rowmerge_nb.trace.near import NearKeys
 from rowmerge_nb.trace.nodes import NodeRecord
 
 __all__ = [
@@ -345,6 +346,7 @@ class Trace:
         rows: per node id the rows that went in from each source and the rows that came out; None where not known.
         clauses: the WHEN clauses with their counts; empty unless MERGE.
         on: the ON condition; None unless MERGE.
+        near: what the rows without a partner are near to; None where that was not looked for.
         joined: rows out of the join; ``matched`` and ``unmatched`` are its parts, under a FULL join also ``alone``: target rows without
             a source row; ``source_rows`` rows of the source where known.
         count: rows changed, the statement's answer; None unless it finished.
@@ -405,6 +407,7 @@ class Trace:
     committed: bool = True
     name: tuple[str, ...] = ()
     on: Term | None = None
+    near: NearKeys | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     version_before: int | str | None = None
     version_after: int | str | None = None

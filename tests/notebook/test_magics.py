@@ -468,6 +468,16 @@ def test_a_rehearsal_is_asked_of_the_engine(notebook):
     assert "rehearse" not in notebook.engine.asked[-1][1]
 
 
+def test_near_keys_are_asked_of_the_engine_and_not_of_a_comparison(notebook):
+    notebook.run("%%merge --near\nMERGE INTO t")
+    assert notebook.engine.asked[-1][1]["near"] is True
+    notebook.run("%%merge\nMERGE INTO t")
+    assert "near" not in notebook.engine.asked[-1][1]
+    asked = len(notebook.engine.asked)
+    assert "--compare and --near do not go together" in notebook.run("%%merge --near --compare duplicates\nMERGE INTO t").text
+    assert len(notebook.engine.asked) == asked
+
+
 @pytest.mark.parametrize("option", ["--explain", "--dry-run", "--compare flows"])
 def test_what_does_not_run_is_not_rehearsed(notebook, option):
     cell = notebook.run(f"%%merge --rehearse {option}\nDELETE FROM t")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import json
 import random
 from contextlib import suppress
@@ -13,11 +14,14 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import RowMergeError, load_trace, save_trace
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.spi import PageLayout
 from rowmerge_nb.trace.earlier import of_present_format
 from rowmerge_nb.trace.files import FORMAT
-from rowmerge_nb.trace.trace import CHANGED_TWICE
+from rowmerge_nb.trace.journeys import Answer
+from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
+from rowmerge_nb.trace.trace import CHANGED_TWICE, Trace
 from tests.report.cases import CASES
 from tests.trace.test_files import mutated
 
@@ -185,3 +189,34 @@ def test_whatever_is_changed_in_a_file_of_the_first_format_it_is_refused_by_our_
         path.write_text(json.dumps(damaged))
         with suppress(RowMergeError):
             mime_bundle(load_trace(path))
+
+
+def test_a_trace_in_the_third_format_has_nothing_about_near_keys() -> None:
+    fields = {name: value for name, value in record("Trace", kind="MERGE")["fields"].items() if name != "near"}
+    assert of_present_format({"rowmerge_nb trace 3": record("Trace", **fields)})["fields"]["near"] is None
+
+
+def test_near_keys_are_saved_and_opened(tmp_path: Path) -> None:
+    row = NearRow(
+        0,
+        {"at": dt.date(2024, 1, 1), "x": None},
+        (b"a",),
+        (None,),
+        (Separation(0, (Difference.NULL,)),),
+        (Answer.UNKNOWN,),
+        2,
+    )
+    side = NearSide(3, 1, (row,), (NearCount((Difference.NULL,), 1),))
+    trace = Trace(
+        statement="MERGE",
+        kind="MERGE",
+        state=StatementState.FINISHED,
+        near=NearKeys((NearTerm("t.k = s.k"),), side, None, "", letters=True),
+    )
+    save_trace(trace, tmp_path / "trace.json")
+    assert load_trace(tmp_path / "trace.json").near == trace.near
+    content = json.loads((tmp_path / "trace.json").read_text())
+    content[FORMAT]["fields"]["near"]["fields"]["source"]["fields"]["told"]["items"][0]["fields"]["answers"]["items"] = ["x"]
+    (tmp_path / "trace.json").write_text(json.dumps(content))
+    with pytest.raises(RowMergeError, match="answers"):
+        load_trace(tmp_path / "trace.json")

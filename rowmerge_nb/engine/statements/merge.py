@@ -14,6 +14,7 @@ from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
+from rowmerge_nb.engine.statements.near import near_of
 from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Answer,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
+    from rowmerge_nb.trace.near import NearKeys
     from rowmerge_nb.trace.trace import Consequence, DuplicateGroup, Trace
 
 __all__ = ["MergeRun"]
@@ -59,11 +61,12 @@ __all__ = ["MergeRun"]
 
 @dataclass(kw_only=True)
 class MergeRun(StatementRun):
-    """One MERGE on its way."""
+    """One MERGE on its way; ``near`` is what was found out about its rows without a partner."""
 
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: MergeAnalysis
+    near: NearKeys | None = None
 
     def work(self) -> Callable[[], None] | None:
         """Plan, begin, run the one Spark action, and check what it told."""
@@ -81,6 +84,7 @@ class MergeRun(StatementRun):
         self._check_duplicates(answer, planned)
         check_fragments(answer.account, answer.fragments)
         check_stored(analysis, answer.account, planned.facts.paradigm)
+        self.near = near_of(self, answer)
         self.rows = returned_table(answer.account.returned, analysis.returning)
         return partial(finish_merge, self, analysis, answer.fragments)
 
@@ -139,6 +143,7 @@ class MergeRun(StatementRun):
             returned=self.rows.num_rows if self.rows is not None and done else None,
             source_rows=self._source_rows(),
             duplicate_groups=groups,
+            near=self.near,
             notices=trace.notices + (self._warning(account, groups) if account is not None and done else ()),
         )
 

@@ -13,6 +13,7 @@ from rowmerge_nb.report.model.changes import Diff, Stored, build_diff, build_sto
 from rowmerge_nb.report.model.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.model.failures import Failure, build_failure
 from rowmerge_nb.report.model.journeys import Journeys, build_journeys
+from rowmerge_nb.report.model.near import Near, build_near
 from rowmerge_nb.report.model.outcome import Outcome, build_outcome
 from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "parts_to_show"]
 
-PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff", "journeys", "verdicts")
-"""The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows."""
+PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff", "journeys", "near", "verdicts")
+"""The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows,
+``near`` where it has something to say."""
 PRESETS: Final = {
     "short": ("outcome",),
-    "learn": ("clauses", "plan", "pages", "journeys", "diff"),
+    "learn": ("clauses", "plan", "pages", "journeys", "near", "diff"),
     "connector": ("pages", "stored", "calls"),
 }
 """Names for some parts together: for a glance, for those who learn what a MERGE does, for those who look for what a connector was told."""
@@ -92,6 +94,7 @@ class Report:
     calls: Calls | None
     diff: Diff | None
     journeys: Journeys | None
+    near: Near | None
     verdicts: tuple[Verdict, ...] | None
     timings: tuple[tuple[str, float], ...]
 
@@ -119,6 +122,7 @@ def build_report(trace: Trace) -> Report:
         calls=_calls(trace.calls),
         diff=build_diff(trace, pages),
         journeys=build_journeys(trace),
+        near=build_near(trace),
         verdicts=verdicts_of(trace),
         timings=tuple(trace.seconds.items()),
     )

@@ -1,0 +1,420 @@
+"""The nearest keys of rows without a partner: hash joins of normal forms in DuckDB, so that time and memory grow with the rows alone.
+
+A key is near to another if they differ in nothing but blanks at their ends, case, Unicode form, the writing of a number, the time zone or NULLs;
+of several columns also if one alone has another value; and of short tables if one letter is another. Of many rows that have the same normal
+form one stands for all, so that pairs never multiply.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.engine.near.normal_forms import BITS, differences, kinds_of, normal_form, without_one_letter
+from rowmerge_nb.engine.near.on import MOMENT, TEXT, On, UnreadableError, answers_of, key_values
+from rowmerge_nb.engine.tasks.page_program import require_duckdb
+from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.journeys import Answer
+from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, Separation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+__all__ = ["SideRows", "near_keys"]
+
+MOST_TOLD: Final = 1_000
+"""So many rows of each side are told one by one."""
+MOST_ALIKE: Final = 8
+"""Of more rows than these that have the same normal form, one stands for all; keys that so many others share but for one column are not near."""
+MOST_LETTERS: Final = 1_000_000
+"""Keys that differ by one letter are looked for where the texts of both sides have no more characters together."""
+MOST_PAIRS: Final = 4_000_000
+"""So many pairs of equal keys are asked what else ON demands."""
+LETTERS: Final = (4, 64)
+"""The lengths of texts of which one letter may differ: of shorter ones it says nothing, longer ones are no keys."""
+_ANSWERS: Final = {True: Answer.TRUE, False: Answer.FALSE, None: Answer.UNKNOWN}
+_KIND: Final = 1_000
+_ONE_LETTER: Final = 1_000 * _KIND
+_OTHER_VALUE: Final = 2 * _ONE_LETTER
+"""How far keys are from each other by a kind of difference, a letter, another value; a condition that is not true is 1."""
+
+
+@dataclass(frozen=True)
+class SideRows:
+    """The rows of one side.
+
+    Args:
+        columns: the columns that ON reads, under their symbols.
+        names: what people call them.
+        numbers: the rows' numbers; None where they have none.
+        matched: which rows have a partner, as the engine has found it; None where that is to be found out here.
+    """
+
+    columns: pa.RecordBatch
+    names: Mapping[str, str]
+    numbers: pa.Array | None = None
+    matched: npt.NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of a source row and a target row, by their places: per key what separates them, and how far they are from each other."""
+
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+    bits: npt.NDArray[np.int64]
+    far: npt.NDArray[np.int64]
+
+    def __add__(self, other: _Pairs) -> _Pairs:
+        parts = zip(_fields(self), _fields(other), strict=True)
+        return _Pairs(*(np.concatenate(both) for both in parts))
+
+    def taken(self, rows: npt.NDArray[Any]) -> _Pairs:
+        return _Pairs(*(part[rows] for part in _fields(self)))
+
+
+def _fields(pairs: _Pairs) -> tuple[npt.NDArray[np.int64], ...]:
+    return pairs.source, pairs.target, pairs.bits, pairs.far
+
+
+def near_keys(on: On, source: SideRows, target: SideRows) -> NearKeys:
+    """Look for the nearest keys of all rows that have no partner, on both sides.
+
+    Args:
+        on: what ON demands; it has keys.
+        source: the source's rows.
+        target: the target's rows.
+
+    Raises:
+        UnreadableError: pages cannot be asked for a key, or for a condition that decides which rows match.
+        RowMergeError: a key or a condition cannot be computed for a row.
+    """
+    with closing(_database().cursor()) as connection:
+        return _Search(connection, on, source, target).result()
+
+
+@cache
+def _database() -> Any:
+    """Give the DuckDB of this process, without what it does of its own accord; every search has a connection of its own."""
+    connection = require_duckdb().connect()
+    for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
+        connection.execute(f"SET {setting} = false")
+    # What does not fit into memory is not looked for, rather than written to a disk.
+    connection.execute("SET temp_directory = ''")
+    return connection
+
+
+class _Search:
+    """One search.
+
+    Its tables ``s`` and ``t`` have a row for each row of their side: its place ``r``, whether it is matched ``m``, and per key the value ``k0``
+    and its normal form ``n0``. A crowd is rows with the same normal forms of which there are too many: one of them stands for all.
+    """
+
+    def __init__(self, connection: Any, on: On, source: SideRows, target: SideRows) -> None:
+        self.connection = connection
+        self.on = on
+        self.sides = {"s": source, "t": target}
+        trees = {"s": [key.source for key in on.keys], "t": [key.target for key in on.keys]}
+        self.values = {side: [key_values(tree, rows.columns) for tree in trees[side]] for side, rows in self.sides.items()}
+        self.places = range(len(on.keys))
+        self.texts = [place for place in self.places if on.keys[place].type.base in TEXT]
+        self.moments = [place for place in self.places if on.keys[place].type.base == MOMENT]
+
+    def result(self) -> NearKeys:
+        """Search, and give what was found as data."""
+        for side in self.sides:
+            self._register(side, {})
+        equal, free = self._partners()
+        for side in self.sides:
+            self._register(side, {"m": pa.array(~free[side]), **{f"n{place}": self._form(side, place) for place in self.places}})
+        alike = equal + self._with_answers(self._alike())
+        letters = bool(self.texts) and self._are_few_letters()
+        if letters and any(_any_alone(_rows_of(side, alike), free[side]) for side in self.sides):
+            for place in self.texts:
+                alike += self._with_answers(self._one_letter(place, free))
+        source, target = (self._nearest(side, alike, free[side]) for side in self.sides)
+        sides = self._told("s", "t", free, source), self._told("t", "s", free, target)
+        return NearKeys(self.on.terms, *sides, letters=letters)
+
+    def _nearest(self, side: str, alike: _Pairs, free: npt.NDArray[np.bool_]) -> _Pairs:
+        """Give of each row of a side that has no partner the nearest pair, in the order of the rows."""
+        pairs = alike
+        if len(self.places) > 1 and _any_alone(_rows_of(side, alike), free):
+            for place in self.places:
+                pairs += self._with_answers(self._other_value(place, side))
+        rows = _rows_of(side, pairs)
+        kept = np.flatnonzero(free[rows])
+        others = _rows_of("t" if side == "s" else "s", pairs)
+        order = kept[np.lexsort((others[kept], pairs.far[kept], rows[kept]))]
+        first = np.ones(len(order), np.bool_)
+        first[1:] = rows[order][1:] != rows[order][:-1]
+        return pairs.taken(order[first])
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def _register(self, side: str, more: Mapping[str, pa.Array]) -> None:
+        columns = {"r": pa.array(np.arange(self.sides[side].columns.num_rows))}
+        columns |= {f"k{place}": key.values for place, key in enumerate(self.values[side])}
+        self.connection.register(side, pa.table({**columns, **more}))
+
+    def _form(self, side: str, place: int) -> pa.Array:
+        key = self.values[side][place]
+        if place in self.texts:
+            return normal_form(key.values)
+        return key.values if key.clocks is None else key.clocks
+
+    def _columns(self, pattern: str, but: int | None = None, separator: str = ", ") -> str:
+        return separator.join(pattern.format(place) for place in self.places if place != but)
+
+    def _pairs(self, sql: str, far: int = 0) -> _Pairs:
+        """Run a query of pairs: both rows' places, and what separates each of their keys, where that is known already."""
+        found = self.connection.sql(sql).to_arrow_table()
+        source, target, *bits = (column.to_numpy() for column in found.columns)
+        separated = np.column_stack(bits).astype(np.int64) if bits else np.zeros((len(source), len(self.places)), np.int64)
+        return _Pairs(source, target, separated, np.full(len(source), far, np.int64))
+
+    def _numbers(self, sql: str) -> npt.NDArray[np.int64]:
+        numbers: npt.NDArray[np.int64] = self.connection.sql(sql).to_arrow_table().column(0).to_numpy()
+        return numbers
+
+    # -- which rows have no partner -----------------------------------------------------------------------------------
+
+    def _partners(self) -> tuple[_Pairs, dict[str, npt.NDArray[np.bool_]]]:
+        """Give the pairs of equal keys for which another condition of ON is not true, and which rows of each side have no partner."""
+        equal = self._columns("a.k{0} = b.k{0}", separator=" AND ")
+        most = MOST_PAIRS + 1 if self.on.conditions else 0
+        pairs = self._with_answers(self._few_pairs(f"SELECT a.r, b.r FROM s a JOIN t b ON {equal} LIMIT {most}"))
+        true = pairs.far == 0
+        partners = {"s": pairs.source[true], "t": pairs.target[true]}
+        if not self.on.conditions:
+            for one, other in (("s", "t"), ("t", "s")):
+                partners[one] = self._numbers(f"SELECT a.r FROM {one} a SEMI JOIN {other} b ON {equal}")
+        free = {}
+        for side, rows in self.sides.items():
+            free[side] = np.ones(rows.columns.num_rows, np.bool_) if rows.matched is None else ~rows.matched
+            free[side][partners[side]] = False
+        return pairs.taken(~true), free
+
+    def _few_pairs(self, sql: str) -> _Pairs:
+        if not self.on.conditions:
+            return _Pairs(*(np.zeros(shape, np.int64) for shape in (0, 0, (0, len(self.places)), 0)))
+        pairs = self._pairs(sql)
+        if len(pairs.source) > MOST_PAIRS:
+            msg = f"The nearest keys are not known: more than {MOST_PAIRS:,} pairs of rows have equal keys, and ON demands more of them"
+            raise UnreadableError(msg)
+        return pairs
+
+    def _with_answers(self, pairs: _Pairs) -> _Pairs:
+        """Move pairs further away for which other conditions of ON are not true."""
+        false = np.zeros(len(pairs.source), np.int64)
+        for answers in self._answers(pairs.source, pairs.target):
+            false += ~answers.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+        return replace(pairs, far=pairs.far + np.minimum(false, _KIND - 1))
+
+    def _answers(self, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> list[pa.Array]:
+        if not self.on.conditions or not len(source):
+            return []
+        both = [self.sides["s"].columns.take(pa.array(source)), self.sides["t"].columns.take(pa.array(target))]
+        names = [name for rows in both for name in rows.schema.names]
+        return answers_of(self.on.conditions, pa.RecordBatch.from_arrays([c for rows in both for c in rows.columns], names=names))
+
+    # -- near keys ----------------------------------------------------------------------------------------------------
+
+    def _alike(self) -> _Pairs:
+        """Give pairs of the same normal form, of which at least one row has no partner."""
+        crowded = {side: self._find_crowds(side) for side in self.sides}
+        few = {side: self._few(side) if crowded[side] else side for side in self.sides}
+        met = [(few["s"], few["t"])]
+        met += [(self._many("s"), few["t"])] if crowded["s"] else []
+        met += [(few["s"], self._many("t"))] if crowded["t"] else []
+        forms: list[Mapping[int, str]] = [{}]
+        if self.moments and len(self.places) > 1:
+            # The same instant is equal, whatever clocks show; another key is what separates the rows.
+            forms.append(dict.fromkeys(self.moments, "k"))
+        joined = " UNION ALL ".join(
+            f"SELECT a.r, b.r FROM {s} a JOIN {t} b ON {self._same(form)} WHERE NOT (a.m AND b.m)"
+            for s, t in met
+            for form in forms
+        )
+        pairs = self._pairs(joined)
+        bits = np.column_stack([self._differences(place, pairs) for place in self.places])
+        kinds = np.bitwise_count(bits).sum(axis=1).astype(np.int64)
+        return replace(pairs, bits=bits, far=kinds * _KIND).taken(kinds > 0)
+
+    def _same(self, form: Mapping[int, str]) -> str:
+        names = [f"{form.get(place, 'n')}{place}" for place in self.places]
+        return " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names)
+
+    def _find_crowds(self, side: str) -> bool:
+        """Make the table of a side's crowds, and tell whether it has any."""
+        if self.sides[side].columns.num_rows <= MOST_ALIKE:
+            return False
+        forms = self._columns("n{0}")
+        crowds = f"SELECT {forms}, min(r) AS first FROM {side} GROUP BY {forms} HAVING count(*) > {MOST_ALIKE}"
+        self.connection.execute(f"CREATE TEMP TABLE {side}_crowds AS {crowds}")
+        return bool(len(self._numbers(f"SELECT first FROM {side}_crowds LIMIT 1")))
+
+    def _few(self, side: str) -> str:
+        """Write the rows of a side, of crowds one each."""
+        first = f"SELECT a.* FROM {side} a JOIN {side}_crowds b ON a.r = b.first"
+        return f"(SELECT a.* FROM {side} a ANTI JOIN {side}_crowds b ON {self._same({})} UNION ALL {first})"
+
+    def _many(self, side: str) -> str:
+        """Write the rows without a partner that are in crowds, and do not stand for them."""
+        return f"(SELECT a.* FROM {side} a JOIN {side}_crowds b ON {self._same({})} WHERE NOT a.m AND a.r <> b.first)"
+
+    def _differences(self, place: int, pairs: _Pairs) -> npt.NDArray[np.int64]:
+        """Say what separates the values of a key of pairs with the same normal form."""
+        rows = {"s": pa.array(pairs.source), "t": pa.array(pairs.target)}
+        one, other = (self.values[side][place].values.take(taken) for side, taken in rows.items())
+        if place in self.texts:
+            return differences(one, other)
+        null = np.where(one.is_null().to_numpy(zero_copy_only=False), BITS[Difference.NULL], 0)
+        if place not in self.moments:
+            return null
+        equal = pc.fill_null(pc.equal(one, other), fill_value=True).to_numpy(zero_copy_only=False)
+        return null + np.where(equal, 0, BITS[Difference.TIME_ZONE])
+
+    def _are_few_letters(self) -> bool:
+        low, high = LETTERS
+        texts = [values[place].values for values in self.values.values() for place in self.texts]
+        lengths = [pc.fill_null(pc.utf8_length(text), 0).to_numpy() for text in texts]
+        return sum(int(length[(low <= length) & (length <= high)].sum()) for length in lengths) <= MOST_LETTERS
+
+    def _one_letter(self, place: int, free: Mapping[str, npt.NDArray[np.bool_]]) -> _Pairs:
+        """Give pairs of which one key differs by one letter: they are equal when each is without it, or one of them is.
+
+        Of rows of one side that have the same keys one stands for all where the other side's rows meet them.
+        """
+        for side, values in self.values.items():
+            rows = without_one_letter(values[place].values, LETTERS)
+            at = rows.column("at").combine_chunks()
+            columns = {"r": at, "i": rows.column("i"), "w": rows.column("w"), "m": pa.array(~free[side]).take(at)}
+            columns |= {f"k{other}": values[other].values.take(at) for other in self.places}
+            self.connection.register(f"{side}_shorter", pa.table(columns))
+        keys = self._columns("k{0}")
+        one = {
+            side: f"(SELECT min(r) AS r, bool_and(m) AS m, i, w, {keys} FROM {side}_shorter GROUP BY i, w, {keys})"
+            for side in self.sides
+        }
+        same = "a.w = b.w AND (a.i = b.i OR a.i = 0 OR b.i = 0)" + "".join(
+            f" AND a.k{o} = b.k{o}" for o in self.places if o != place
+        )
+        bits = ", ".join(str(BITS[Difference.LETTER] if other == place else 0) for other in self.places)
+        joined = " UNION ALL ".join(
+            f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {same} WHERE a.k{place} <> b.k{place} AND NOT ({matched}.m)"
+            for s, t, matched in (("s_shorter", one["t"], "a"), (one["s"], "t_shorter", "b"))
+        )
+        return self._pairs(joined, _ONE_LETTER)
+
+    def _other_value(self, place: int, side: str) -> _Pairs:
+        """Give pairs of rows of a side without a partner of which one key alone has another value, where few rows of the other side have the other keys."""
+        others = self._columns("k{0}", place)
+        equal = self._columns("a.k{0} = b.k{0}", place, " AND ")
+        kind = (
+            f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[Difference.NULL]} ELSE {BITS[Difference.VALUE]} END"
+        )
+        bits = ", ".join(kind if other == place else "0" for other in self.places)
+        other = "t" if side == "s" else "s"
+        rare = f"SELECT {others} FROM {other} GROUP BY {others} HAVING count(*) <= {MOST_ALIKE}"
+        tables = {
+            side: f"(SELECT * FROM {side} WHERE NOT m)",
+            other: f"(SELECT x.* FROM {other} x SEMI JOIN ({rare}) y USING ({others}))",
+        }
+        joined = f"{tables['s']} a JOIN {tables['t']} b ON {equal} AND a.k{place} IS DISTINCT FROM b.k{place}"
+        return self._pairs(f"SELECT a.r, b.r, {bits} FROM {joined}", _OTHER_VALUE)
+
+    # -- as data ------------------------------------------------------------------------------------------------------
+
+    def _told(self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs) -> NearSide:
+        """Tell of the rows of a side that have no partner."""
+        unmatched = np.flatnonzero(free[side])
+        rows, partners = _rows_of(side, best), _rows_of(other, best)
+        # After those with a near key those without, of the source alone.
+        alone = unmatched[~np.isin(unmatched, rows)][: max(MOST_TOLD - len(rows), 0) if side == "s" else 0]
+        told = best.taken(np.arange(min(len(rows), MOST_TOLD)))
+        near, partners = rows[: len(told.source)], partners[: len(told.source)]
+        found = list(
+            zip(
+                self._records(side, near),
+                self._keys(other, partners),
+                self._others(other, partners, free),
+                told.bits,
+                self._said(told),
+                strict=True,
+            )
+        )
+        records = [
+            replace(row, nearest=key, separations=self._separations(bits), answers=answers, alike=alike, taken=taken)
+            for row, key, (alike, taken), bits, answers in found
+        ]
+        records += [replace(row, separations=self._nulls(row)) for row in self._records(side, alone)]
+        return NearSide(len(free[side]), len(unmatched), tuple(records), _counts(best))
+
+    def _records(self, side: str, rows: npt.NDArray[np.int64]) -> list[NearRow]:
+        one = self.sides[side]
+        taken = pa.array(rows)
+        columns = one.columns.take(taken)
+        values = [python_values(column) for column in columns.columns]
+        names = [one.names[symbol] for symbol in columns.schema.names]
+        numbers = [None] * len(rows) if one.numbers is None else one.numbers.take(taken).to_pylist()
+        return [
+            NearRow(number, {name: column[at] for name, column in zip(names, values, strict=True)}, key)
+            for at, (number, key) in enumerate(zip(numbers, self._keys(side, rows), strict=True))
+        ]
+
+    def _keys(self, side: str, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
+        return list(zip(*(python_values(key.shown.take(pa.array(rows))) for key in self.values[side]), strict=True))
+
+    def _others(
+        self, side: str, rows: npt.NDArray[np.int64], free: Mapping[str, npt.NDArray[np.bool_]]
+    ) -> list[tuple[int, bool]]:
+        """Count, for each of some rows of a side, the rows that have the same key, and tell whether one of these has a partner."""
+        if not len(rows):
+            return []
+        keys = {f"k{place}": key.values.take(pa.array(rows)) for place, key in enumerate(self.values[side])}
+        self.connection.register("told", pa.table({"place": pa.array(np.arange(len(rows))), **keys}))
+        same = self._columns("a.k{0} IS NOT DISTINCT FROM b.k{0}", separator=" AND ")
+        found = self.connection.execute(
+            f"SELECT count(*), bool_or(b.m) FROM told a JOIN {side} b ON {same} GROUP BY a.place ORDER BY a.place"
+        ).fetchall()
+        return [(int(alike), bool(taken)) for alike, taken in found]
+
+    def _said(self, pairs: _Pairs) -> list[tuple[Answer, ...]]:
+        columns = [[_ANSWERS[value] for value in answers.to_pylist()] for answers in self._answers(pairs.source, pairs.target)]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(pairs.source)
+
+    def _separations(self, bits: npt.NDArray[np.int64]) -> tuple[Separation, ...]:
+        return tuple(Separation(key.place, kinds_of(int(one))) for key, one in zip(self.on.keys, bits, strict=True) if one)
+
+    def _nulls(self, row: NearRow) -> tuple[Separation, ...]:
+        """Say of a row that nothing is near to which of its keys are NULL."""
+        return tuple(
+            Separation(key.place, (Difference.NULL,)) for key, value in zip(self.on.keys, row.key, strict=True) if value is None
+        )
+
+
+def _rows_of(side: str, pairs: _Pairs) -> npt.NDArray[np.int64]:
+    return pairs.source if side == "s" else pairs.target
+
+
+def _any_alone(rows: npt.NDArray[np.int64], free: npt.NDArray[np.bool_]) -> bool:
+    """Tell whether a row without a partner is near to nothing yet."""
+    return bool(np.count_nonzero(free) > len(np.unique(rows[free[rows]])))
+
+
+def _counts(best: _Pairs) -> tuple[NearCount, ...]:
+    """Count the rows by what separates them, where nothing else does."""
+    bits = np.bitwise_or.reduce(best.bits, axis=1) if best.bits.size else np.zeros(0, np.int64)
+    found, rows = np.unique(bits[(bits > 0) & (best.far % _KIND == 0)], return_counts=True)
+    counts = [NearCount(kinds_of(int(kinds)), int(count)) for kinds, count in zip(found, rows, strict=True)]
+    return tuple(sorted(counts, key=lambda count: -count.rows))

@@ -1,0 +1,266 @@
+"""The nearest keys of rows without a partner: every reason by a case, and random sides compared with a search row by row."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rowmerge_nb.engine.near import search
+from rowmerge_nb.engine.near.on import Condition, Key, On, UnreadableError
+from rowmerge_nb.engine.near.search import SideRows, near_keys
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, VARCHAR, Type, parse_type
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant
+from rowmerge_nb.trace.journeys import Answer
+from rowmerge_nb.trace.near import NearKeys, NearRow, NearTerm
+
+KINDS = {str: VARCHAR, int: BIGINT}
+
+
+def looked_for(source: list[Any], target: list[Any], *types: Type, conditions: tuple[Condition, ...] = ()) -> NearKeys:
+    """Look for near keys among rows whose columns are all keys, and of the target's also a number ``v``, its place."""
+    kinds = types or (VARCHAR,)
+    terms = tuple(NearTerm(f"t.k{i} = s.k{i}") for i in range(len(kinds))) + tuple(NearTerm("v", key=False) for _ in conditions)
+    keys = tuple(Key(Column(kind, f"t{i}"), Column(kind, f"s{i}"), i) for i, kind in enumerate(kinds))
+
+    def side(name: str, rows: list[Any], numbers: bool) -> SideRows:
+        columns = list(zip(*(row if isinstance(row, tuple) else (row,) for row in rows), strict=True)) or [()] * len(kinds)
+        arrays = {f"{name}{i}": pa.array(column, kind.arrow) for i, (column, kind) in enumerate(zip(columns, kinds, strict=True))}
+        if not numbers:
+            arrays["v"] = pa.array(range(len(rows)), pa.int64())
+        page = pa.RecordBatch.from_pydict(arrays)
+        return SideRows(page, {symbol: symbol[1:] or "v" for symbol in arrays}, pa.array(range(len(rows))) if numbers else None)
+
+    return near_keys(On(terms, keys, conditions), side("s", source, True), side("t", target, False))
+
+
+def told(row: NearRow) -> tuple[Any, str]:
+    kinds = ", ".join(row.kinds)
+    return (row.nearest if row.nearest is None or len(row.nearest) > 1 else row.nearest[0]), kinds
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("Dave ", ["Dave"], ("Dave", "trailing blanks")),
+        ("Dave", ["DAVE", "Dave\t"], ("DAVE", "case")),
+        ("Dave", ["dAVE ", "Dave\t"], ("Dave\t", "trailing blanks")),
+        ("Karol", ["Carol"], ("Carol", "letter")),
+        ("Carl", ["Carol"], ("Carol", "letter")),
+        ("Caroll", ["Carol"], ("Carol", "letter")),
+        ("Zoe\u0301s", ["Zoes"], (None, "")),
+        ("日本日本", ["日本日x"], ("日本日x", "letter")),
+        ("Ted", ["Ed"], (None, "")),
+        ("item-1001", ["item-1002"], (None, "")),
+        ("x" * 65, ["y" + "x" * 64], (None, "")),
+        (None, ["a"], (None, "null")),
+        (None, ["a", None], (None, "null")),
+        ("a", [None], (None, "")),
+        ("a", [], (None, "")),
+        ("", ["  "], ("  ", "trailing blanks")),
+        ("a" * 1_000_000 + " ", ["a" * 1_000_000], ("a" * 1_000_000, "trailing blanks")),
+    ],
+)
+def test_the_nearest_key_and_what_separates_it(
+    source: str | None, target: list[str | None], expected: tuple[str | None, str]
+) -> None:
+    near = looked_for([source], target)
+    assert near.source is not None
+    [row] = near.source.told
+    assert (told(row)[0], told(row)[1]) == (expected[0], expected[1])
+
+
+def test_null_beside_null_is_near_and_null_alone_is_told_by_itself() -> None:
+    both, alone = looked_for([None], [None]), looked_for([None], ["a"])
+    assert both.source is not None
+    assert both.source.told[0].nearest == (None,)
+    assert both.source.counts[0].rows == 1
+    assert alone.source is not None
+    assert alone.source.told[0].nearest is None
+    assert alone.source.counts == ()
+
+
+def test_target_rows_that_no_source_row_matches_are_told_where_they_are_near_to_one_that_has_a_partner_too() -> None:
+    near = looked_for(["Dave"], ["Dave", "DAVE", "Zoe"])
+    assert near.source is not None
+    assert near.target is not None
+    assert (near.source.unmatched, near.target.unmatched, near.target.rows) == (0, 2, 3)
+    [row] = near.target.told
+    assert (row.key, row.nearest, row.taken) == (("DAVE",), ("Dave",), True)
+
+
+def test_rows_that_are_there_several_times_are_counted() -> None:
+    near = looked_for(["Dave ", "Dave "], ["Dave"] * 40 + ["Ed"])
+    assert near.source is not None
+    assert near.target is not None
+    assert [(row.row, row.nearest, row.alike) for row in near.source.told] == [(0, ("Dave",), 40), (1, ("Dave",), 40)]
+    assert (near.target.counts[0].rows, near.target.unmatched) == (40, 41)
+
+
+def test_crowds_of_one_normal_form_on_both_sides_do_not_multiply() -> None:
+    blanks = [" " * i for i in range(3_000)]
+    near = looked_for(blanks, [blank + "\t" for blank in blanks])
+    assert near.source is not None
+    assert near.target is not None
+    assert (near.source.counts[0].rows, near.target.counts[0].rows) == (3_000, 3_000)
+
+
+def test_of_several_keys_it_is_told_which_is_separated() -> None:
+    near = looked_for([("EU", 1), ("eu ", 2), ("EU", None), ("XX", 9)], [("EU", 5), ("EU", 2), ("YY", 8)], VARCHAR, BIGINT)
+    assert near.source is not None
+    rows = {row.row: (row.nearest, [(one.term, ", ".join(one.kinds)) for one in row.separations]) for row in near.source.told}
+    assert rows == {
+        0: (("EU", 5), [(1, "value")]),
+        1: (("EU", 2), [(0, "trailing blanks, case")]),
+        2: (("EU", 5), [(1, "null")]),
+        3: (None, []),
+    }
+
+
+def test_one_letter_of_one_of_several_keys() -> None:
+    near = looked_for([("Karol", 1), ("Karol", 2)], [("Carol", 1)], VARCHAR, BIGINT)
+    assert near.source is not None
+    assert [told(row) for row in near.source.told] == [(("Carol", 1), "letter"), (None, "")]
+
+
+def test_keys_that_many_rows_share_but_for_one_column_are_not_near() -> None:
+    near = looked_for([("EU", 100)], [("EU", i) for i in range(50)], VARCHAR, BIGINT)
+    assert near.source is not None
+    assert near.source.told[0].nearest is None
+
+
+def test_numbers_dates_and_bytes_are_near_to_nothing() -> None:
+    for kind, one, other in (
+        (BIGINT, 4, 5),
+        (parse_type("date"), dt.date(2024, 1, 1), dt.date(2024, 1, 2)),
+        (parse_type("varbinary"), b"a", b"A"),
+        (parse_type("decimal(5,2)"), 1, 2),
+        (BOOLEAN, True, False),
+    ):
+        near = looked_for([one], [other], kind)
+        assert near.source is not None
+        assert near.source.told[0].nearest is None, kind
+
+
+def test_the_same_clock_in_another_zone_is_near_and_the_same_instant_is_equal() -> None:
+    zoned = Type("timestamp with time zone", (6,), ("zone",))
+    plain = parse_type("timestamp(6) with time zone")
+    moments = [dt.datetime(2024, 7, 1, hour, tzinfo=dt.UTC) for hour in (10, 12)]
+    source = pa.array([{"instant": moment, "zone": "Europe/Paris"} for moment in moments], zoned.arrow)
+    sides = (
+        SideRows(pa.RecordBatch.from_arrays([source], names=["s"]), {"s": "at"}),
+        SideRows(pa.RecordBatch.from_arrays([pa.array([moments[1]], plain.arrow)], names=["t"]), {"t": "at"}),
+    )
+    keys = (Key(Column(plain, "t"), Apply(plain, "cast", (Column(zoned, "s"),)), 0),)
+    near = near_keys(On((NearTerm("t.at = s.at"),), keys, ()), *sides)
+    assert near.source is not None
+    assert near.target is not None
+    assert (near.source.unmatched, near.target.unmatched) == (1, 0)
+    [row] = near.source.told
+    assert (row.nearest, list(row.kinds), row.taken) == ((moments[1],), ["time zone"], True)
+
+
+def condition(value: int) -> Condition:
+    return Condition(Apply(BOOLEAN, ">", (Column(BIGINT, "v"), Constant(BIGINT, str(value)))), 1)
+
+
+def test_a_key_that_is_there_but_for_another_condition_says_so() -> None:
+    near = looked_for(["Dave", "Ed ", "Ann"], ["Dave", "Ed", "Ann"], conditions=(condition(1),))
+    assert near.source is not None
+    assert [(row.row, told(row), row.answers) for row in near.source.told] == [
+        (0, (("Dave"), ""), (Answer.FALSE,)),
+        (1, (("Ed"), "trailing blanks"), (Answer.FALSE,)),
+    ]
+    assert near.source.counts == ()
+
+
+def test_of_several_rows_the_one_that_the_other_conditions_are_true_for_is_nearer() -> None:
+    near = looked_for(["Ed "], ["Ed", "Ed"], conditions=(condition(0),))
+    assert near.source is not None
+    assert [(row.answers, row.alike) for row in near.source.told] == [((Answer.TRUE,), 2)]
+    assert near.source.counts[0].rows == 1
+
+
+def test_more_pairs_of_equal_keys_than_are_looked_at_are_told_as_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_PAIRS", 9)
+    with pytest.raises(UnreadableError, match="more than 9 pairs of rows have equal keys"):
+        looked_for(["a"] * 4, ["a"] * 4, conditions=(condition(0),))
+
+
+def test_one_letter_is_not_looked_for_in_more_text_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_LETTERS", 9)
+    near = looked_for(["Karol"], ["Carol"])
+    assert near.source is not None
+    assert not near.letters
+    assert near.source.told[0].nearest is None
+
+
+def test_the_first_rows_are_told_those_with_a_near_key_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_TOLD", 3)
+    near = looked_for(["x1", "x2", "Ed ", "x3", "Al "], ["Ed", "Al"])
+    assert near.source is not None
+    assert [row.row for row in near.source.told] == [2, 4, 0]
+    assert sum(count.rows for count in near.source.counts) == 2
+
+
+def test_what_the_engine_has_matched_is_not_told_as_unmatched() -> None:
+    keys = On((NearTerm("k"),), (Key(Column(VARCHAR, "t"), Column(VARCHAR, "s"), 0),), ())
+    source = SideRows(pa.RecordBatch.from_pydict({"s": ["Ed ", "Al "]}), {"s": "k"}, matched=np.array([True, False]))
+    near = near_keys(keys, source, SideRows(pa.RecordBatch.from_pydict({"t": ["Ed", "Al"]}), {"t": "k"}))
+    assert near.source is not None
+    assert [row.key for row in near.source.told] == [("Al ",)]
+
+
+@pytest.mark.parametrize(("source", "target"), [([], []), ([], ["a"]), (["a"], [])])
+def test_empty_sides(source: list[str], target: list[str]) -> None:
+    near = looked_for(source, target)
+    assert near.source is not None
+    assert near.target is not None
+    assert (near.source.unmatched, near.target.unmatched) == (len(source), len(target))
+
+
+TEXTS = st.one_of(st.none(), st.text("aAbB é1", max_size=5), st.sampled_from(["Carol", "Karol", "Carl", "007", "7", "Carol "]))
+
+
+@given(st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12), st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12))
+def test_rows_without_a_partner_are_all_told_and_near_keys_are_there(source: list[Any], target: list[Any]) -> None:
+    near = looked_for(source, target, VARCHAR, BIGINT)
+    assert near.source is not None
+    assert near.target is not None
+    keys = {row for row in target if row[0] is not None}
+    assert sorted(row.row or 0 for row in near.source.told) == [i for i, row in enumerate(source) if row not in keys]
+    for row in near.source.told:
+        assert row.key == source[row.row or 0]
+        if row.nearest is None:
+            assert row.key[0] is None or not row.kinds
+            continue
+        assert row.nearest in target
+        assert row.alike == target.count(row.nearest)
+        assert {one.term for one in row.separations} == {i for i in (0, 1) if row.key[i] != row.nearest[i] or row.key[i] is None}
+    assert near.target.unmatched == sum(row not in source or row[0] is None for row in target)
+    assert sum(count.rows for count in near.source.counts) == sum(row.nearest is not None for row in near.source.told)
+
+
+def test_beside_another_key_the_same_instant_in_another_zone_separates_nothing() -> None:
+    zoned, plain = Type("timestamp with time zone", (6,), ("zone",)), parse_type("timestamp(6) with time zone")
+    moment = dt.datetime(2024, 7, 1, 10, tzinfo=dt.UTC)
+    moments = {"s": pa.array([{"instant": moment, "zone": "Europe/Paris"}], zoned.arrow), "t": pa.array([moment], plain.arrow)}
+    source, target = (
+        SideRows(
+            pa.RecordBatch.from_arrays([moments[side], pa.array([name])], names=[side, f"{side}k"]), {side: "at", f"{side}k": "k"}
+        )
+        for side, name in (("s", "Ed "), ("t", "Ed"))
+    )
+    keys = (
+        Key(Column(plain, "t"), Apply(plain, "cast", (Column(zoned, "s"),)), 0),
+        Key(Column(VARCHAR, "tk"), Column(VARCHAR, "sk"), 1),
+    )
+    near = near_keys(On((NearTerm("at"), NearTerm("k")), keys, ()), source, target)
+    assert near.source is not None
+    [row] = near.source.told
+    assert [(one.term, ", ".join(one.kinds)) for one in row.separations] == [(1, "trailing blanks")]

@@ -1,0 +1,165 @@
+"""What rows without a partner are near to, as sentences, tables and HTML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rowmerge_nb import RowMergeError
+from rowmerge_nb.choices import StatementState
+from rowmerge_nb.report.bundle import mime_bundle
+from rowmerge_nb.report.near import Near
+from rowmerge_nb.report.words.near import is_likely_mistake, near_sentence
+from rowmerge_nb.trace.journeys import Answer
+from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
+from rowmerge_nb.trace.trace import Trace
+
+ONE = (NearTerm("t.k = s.k"),)
+TWO = (NearTerm("t.k = s.k"), NearTerm("t.n\n = s.n"), NearTerm("t.r = 'EU'", key=False))
+
+
+def row(key: Any, nearest: Any, *kinds: Difference, **more: Any) -> NearRow:
+    separations = (Separation(0, kinds),) if kinds else ()
+    return NearRow(3, {"k": key}, (key,), (nearest,), separations, **{"alike": 1, **more})
+
+
+def traced(*rows: NearRow, **more: Any) -> Trace:
+    near = NearKeys(ONE, NearSide(9, len(rows), rows), NearSide(9, 0), letters=True)
+    return Trace(statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near, **more)
+
+
+@pytest.mark.parametrize(
+    ("found", "likely"),
+    [
+        (row("a ", "a", Difference.TRAILING_BLANKS), True),
+        (row("a ", "A", Difference.TRAILING_BLANKS, Difference.CASE), True),
+        (row("é", "e\u0301", Difference.UNICODE_FORM), True),
+        (row("07", "7", Difference.NUMBER, taken=True), True),
+        (row(None, None, Difference.NULL), True),
+        (row("Karol", "Carol", Difference.LETTER), True),
+        (row("Karol", "Carol", Difference.LETTER, taken=True), False),
+        (row("a", "b", Difference.VALUE), False),
+        (row(None, "b", Difference.NULL), False),
+        (row("a ", "a", Difference.TRAILING_BLANKS, answers=(Answer.FALSE,)), False),
+        (row("a", "a", answers=(Answer.UNKNOWN,)), False),
+        (NearRow(1, {}, ("x",)), False),
+    ],
+)
+def test_a_report_tells_what_is_likely_a_mistake(found: NearRow, likely: bool) -> None:
+    assert is_likely_mistake(found) is likely
+    text = mime_bundle(traced(found))["text/plain"]
+    assert ("Near: " in text) is likely
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            row(" a\ufeff", "A", Difference.LEADING_BLANKS, Difference.TRAILING_BLANKS, Difference.CASE),
+            (
+                "Source row 3 (' a\\ufeff') would match target row 'A' without leading and trailing blanks (U+FEFF ZERO WIDTH NO-BREAK SPACE)"
+                " and in the same case."
+            ),
+        ),
+        (
+            row("a ", "a", Difference.TRAILING_BLANKS, alike=12),
+            "Source row 3 ('a ') would match target row 'a', one of 12, without trailing blanks.",
+        ),
+        (row("Karol", "Carol", Difference.LETTER), "Source row 3 ('Karol') differs from target row 'Carol' by one letter."),
+        (NearRow(None, {}, ("x",)), "Source row ('x'): no key of the target is near."),
+        (
+            NearRow(1, {}, (None,), None, (Separation(0, (Difference.NULL,)),)),
+            "Source row 1 (NULL) has NULL in t.k = s.k, which equals nothing.",
+        ),
+    ],
+)
+def test_a_row_is_told_in_a_sentence(found: NearRow, said: str) -> None:
+    assert near_sentence(found, ONE, "source") == said
+
+
+@pytest.mark.parametrize(
+    ("separations", "answers", "said"),
+    [
+        (
+            (Separation(1, (Difference.VALUE,)),),
+            (Answer.TRUE,),
+            "differs from target row ('a', 2) by another value, in t.n = s.n.",
+        ),
+        (
+            (Separation(1, (Difference.NULL,)),),
+            (Answer.TRUE,),
+            "has the other keys of target row ('a', 2), and NULL equals nothing, in t.n = s.n.",
+        ),
+        (
+            (Separation(0, (Difference.CASE,)),),
+            (Answer.UNKNOWN,),
+            "would match target row ('a', 2) in the same case, in t.k = s.k, but t.r = 'EU' is unknown for it.",
+        ),
+        ((), (Answer.FALSE,), ": the key is there, in target row ('a', 2), but t.r = 'EU' is false for it."),
+    ],
+)
+def test_of_several_keys_a_sentence_says_which(separations: Any, answers: Any, said: str) -> None:
+    found = NearRow(0, {}, ("A", None), ("a", 2), separations, answers, 1)
+    assert near_sentence(found, TWO, "source") == f"Source row 0 ('A', NULL){'' if said[0] == ':' else ' '}{said}"
+
+
+def test_a_table_shows_first_rows_and_says_so() -> None:
+    trace = traced(
+        *(
+            NearRow(i, {"k": f"a{i} "}, (f"a{i} ",), (f"a{i}",), (Separation(0, (Difference.TRAILING_BLANKS,)),))
+            for i in range(70)
+        )
+    )
+    text = str(Near.of(trace, None, {}))
+    assert "Rows of the source without a partner: 60 of 70" in text
+    assert "a59 " in text
+    assert "a60 " not in text
+    assert len(Near.of(trace, None, {})) == 70
+    assert Near.of(trace, 69, {})[0].key == ("a69 ",)
+
+
+def test_markup_in_keys_and_conditions_is_text() -> None:
+    terms = (NearTerm('t."<i>" = s.k'), NearTerm("t.x = '<script>'", key=False))
+    found = NearRow(0, {"<i>": "<b> "}, ("<b> ",), ("<b>",), (Separation(0, (Difference.TRAILING_BLANKS,)),), (Answer.FALSE,), 1)
+    near = NearKeys(terms, NearSide(1, 1, (found,)), NearSide(1, 1))
+    view = Near.of(Trace(statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near), None, {})
+    html = view._repr_mimebundle_()["text/html"]
+    assert "<script>" not in html
+    assert "<b> " not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_counts_are_told_with_grouped_numbers_and_what_was_not_looked_for() -> None:
+    side = NearSide(
+        9_000,
+        4_100,
+        (),
+        (
+            NearCount((Difference.LEADING_BLANKS, Difference.TRAILING_BLANKS, Difference.CASE), 312),
+            NearCount((Difference.LETTER,), 1),
+        ),
+    )
+    near = NearKeys(ONE, side, NearSide(5, 0))
+    assert str(Near(near, (), ())).splitlines() == [
+        "4,100 of 9,000 source rows have no partner.",
+        "312 of 4,100 unmatched source rows would match without leading and trailing blanks and in the same case.",
+        "1 of 4,100 unmatched source rows differs from a near key by one letter.",
+        "Keys that differ by one letter were not looked for.",
+    ]
+
+
+def test_a_very_long_key_is_cut() -> None:
+    found = row("x" * 1_000_000 + " ", "x" * 1_000_000, Difference.TRAILING_BLANKS)
+    assert len(near_sentence(found, ONE, "source")) < 200
+
+
+def test_a_trace_without_near_keys_says_what_to_do() -> None:
+    for trace, hint in (
+        (Trace(statement="DELETE", kind="DELETE", state=StatementState("finished")), "Ask it of a MERGE."),
+        (Trace(statement="MERGE", kind="MERGE", state=StatementState("finished"), unmatched=4, joined=9), "near=True"),
+        (Trace(statement="MERGE", kind="MERGE", state=StatementState("failed")), "near=True"),
+    ):
+        with pytest.raises(RowMergeError, match="NOT_SUPPORTED") as raised:
+            Near.of(trace, None, {})
+        assert hint in (raised.value.hint or "")
