@@ -1,6 +1,6 @@
 """All tables of functions together, by subject: nothing but data.
 
-A row reads ``name(argument types) -> result type | Spark SQL``; `rowmerge_nb.sql.functions.signatures` says what the marks mean.
+A row reads ``name(argument types) -> result type | Spark SQL``; `rowmerge_nb.sql.functions.overloads` says what the marks mean.
 """
 
 from __future__ import annotations
