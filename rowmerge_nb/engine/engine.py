@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
@@ -18,16 +18,19 @@ from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.catalog.names import StatementTables
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.trace.comparison import Comparison
 
 __all__ = ["Engine", "TableInfo"]
+
+T = TypeVar("T")
 
 
 class Engine:
@@ -181,6 +184,36 @@ class Engine:
     def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
         """Give a table's columns and properties; None if there is no such table. Names are in lower case."""
         return self._catalogs.metadata((catalog, schema, table), self.options)
+
+    def names(self, *parts: str) -> list[tuple[str, str]]:
+        """Give the names that may follow the first parts of a table's name, with what each is: ``table``, ``schema`` or ``catalog``.
+
+        Tables and views of a schema are listed, and none of them is opened.
+
+        Args:
+            parts: none, a catalog or a schema of the default catalog, or a catalog and a schema.
+        """
+        return self._look(lambda tables: list(tables.below(parts)))
+
+    def columns(self, *parts: str) -> list[tuple[str, str]] | None:
+        """Give the columns of a table or view with their types; None if there is none of that name.
+
+        Args:
+            parts: the table's name, completed by the default catalog and schema.
+
+        Raises:
+            AnalysisError: CATALOG_NOT_FOUND.
+        """
+        found = self._look(lambda tables: tables.columns(parts))
+        return None if found is None else [(column.name, str(column.type)) for column in found]
+
+    def _look(self, ask: Callable[[StatementTables], T]) -> T:
+        """Ask what there is, in a transaction of its own."""
+        transaction = self._catalogs.transaction(self.options)
+        try:
+            return ask(self._catalogs.tables(transaction, {}))
+        finally:
+            transaction.rollback()
 
     def tables(self) -> list[TableInfo]:
         """Give all tables and views of all catalogs."""

@@ -14,7 +14,8 @@ from traitlets import Bool, Enum, Int, Unicode
 from rowmerge_nb.engine.spark.interrupts import told_in_cell
 from rowmerge_nb.errors import RowMergeError, SetupError
 from rowmerge_nb.names import nearest
-from rowmerge_nb.notebook import completion, transformer
+from rowmerge_nb.notebook import transformer
+from rowmerge_nb.notebook.completion import matcher
 from rowmerge_nb.notebook.display import (
     Bundle,
     error_bundle,
@@ -34,7 +35,7 @@ from rowmerge_nb.notebook.template import Rendered, render
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -160,7 +161,7 @@ class MergeMagic(Magics):
 
     def _options(self, use: MagicUse) -> dict[str, Any]:
         """Give the options for the engine: those of the line, else those of ``%config``."""
-        from rowmerge_nb.engine.catalog.dataframes import is_frame
+        from rowmerge_nb.engine.spark.frames import is_frame
 
         chosen = {name: use.values.get(name) or self._configured(name) for name in _ENGINE_OPTIONS}
         frames = {name: value for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
@@ -213,15 +214,20 @@ class MergeMagic(Magics):
             rows.append([name, str(value), str(default), trait.help])
         return grid_bundle(["option", "value", "default", "meaning"], rows, "%config MergeMagic.NAME = VALUE sets one")
 
-    def table_names(self) -> Iterable[str]:
-        """Give the names that completion offers: tables, by their last and their full name, and DataFrames."""
-        from rowmerge_nb.default import default_engine
-        from rowmerge_nb.engine.catalog.dataframes import is_frame
+    def for_completion(self, options: str) -> tuple[Any, bool]:
+        """Tell by a line of options whose tables are completed, and whether the extended dialect is; nothing is made for it.
 
-        engine = self.shell.user_ns.get(self.engine) if self.engine else default_engine()
-        qualified = [table[0] for table in engine.tables()] if engine is not None else []
-        frames = [name for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)]
-        return [*qualified, *(name.rpartition(".")[2] for name in qualified), *frames]
+        Where no engine has been made yet there are no tables.
+        """
+        from rowmerge_nb.default import made_engine
+
+        try:
+            values = parse_line(options).values
+        except RowMergeError:
+            # It is still being written.
+            values = {}
+        name = values.get("engine", self.engine)
+        return self.shell.user_ns.get(name) if name else made_engine(), values.get("dialect", self.dialect) == "extended"
 
 
 _RUN: Final = re.compile(
@@ -434,7 +440,7 @@ def register(shell: InteractiveShell) -> MergeMagic:
     magic = MergeMagic(shell=shell)
     problems = _apply_project_defaults(magic)
     shell.register_magics(magic)
-    completion.register(shell, magic.table_names)
+    matcher.register(shell, magic.for_completion)
     transformer.register(shell)
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
@@ -468,5 +474,5 @@ def unregister(shell: InteractiveShell) -> None:
     """Take the magics, their completion and their reading of cells out of a shell."""
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("merge", None)
-    completion.unregister(shell)
+    matcher.unregister(shell)
     transformer.unregister(shell)

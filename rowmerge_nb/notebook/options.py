@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import nearest
 
-__all__ = ["COMMANDS", "OPTIONS", "MagicOption", "MagicUse", "help_text", "parse_line"]
+__all__ = ["COMMANDS", "OPTIONS", "STATEMENT", "MagicOption", "MagicUse", "help_text", "parse_line"]
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
-_STATEMENT: Final = re.compile(
+STATEMENT: Final = re.compile(
     r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table|truncate)\b"
 )
 
@@ -161,7 +161,7 @@ def parse_line(line: str) -> MagicUse:
     values: dict[str, str] = {}
     quiet_name = ""
     rest = line.strip()
-    while rest and not _STATEMENT.match(rest):
+    while rest and not STATEMENT.match(rest):
         if assigned := re.match(r"(\w+)\s*<<\s*", rest):
             quiet_name = _variable("<<", assigned[1])
             rest = rest[assigned.end() :]
@@ -209,7 +209,7 @@ def _value(option: MagicOption, given: str | None, rest: str) -> tuple[str, str]
         word, after = _next_word(rest)
         missing = not word or word.startswith("-") or after.startswith("<<")
         # A small word that is neither a value nor a statement is a value that does not exist.
-        follows = not word.islower() or not word.isalpha() or word in COMMANDS or _STATEMENT.match(word)
+        follows = not word.islower() or not word.isalpha() or word in COMMANDS or STATEMENT.match(word)
         if option.assumed is not None and (missing or (word not in option.choices and follows)):
             return option.assumed, rest
         if missing:
