@@ -28,7 +28,7 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
-from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, help_text, parse_line
+from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, docstring, help_text, parse_line
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress
 from rowmerge_nb.notebook.template import Rendered, render
@@ -78,7 +78,7 @@ class MergeMagic(Magics):
     @no_var_expand
     @line_cell_magic
     def merge(self, line: str, cell: str | None = None) -> None:
-        """Run SQL statements, and show what happened. ``%merge help`` lists the options."""
+        """Run SQL statements, and show what happened."""
         shown: list[Bundle] = []
         first_line = 1 if cell is None else 2
         try:
@@ -229,6 +229,9 @@ class MergeMagic(Magics):
         name = values.get("engine", self.engine)
         return self.shell.user_ns.get(name) if name else made_engine(), values.get("dialect", self.dialect) == "extended"
 
+
+# What IPython shows of the magics: %merge? and Shift-Tab.
+MergeMagic.merge.__doc__ = docstring()
 
 _RUN: Final = re.compile(
     r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:merge|insert|update|delete|create|select|with|values|table|truncate|drop|call)\b"

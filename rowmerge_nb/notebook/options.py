@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final, NoReturn
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import nearest
 
-__all__ = ["COMMANDS", "OPTIONS", "STATEMENT", "MagicOption", "MagicUse", "help_text", "parse_line"]
+__all__ = ["COMMANDS", "OPTIONS", "STATEMENT", "MagicOption", "MagicUse", "docstring", "help_text", "parse_line"]
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,14 @@ COMMANDS: Final[Mapping[str, str]] = {
     "help": "this page",
 }
 """What ``%merge`` does, by its first word."""
+
+_EXAMPLE: Final = """\
+%%merge -o result --show diff,journeys
+MERGE INTO accounts a USING updates u ON a.id = u.id
+WHEN MATCHED THEN UPDATE SET balance = u.balance
+WHEN NOT MATCHED THEN INSERT (id, balance) VALUES (u.id, u.balance)"""
+_WIDTHS: Final = (14, 27, 56)
+"""How wide the columns of the table of options are: together 100 and a bit, as wide as a tooltip."""
 
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
@@ -259,3 +269,39 @@ def _help_lines(options: Sequence[MagicOption]) -> Iterator[str]:
     yield "NAME << keeps the result in a variable and shows nothing; _merge always holds the last result, failed ones too."
     yield "{{ expression }} inserts the value of a Python expression. DataFrames of the notebook are sources by their names."
     yield "%config MergeMagic sets defaults for all cells, as does the table [tool.rowmerge_nb] of the nearest pyproject.toml."
+
+
+def docstring(options: Sequence[MagicOption] = OPTIONS) -> str:
+    r"""Write what ``%merge?`` and Shift-Tab show: an example, and the options as a table.
+
+    >>> print(docstring(OPTIONS[2:3]).split("\\n\\n")[-2])
+    option         values                      meaning
+    -------------- --------------------------- --------------------------------------------------------
+    --flow         merge                       How UPDATE and DELETE are executed: by the machinery of
+                   updatable                   MERGE, or by the older flow of updatable page sources.
+    """
+    heads = [("option", "values", "meaning"), tuple("-" * width for width in _WIDTHS)]
+    table = "\n".join(
+        _row(*cells) for cells in [*heads, *((_flag(option), _taken(option), option.meaning) for option in options)]
+    )
+    behind = "\n".join(f"%merge {name:<10}{meaning}" for name, meaning in COMMANDS.items())
+    return f"Run SQL statements, and show what happened.\n\n{_EXAMPLE}\n\n{table}\n\n{behind}"
+
+
+def _flag(option: MagicOption) -> str:
+    return f"-{option.short}, --{option.name}" if option.short else f"--{option.name}"
+
+
+def _taken(option: MagicOption) -> str:
+    """Write an option's values below one another."""
+    return "\n".join([*option.values.split("|"), *([f"(or nothing: {option.assumed})"] if option.assumed is not None else [])])
+
+
+def _row(*cells: str) -> str:
+    """Write a row of the table, whose cells may have several lines."""
+    wrapped = [
+        [part for line in cell.split("\n") for part in textwrap.wrap(line, width, break_long_words=False)]
+        for cell, width in zip(cells, _WIDTHS, strict=True)
+    ]
+    lines = zip_longest(*wrapped, fillvalue="")
+    return "\n".join(" ".join(f"{part:<{width}}" for part, width in zip(line, _WIDTHS, strict=True)).rstrip() for line in lines)
