@@ -274,7 +274,7 @@ def _help_lines(options: Sequence[MagicOption]) -> Iterator[str]:
 def docstring(options: Sequence[MagicOption] = OPTIONS) -> str:
     r"""Write what ``%merge?`` and Shift-Tab show: an example, and the options as a table.
 
-    >>> print(docstring(OPTIONS[2:3]).split("\\n\\n")[-2])
+    >>> print(docstring(OPTIONS[2:3]).split("\n\n")[2])
     option         values                      meaning
     -------------- --------------------------- --------------------------------------------------------
     --flow         merge                       How UPDATE and DELETE are executed: by the machinery of

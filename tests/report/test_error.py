@@ -49,7 +49,7 @@ def test_an_error_with_a_trace_says_what_had_happened():
 def test_groups_of_an_error_are_shown_without_a_trace_too():
     trace = traces.duplicate_trace()
     shown = render_error_text(DuplicateMatchError("Twice", groups=trace.duplicate_groups))
-    assert "source  row 7     Carol             4  Concord      case 2" in shown
+    assert "source  row 7     Carol             4  Concord      clause 2" in shown
 
 
 def test_a_source_column_that_the_target_has_not_is_shown():

@@ -155,7 +155,7 @@ def test_a_failed_statement_shows_rows_carets_and_a_remedy():
     assert '<span class="rm-err">MERGE_TARGET_ROW_MULTIPLE_MATCHES</span>' in shown
     assert "Cell line 3, column 6. accounts is unchanged (5 rows)." in shown
     assert '<span class="rm-err">^^^^^^^^^^^^^^^^^^^^^^^</span>' in shown
-    assert "case 2, WHEN MATCHED THEN UPDATE" in shown
+    assert "clause 2, WHEN MATCHED THEN UPDATE" in shown
     assert "aggregating the source." in shown
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import Cell, cell, visible
@@ -48,7 +49,7 @@ class DuplicateRow:
         side: ``target`` or ``source``.
         row: the row id, or the position in the source.
         cells: values in the order of ``columns``, the target's before those that only the source has; None where there is no such column.
-        clause: ``case 2, WHEN MATCHED THEN``; ``""`` for the target.
+        clause: ``clause 2, WHEN MATCHED THEN``; ``""`` for the target.
         style: the clause's operation, and ``letter`` its letter.
     """
 
@@ -278,10 +279,10 @@ def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
     if case_number < 0:
         return f"{number(case_number)}, no clause fired", "N", "·"
     if record is None:
-        return f"case {case_number}", "", ""
+        return clause_label(case_number), "", ""
     # The clause up to its operation tells it from the others; what it sets is in the statement.
     words = cell(" ".join(record.head.split()), 72).text
-    return f"case {case_number}, {words}", style_of(record.operation), record.operation.letter
+    return f"{clause_label(case_number)}, {words}", style_of(record.operation), record.operation.letter
 
 
 def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
