@@ -198,7 +198,8 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     """
     # A statement that begins on line 1 has no lines of the magic's cell above it.
     where = "line" if first_line == 1 else "cell line"
-    prefix = f"{where} {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
+    at, column, _ = error.shown
+    prefix = f"{where} {at + first_line - 1}, column {column}: " if at is not None else ""
     line = f"{type(error).__name__}: {error.code}: {prefix}{error.message}"
     error.__dict__["_render_traceback_"] = partial(list, [line])
     return error

@@ -376,7 +376,7 @@ def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: in
         # The statement is a value's text, of which the cell has no lines.
         error.__dict__["cell_line"] = 1
         return
-    line = error.line or 1
+    line = error.shown[0] or 1
     at = offset
     for _ in range(line - 1):
         at = rendered.text.find("\n", at) + 1 or at

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import style_of
@@ -18,7 +19,6 @@ from rowmerge_nb.words import join, number, plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.trace.trace import DuplicateGroup, ErrorRecord, Trace
 
 __all__ = ["DuplicateRow", "DuplicateTable", "Excerpt", "Failure", "build_failure", "failure_of_error", "failure_text"]
@@ -131,14 +131,16 @@ def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
 def _failure(
     error: RowMergeError | ErrorRecord, statement: str | None, consequences: tuple[str, ...], duplicates: DuplicateTable | None
 ) -> Failure:
+    # A record has kept the place that is shown.
+    line, column, length = error.shown if isinstance(error, RowMergeError) else (error.line, error.column, error.length)
     return Failure(
         code=error.code,
         message=visible(error.message),
-        line=error.line,
-        column=error.column,
+        line=line,
+        column=column,
         consequences=consequences,
         hint=visible(_sentence(error.hint or "")),
-        excerpt=_excerpt(statement, error.line, error.column, error.length),
+        excerpt=_excerpt(statement, line, column, length),
         duplicates=duplicates,
     )
 

@@ -188,7 +188,9 @@ class CallAnalyzer:
             self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         if not f.overloads(name):
             hint = did_you_mean(name, (*f.known(), *_FORMS))
-            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.error_span, hint)
+            span = node.error_span
+            about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
+            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
         kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
         said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
