@@ -82,6 +82,13 @@ class Engine:
         """The Spark session; starts it where needed."""
         return self._session.spark
 
+    def running_tasks(self) -> tuple[int, int] | None:
+        """Give how many tasks of the Spark stages that run now are done, and how many they have, from any thread.
+
+        None where none run, where Spark is not started, and with Spark Connect.
+        """
+        return self._session.tasks()
+
     @property
     def closed(self) -> bool:
         """Whether `close` was called; a closed engine runs nothing any more."""

@@ -121,7 +121,9 @@ class MergeMagic(Magics):
         options = self._options(use)
         for number, (text, offset) in enumerate(statements, 1):
             try:
-                with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1 and self.progress) as progress:
+                whole_cell = first_line > 1 and self.progress
+                tasks = getattr(engine, "running_tasks", lambda: None)
+                with Progress(self.shell, lambda: show_all(shown), whole_cell=whole_cell, tasks=tasks) as progress:
                     result = self._statement(engine, text, use, {**options, "progress": progress})
             except RowMergeError as error:
                 _note_line(error, rendered, offset, len(text), first_line)
