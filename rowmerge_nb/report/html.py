@@ -16,7 +16,7 @@ from rowmerge_nb.report.model.failures import Failure
 from rowmerge_nb.report.model.report import Report, build_report, parts_to_show
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.words import number
+from rowmerge_nb.words import code_parts, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -204,6 +204,9 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=False,
     )
     environment.filters["number"] = lambda value: "" if value is None else number(value)
+    environment.filters["coded"] = lambda sentence: Markup("").join(
+        Markup("<code>{}</code>").format(part) if is_code else escape(part) for part, is_code in code_parts(sentence)
+    )
     # The long names of narrow channels are set on two lines: a table's head is then no wider than its values.
     environment.filters["breakable"] = lambda name: Markup("_<br>").join(escape(part) for part in name.split("_"))
     # Others are broken where there is no room, and only there.
