@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import re
 
 import pandas as pd
 import pyarrow as pa
@@ -333,7 +334,7 @@ def test_values_are_written_as_sql_does(notebook):
     html = cell.outputs[0]["text/html"]
     assert "<td>NULL</td><td>true</td>" in html
     assert '<td class="rm-r"><i>NULL</i></td><td><i>NULL</i></td>' in html
-    assert html.startswith('<div class="rm"><style>')
+    assert re.match(r'<div class="rm rm-[0-9a-f]{6}"><style>', html)
 
 
 def test_a_query_without_rows_shows_its_columns(notebook):
