@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.spark.lazy_session import LazySession
 
-__all__ = ["default_engine", "restore", "run", "undo"]
+__all__ = ["default_engine", "made_engine", "restore", "run", "undo"]
 
 _lock = threading.Lock()
 _engines: list[Engine] = []
@@ -43,6 +43,11 @@ def default_engine(*, start: bool = False) -> Engine:
             _engines[:] = [Engine(spark=_sessions[0])]
             _sessions.clear()
         return _engines[0]
+
+
+def made_engine() -> Engine | None:
+    """Give the default engine if it has been made; None where no statement has asked for it yet."""
+    return _engines[0] if _engines else None
 
 
 def run(sql: str, **options: Any) -> Result:

@@ -50,7 +50,7 @@ MERGE_FLOW: Final = (
 
 
 class TextSpan(Protocol):
-    """A stretch of a statement's text: offsets of its begin and its end, and the line and column of its begin."""
+    """A stretch of a statement's text: offsets of its begin and its end, the line and column of its begin, and what it is about."""
 
     @property
     def start(self) -> int: ...
@@ -60,6 +60,8 @@ class TextSpan(Protocol):
     def line(self) -> int: ...
     @property
     def column(self) -> int: ...
+    @property
+    def about(self) -> TextSpan | None: ...
 
 
 class RowMergeError(Exception):
@@ -76,6 +78,8 @@ class RowMergeError(Exception):
             is there, None if that is not known.
 
     Attributes:
+        about: line, column and length of the word that the error is about, if that is elsewhere: of many errors Trino reports where the
+            statement begins.
         statement: the text of the statement; set by the engine on the way out.
         result: what is known of the failed run (a ``Result``); set by the engine.
 
@@ -106,6 +110,7 @@ class RowMergeError(Exception):
         self.length = max(length, 1)
         self.hint = hint
         self.changed = changed
+        self.about: tuple[int, int, int] | None = None
         self.statement: str | None = None
         self.result: Any = None
 
@@ -130,7 +135,14 @@ class RowMergeError(Exception):
         """
         self.line, self.column = span.line, span.column
         self.length = max(span.end - span.start if length is None else length, 1)
+        about = span.about
+        self.about = None if about is None else (about.line, about.column, max(about.end - about.start, 1))
         return self
+
+    @property
+    def shown(self) -> tuple[int | None, int | None, int]:
+        """Line, column and length of what readers are shown: the word that it is about, else the place that Trino reports."""
+        return self.about or (self.line, self.column, self.length)
 
     def excerpt(self, first_line: int = 1) -> str:
         r"""Give the line of the statement that the error is about, with a caret under the place.
@@ -148,16 +160,17 @@ class RowMergeError(Exception):
         2      adress
                ^^^^^^
         """
-        if self.statement is None or self.line is None or self.column is None:
+        line, column, length = self.shown
+        if self.statement is None or line is None or column is None:
             return ""
         lines = self.statement.split("\n")
-        if not 1 <= self.line <= len(lines):
+        if not 1 <= line <= len(lines):
             return ""
-        width = len(str(first_line + self.line - 1))
-        shown = range(max(1, self.line - 1), self.line + 1)
+        width = len(str(first_line + line - 1))
+        shown = range(max(1, line - 1), line + 1)
         numbered = [f"{first_line + number - 1:>{width}}  {_visible(lines[number - 1])}" for number in shown]
-        room = max(1, min(self.length, len(lines[self.line - 1]) - self.column + 1))
-        return "\n".join([*numbered, " " * (width + 1 + self.column) + "^" * room])
+        room = max(1, min(length, len(lines[line - 1]) - column + 1))
+        return "\n".join([*numbered, " " * (width + 1 + column) + "^" * room])
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors travel from tasks to the driver; keyword-only arguments need their own way through pickle.

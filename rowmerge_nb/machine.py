@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.errors import RowMergeError, SetupError, checked, error_text
+from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted, checked, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,8 @@ def doctor(*, start_spark: bool = True, prepare: bool = False) -> list[Check]:
             it is made when a process that has run a statement is idle for a minute.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS, an argument is neither True nor False. All else is a check that failed.
+        RowMergeError: INVALID_ARGUMENTS, an argument is neither True nor False; USER_CANCELED, the making of the cache was interrupted, of
+            which nothing is left. All else is a check that failed.
 
     >>> [check.name for check in doctor(start_spark=False)][:2]
     ['rowmerge-nb', 'Python']
@@ -72,6 +73,8 @@ def _guarded(name: str, look: Callable[[], Check]) -> Check:
     """Make a failed check of whatever goes wrong: a doctor must not die of what it looks for."""
     try:
         return look()
+    except StatementInterrupted:
+        raise
     except RowMergeError as error:
         return Check(name, "failed", error.message, error.hint or "")
     except Exception as error:  # noqa: BLE001 - as the docstring says
@@ -116,6 +119,7 @@ def _java() -> Check:
 
 
 def _class_cache(*, prepare: bool) -> Check:
+    from rowmerge_nb.engine.spark.interrupts import told_where_nothing_stays
     from rowmerge_nb.engine.spark.java.class_cache import NoClassCache, class_cache_of
     from rowmerge_nb.engine.spark.java.making import make_class_cache, why_not_in_background
     from rowmerge_nb.engine.spark.java.runtime import find_java
@@ -124,7 +128,8 @@ def _class_cache(*, prepare: bool) -> Check:
     if isinstance(cache, NoClassCache):
         return Check("class cache", "failed" if prepare else "missing", f"none: {cache.reason}", cache.advice)
     if prepare:
-        make_class_cache(cache, {})
+        making = partial(make_class_cache, cache, {})
+        told_where_nothing_stays(making, "The making of the class cache", "%merge doctor --prepare makes it another time.")
     if trouble := cache.trouble():
         why_not = why_not_in_background(cache)
         found = "; ".join(filter(None, [trouble.reason, why_not, "without one Java has twice the work to start"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MINUS", "join", "number", "plural"]
+__all__ = ["MINUS", "code", "code_parts", "join", "number", "plural"]
 
 MINUS: Final = "\N{MINUS SIGN}"
 
@@ -34,3 +34,26 @@ def join(parts: list[str]) -> str:
     ('a, b and c', 'a')
     """
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+
+
+def code(text: str) -> str:
+    """Mark a part of a sentence as code, as sentences of Markdown do.
+
+    >>> code("USING t"), code("a`b")
+    ('`USING t`', 'a`b')
+    """
+    return text if "`" in text else f"`{text}`"
+
+
+def code_parts(sentence: str) -> tuple[tuple[str, bool], ...]:
+    """Give the parts of a sentence, and which of them `code` has marked.
+
+    >>> code_parts("Write `USING t`.")
+    (('Write ', False), ('USING t', True), ('.', False))
+    >>> code_parts("a ` alone")
+    (('a ` alone', False),)
+    """
+    parts = sentence.split("`")
+    if len(parts) % 2 == 0:
+        return ((sentence, False),)
+    return tuple((part, index % 2 == 1) for index, part in enumerate(parts) if part)

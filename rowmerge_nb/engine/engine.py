@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.choices import ROW_CHANGES
 from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
@@ -22,16 +22,19 @@ from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.catalog.names import StatementTables
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.trace.comparison import Comparison
 
 __all__ = ["Engine", "TableInfo"]
+
+T = TypeVar("T")
 
 
 class Engine:
@@ -82,6 +85,13 @@ class Engine:
     def spark(self) -> Any:
         """The Spark session; starts it where needed."""
         return self._session.spark
+
+    def running_tasks(self) -> tuple[int, int] | None:
+        """Give how many tasks of the Spark stages that run now are done, and how many they have, from any thread.
+
+        None where none run, where Spark is not started, and with Spark Connect.
+        """
+        return self._session.tasks()
 
     @property
     def closed(self) -> bool:
@@ -190,6 +200,36 @@ class Engine:
     def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
         """Give a table's columns and properties; None if there is no such table. Names are in lower case."""
         return self._catalogs.metadata((catalog, schema, table), self.options)
+
+    def names(self, *parts: str) -> list[tuple[str, str]]:
+        """Give the names that may follow the first parts of a table's name, with what each is: ``table``, ``schema`` or ``catalog``.
+
+        Tables and views of a schema are listed, and none of them is opened.
+
+        Args:
+            parts: none, a catalog or a schema of the default catalog, or a catalog and a schema.
+        """
+        return self._look(lambda tables: list(tables.below(parts)))
+
+    def columns(self, *parts: str) -> list[tuple[str, str]] | None:
+        """Give the columns of a table or view with their types; None if there is none of that name.
+
+        Args:
+            parts: the table's name, completed by the default catalog and schema.
+
+        Raises:
+            AnalysisError: CATALOG_NOT_FOUND.
+        """
+        found = self._look(lambda tables: tables.columns(parts))
+        return None if found is None else [(column.name, str(column.type)) for column in found]
+
+    def _look(self, ask: Callable[[StatementTables], T]) -> T:
+        """Ask what there is, in a transaction of its own."""
+        transaction = self._catalogs.transaction(self.options)
+        try:
+            return ask(self._catalogs.tables(transaction, {}))
+        finally:
+            transaction.rollback()
 
     def tables(self) -> list[TableInfo]:
         """Give all tables and views of all catalogs."""

@@ -132,7 +132,7 @@ def _text(cell: Cell) -> str:
 
 
 def _grid_html(names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str, right: Container[int]) -> str:
-    from rowmerge_nb.report.html import style_sheet
+    from rowmerge_nb.report.html import style_for
 
     attributes = [' class="rm-r"' if index in right else "" for index in range(len(names))]
     head = "".join(f'<th scope="col"{at}>{escape(name)}</th>' for name, at in zip(names, attributes, strict=True))
@@ -146,7 +146,9 @@ def _grid_html(names: Sequence[str], rows: Sequence[Sequence[Cell]], caption: st
     )
     foot = f'<p class="rm-meta">{escape(caption)}</p>' if caption else ""
     table = f'<table class="rm-t"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<div class="rm"><style>{style_sheet()}</style><div class="rm-scroll">{table}</div>{foot}</div>'
+    body = f'<div class="rm-scroll">{table}</div>{foot}'
+    scope, style = style_for(body)
+    return f'<div class="rm {scope}"><style>{style}</style>{body}</div>'
 
 
 def plan_bundle(result: Result, form: str) -> Bundle:
@@ -198,7 +200,8 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     """
     # A statement that begins on line 1 has no lines of the magic's cell above it.
     where = "line" if first_line == 1 else "cell line"
-    prefix = f"{where} {error.line + first_line - 1}, column {error.column}: " if error.line is not None else ""
+    at, column, _ = error.shown
+    prefix = f"{where} {at + first_line - 1}, column {column}: " if at is not None else ""
     line = f"{type(error).__name__}: {error.code}: {prefix}{error.message}"
     error.__dict__["_render_traceback_"] = partial(list, [line])
     return error

@@ -15,7 +15,8 @@ from traitlets import Bool, Enum, Int, Unicode
 from rowmerge_nb.engine.spark.interrupts import told_in_cell
 from rowmerge_nb.errors import RowMergeError, SetupError
 from rowmerge_nb.names import nearest
-from rowmerge_nb.notebook import completion, transformer
+from rowmerge_nb.notebook import transformer
+from rowmerge_nb.notebook.completion import matcher
 from rowmerge_nb.notebook.display import (
     Bundle,
     error_bundle,
@@ -28,14 +29,14 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
-from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, help_text, parse_line
+from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, docstring, help_text, parse_line
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress
 from rowmerge_nb.notebook.template import Rendered, render
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -78,7 +79,7 @@ class MergeMagic(Magics):
     @no_var_expand
     @line_cell_magic
     def merge(self, line: str, cell: str | None = None) -> None:
-        """Run SQL statements, and show what happened. ``%merge help`` lists the options."""
+        """Run SQL statements, and show what happened."""
         shown: list[Bundle] = []
         first_line = 1 if cell is None else 2
         try:
@@ -121,7 +122,9 @@ class MergeMagic(Magics):
         options = self._options(use)
         for number, (text, offset) in enumerate(statements, 1):
             try:
-                with Progress(self.shell, lambda: show_all(shown), whole_cell=first_line > 1 and self.progress) as progress:
+                whole_cell = first_line > 1 and self.progress
+                tasks = getattr(engine, "running_tasks", lambda: None)
+                with Progress(self.shell, lambda: show_all(shown), whole_cell=whole_cell, tasks=tasks) as progress:
                     result = self._statement(engine, text, use, {**options, "progress": progress})
             except RowMergeError as error:
                 _note_line(error, rendered, offset, len(text), first_line)
@@ -161,7 +164,7 @@ class MergeMagic(Magics):
 
     def _options(self, use: MagicUse) -> dict[str, Any]:
         """Give the options for the engine: those of the line, else those of ``%config``."""
-        from rowmerge_nb.engine.catalog.dataframes import is_frame
+        from rowmerge_nb.engine.spark.frames import is_frame
 
         chosen = {name: use.values.get(name) or self._configured(name) for name in _ENGINE_OPTIONS}
         frames = {name: value for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)}
@@ -230,16 +233,24 @@ class MergeMagic(Magics):
             rows.append([name, str(value), str(default), trait.help])
         return grid_bundle(["option", "value", "default", "meaning"], rows, "%config MergeMagic.NAME = VALUE sets one")
 
-    def table_names(self) -> Iterable[str]:
-        """Give the names that completion offers: tables, by their last and their full name, and DataFrames."""
-        from rowmerge_nb.default import default_engine
-        from rowmerge_nb.engine.catalog.dataframes import is_frame
+    def for_completion(self, options: str) -> tuple[Any, bool]:
+        """Tell by a line of options whose tables are completed, and whether the extended dialect is; nothing is made for it.
 
-        engine = self.shell.user_ns.get(self.engine) if self.engine else default_engine()
-        qualified = [table[0] for table in engine.tables()] if engine is not None else []
-        frames = [name for name, value in self.shell.user_ns.items() if not name.startswith("_") and is_frame(value)]
-        return [*qualified, *(name.rpartition(".")[2] for name in qualified), *frames]
+        Where no engine has been made yet there are no tables.
+        """
+        from rowmerge_nb.default import made_engine
 
+        try:
+            values = parse_line(options).values
+        except RowMergeError:
+            # It is still being written.
+            values = {}
+        name = values.get("engine", self.engine)
+        return self.shell.user_ns.get(name) if name else made_engine(), values.get("dialect", self.dialect) == "extended"
+
+
+# What IPython shows of the magics: %merge? and Shift-Tab.
+MergeMagic.merge.__doc__ = docstring()
 
 _RUN: Final = re.compile(
     r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:merge|insert|update|delete|create|select|with|values|table|truncate|drop|call)\b"
@@ -392,7 +403,7 @@ def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: in
         # The statement is a value's text, of which the cell has no lines.
         error.__dict__["cell_line"] = 1
         return
-    line = error.line or 1
+    line = error.shown[0] or 1
     at = offset
     for _ in range(line - 1):
         at = rendered.text.find("\n", at) + 1 or at
@@ -459,7 +470,7 @@ def register(shell: InteractiveShell) -> MergeMagic:
     magic = MergeMagic(shell=shell)
     problems = _apply_project_defaults(magic)
     shell.register_magics(magic)
-    completion.register(shell, magic.table_names)
+    matcher.register(shell, magic.for_completion)
     transformer.register(shell)
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
@@ -493,5 +504,5 @@ def unregister(shell: InteractiveShell) -> None:
     """Take the magics, their completion and their reading of cells out of a shell."""
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("merge", None)
-    completion.unregister(shell)
+    matcher.unregister(shell)
     transformer.unregister(shell)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final, NoReturn
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import nearest
 
-__all__ = ["COMMANDS", "OPTIONS", "MagicOption", "MagicUse", "help_text", "parse_line"]
+__all__ = ["COMMANDS", "OPTIONS", "STATEMENT", "MagicOption", "MagicUse", "docstring", "help_text", "parse_line"]
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,24 @@ OPTIONS: Final = (
 
 COMMANDS: Final[Mapping[str, str]] = {
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
-    "undo": "takes back the engine's last change of a table, `%merge undo TABLE`, or of the one that was changed last",
+    "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
     "options": "the options, their values now, and their defaults",
     "help": "this page",
 }
 """What ``%merge`` does, by its first word."""
 
+_EXAMPLE: Final = """\
+%%merge -o result --show diff,journeys
+MERGE INTO accounts a USING updates u ON a.id = u.id
+WHEN MATCHED THEN UPDATE SET balance = u.balance
+WHEN NOT MATCHED THEN INSERT (id, balance) VALUES (u.id, u.balance)"""
+_WIDTHS: Final = (14, 27, 56)
+"""How wide the columns of the table of options are: together 100 and a bit, as wide as a tooltip."""
+
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
-_STATEMENT: Final = re.compile(
+STATEMENT: Final = re.compile(
     r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table|truncate)\b"
 )
 
@@ -166,7 +176,7 @@ def parse_line(line: str) -> MagicUse:
     values: dict[str, str] = {}
     quiet_name = ""
     rest = line.strip()
-    while rest and not _STATEMENT.match(rest):
+    while rest and not STATEMENT.match(rest):
         if assigned := re.match(r"(\w+)\s*<<\s*", rest):
             quiet_name = _variable("<<", assigned[1])
             rest = rest[assigned.end() :]
@@ -214,7 +224,7 @@ def _value(option: MagicOption, given: str | None, rest: str) -> tuple[str, str]
         word, after = _next_word(rest)
         missing = not word or word.startswith("-") or after.startswith("<<")
         # A small word that is neither a value nor a statement is a value that does not exist.
-        follows = not word.islower() or not word.isalpha() or word in COMMANDS or _STATEMENT.match(word)
+        follows = not word.islower() or not word.isalpha() or word in COMMANDS or STATEMENT.match(word)
         if option.assumed is not None and (missing or (word not in option.choices and follows)):
             return option.assumed, rest
         if missing:
@@ -264,3 +274,39 @@ def _help_lines(options: Sequence[MagicOption]) -> Iterator[str]:
     yield "NAME << keeps the result in a variable and shows nothing; _merge always holds the last result, failed ones too."
     yield "{{ expression }} inserts the value of a Python expression. DataFrames of the notebook are sources by their names."
     yield "%config MergeMagic sets defaults for all cells, as does the table [tool.rowmerge_nb] of the nearest pyproject.toml."
+
+
+def docstring(options: Sequence[MagicOption] = OPTIONS) -> str:
+    r"""Write what ``%merge?`` and Shift-Tab show: an example, and the options as a table.
+
+    >>> print(docstring(OPTIONS[2:3]).split("\n\n")[2])
+    option         values                      meaning
+    -------------- --------------------------- --------------------------------------------------------
+    --flow         merge                       How UPDATE and DELETE are executed: by the machinery of
+                   updatable                   MERGE, or by the older flow of updatable page sources.
+    """
+    heads = [("option", "values", "meaning"), tuple("-" * width for width in _WIDTHS)]
+    table = "\n".join(
+        _row(*cells) for cells in [*heads, *((_flag(option), _taken(option), option.meaning) for option in options)]
+    )
+    behind = "\n".join(f"%merge {name:<10}{meaning}" for name, meaning in COMMANDS.items())
+    return f"Run SQL statements, and show what happened.\n\n{_EXAMPLE}\n\n{table}\n\n{behind}"
+
+
+def _flag(option: MagicOption) -> str:
+    return f"-{option.short}, --{option.name}" if option.short else f"--{option.name}"
+
+
+def _taken(option: MagicOption) -> str:
+    """Write an option's values below one another."""
+    return "\n".join([*option.values.split("|"), *([f"(or nothing: {option.assumed})"] if option.assumed is not None else [])])
+
+
+def _row(*cells: str) -> str:
+    """Write a row of the table, whose cells may have several lines."""
+    wrapped = [
+        [part for line in cell.split("\n") for part in textwrap.wrap(line, width, break_long_words=False)]
+        for cell, width in zip(cells, _WIDTHS, strict=True)
+    ]
+    lines = zip_longest(*wrapped, fillvalue="")
+    return "\n".join(" ".join(f"{part:<{width}}" for part, width in zip(line, _WIDTHS, strict=True)).rstrip() for line in lines)

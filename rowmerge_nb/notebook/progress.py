@@ -1,4 +1,4 @@
-"""One line that says which step of a statement runs, shown after half a second, gone when the statement ends."""
+"""One line that says which step of a statement runs, and how far, shown after half a second, gone when the statement ends."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import threading
 import time
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Self
+
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +25,7 @@ _STEPS: Final = {
     "parse": "reading the statement",
     "analyze": "looking up names and types",
     "plan": "planning",
-    "start Spark": "starting Spark",
+    "start Spark": "waiting for Java and Spark, which start once",
     "run": "running on Spark",
     "commit": "committing; an interrupt waits for the end, and a further one after 10 seconds ends the wait",
 }
@@ -40,12 +42,21 @@ class Progress:
         shell: the shell to show it in.
         again: shows the reports once more that the cell has shown already.
         whole_cell: the statement is in the body of a cell magic.
+        tasks: gives how many of Spark's tasks are done, and how many there are; None where none run.
 
     Attributes:
         last: the step that was told last; ``""`` before there is one.
     """
 
-    def __init__(self, shell: InteractiveShell, again: Callable[[], None], *, whole_cell: bool = True) -> None:
+    def __init__(
+        self,
+        shell: InteractiveShell,
+        again: Callable[[], None],
+        *,
+        whole_cell: bool = True,
+        tasks: Callable[[], tuple[int, int] | None] = lambda: None,
+    ) -> None:
+        self._tasks = tasks
         self._painter = _painter(shell, again, whole_cell)
         self.last = ""
         self._began = time.monotonic()
@@ -78,10 +89,19 @@ class Progress:
     def _show(self) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._done, timeout=_DELAY)
-            while not self._done:
-                words = _STEPS.get(self.last, self.last) or "working"
-                self._painter.paint(f"{words}, {time.monotonic() - self._began:.0f} s")
-                self._changed.wait(timeout=1)
+        while not self._done:
+            # Asked for while the statement may go on to its next step.
+            line = self._line()
+            with self._changed:
+                if not self._done:
+                    self._painter.paint(line)
+                    self._changed.wait(timeout=1)
+
+    def _line(self) -> str:
+        words = _STEPS.get(self.last, self.last) or "working"
+        tasks = self._tasks() if self.last == "run" else None
+        done = "" if tasks is None else f", {number(tasks[0])} of {plural(tasks[1], 'task')} done"
+        return f"{words}{done}, {time.monotonic() - self._began:.0f} s"
 
 
 class _Painter:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from rowmerge_nb.engine.spark.frames import is_frame
 from rowmerge_nb.errors import RowMergeError, error_text
 
 __all__ = ["Rendered", "render"]
@@ -173,16 +174,9 @@ class _NotSqlError(Exception):
 
 def _quoted_text(value: Any) -> str:
     """Write a value inside of quotes."""
-    if _is_frame(value):
+    if is_frame(value):
         raise _NotSqlError(_FRAME)
     return str(value)
-
-
-def _is_frame(value: Any) -> bool:
-    # Loaded here: a notebook that loads the magics need not wait for Arrow.
-    from rowmerge_nb.engine.catalog.dataframes import is_frame
-
-    return is_frame(value)
 
 
 _FRAME: Final = "A DataFrame is not inserted with braces: name it in the statement without them, as in USING frame s"
@@ -209,7 +203,7 @@ def sql_text(value: Any) -> str:
 
 
 def _literal(value: Any) -> str:
-    if _is_frame(value):
+    if is_frame(value):
         raise _NotSqlError(_FRAME)
     if isinstance(value, Mapping):
         msg = f"A {type(value).__name__} cannot be written as SQL; insert its values one by one, as in {{{{ name['key'] }}}}"

@@ -7,6 +7,7 @@ form. There are no scripts, and nothing is loaded from anywhere.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,7 +17,7 @@ from rowmerge_nb.report.model.failures import Failure
 from rowmerge_nb.report.model.report import Report, build_report, parts_to_show
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.words.values import visible
-from rowmerge_nb.words import number
+from rowmerge_nb.words import code_parts, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,8 +27,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.verdicts import Verdict
 
-__all__ = ["PageEntry", "render_failure", "render_html", "render_page", "render_parts", "style_sheet"]
+__all__ = ["PageEntry", "render_failure", "render_html", "render_page", "render_parts", "style_for", "style_sheet"]
 
+_OURS: Final = ".rm.rm.rm.rm"
+_RULE: Final = re.compile(r"(\.rm\.rm\.rm\.rm[^{]*)\{[^{}]*\}")
+"""A rule of the style sheet, which stands on a line of its own."""
+_CONDITIONS: Final = re.compile(r":not\([^)]*\)|\[[^\]]*\]|::?[\w-]+(?:\([^)]*\))?")
+_CLASS: Final = re.compile(r"\.([\w-]+)")
+_ELEMENT: Final = re.compile(r"(?:^|[\s>])([a-z]+)")
+_CLASSES: Final = re.compile(r'class="([^"]*)"')
+_TAGS: Final = re.compile(r"<([a-z]+)")
 _FOLDED: Final = frozenset({"stored", "calls", "diff", "journeys"})
 
 
@@ -53,7 +62,7 @@ def render_html(
         first_line: the number of the cell's line on which the statement begins.
     """
     names = None if show is None else parts_to_show(report, show)
-    return _fragment(report, names, timings=timings, number=number, first_line=first_line, style=style_sheet())
+    return _fragment(report, names, timings=timings, number=number, first_line=first_line)
 
 
 def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> str:
@@ -70,7 +79,7 @@ def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> st
         entry = item if isinstance(item, PageEntry) else PageEntry(item)
         report = entry.report if isinstance(entry.report, Report) else build_report(entry.report)
         # One style sheet serves the whole page.
-        fragment = _fragment(report, None, timings=False, number=index, first_line=1, style="")
+        fragment = _fragment(report, None, timings=False, number=index, first_line=1, styled=False)
         entries.append(
             {
                 "heading": entry.heading,
@@ -90,7 +99,7 @@ def render_verdicts(verdicts: tuple[Verdict, ...], text: str) -> str:
     from markupsafe import Markup
 
     part = _environment().get_template("verdicts.html.j2").render(verdicts=verdicts)
-    return _wrap(_prefix(text, 0), text, [Markup(part)], style_sheet())  # noqa: S704 - escaped by the template
+    return _wrap(_prefix(text, 0), text, [Markup(part)])  # noqa: S704 - escaped by the template
 
 
 def render_parts(template: str, names: dict[str, Any], text: str, statement: str) -> str:
@@ -105,7 +114,7 @@ def render_parts(template: str, names: dict[str, Any], text: str, statement: str
     from markupsafe import Markup
 
     part = _environment().get_template(template).render(names)
-    return _wrap(_prefix(template + statement, 0), text, [Markup(part)], style_sheet())  # noqa: S704 - escaped by the template
+    return _wrap(_prefix(template + statement, 0), text, [Markup(part)])  # noqa: S704 - escaped by the template
 
 
 def render_failure(failure: Failure, text: str, *, statement: str = "", number: int = 0, first_line: int = 1) -> str:
@@ -113,7 +122,7 @@ def render_failure(failure: Failure, text: str, *, statement: str = "", number: 
     from markupsafe import Markup
 
     part = _environment().get_template("failure.html.j2").render(**_failure_names(failure, first_line))
-    return _wrap(_prefix(statement + failure.code, number), text, [Markup(part)], style_sheet())  # noqa: S704 - escaped by the template
+    return _wrap(_prefix(statement + failure.code, number), text, [Markup(part)])  # noqa: S704 - escaped by the template
 
 
 @cache
@@ -125,7 +134,41 @@ def style_sheet() -> str:
     return files("rowmerge_nb.report").joinpath("style.css").read_text("utf-8").strip()
 
 
-def _fragment(report: Report, names: tuple[str, ...] | None, *, timings: bool, number: int, first_line: int, style: str) -> str:
+def style_for(body: str) -> tuple[str, str]:
+    """Give the style sheet of a fragment: the rules that its elements and classes ask for, and what all fragments share.
+
+    Every output of a notebook has its own, since each may be cleared, run again or shown elsewhere alone. So that those of others do not
+    reach it, in whatever order they stand, the rules are about a class that only fragments with the same rules have.
+
+    Args:
+        body: the fragment without its outer element.
+
+    Returns:
+        The class that the outer element has beside ``rm``, and the rules.
+    """
+    classes = {name for found in _CLASSES.findall(body) for name in found.split()} | {"rm", "rm-rich", "rm-text"}
+    present = classes | {f"<{tag}" for tag in _TAGS.findall(body)}
+    kept = "\n".join(text for text, wanted in _rules() if not wanted or any(names <= present for names in wanted))
+    scope = f"rm-{hashlib.sha256(kept.encode()).hexdigest()[:6]}"
+    return scope, kept.replace(_OURS, f".rm.rm.rm.{scope}")
+
+
+@cache
+def _rules() -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
+    """Give the lines of the style sheet, and for a rule the classes and elements that each of its selectors asks for."""
+    lines = style_sheet().split("\n")
+    found = ((line, _RULE.fullmatch(line)) for line in lines)
+    return tuple((line, tuple(map(_asked, rule[1].split(","))) if rule is not None else ()) for line, rule in found)
+
+
+def _asked(selector: str) -> frozenset[str]:
+    plain = _CONDITIONS.sub("", selector)
+    return frozenset({*_CLASS.findall(plain), *(f"<{tag}" for tag in _ELEMENT.findall(plain))})
+
+
+def _fragment(
+    report: Report, names: tuple[str, ...] | None, *, timings: bool, number: int, first_line: int, styled: bool = True
+) -> str:
     from markupsafe import Markup
 
     environment = _environment()
@@ -145,14 +188,16 @@ def _fragment(report: Report, names: tuple[str, ...] | None, *, timings: bool, n
         # Escaped by the template.
         parts.append(Markup(environment.get_template(f"{part}.html.j2").render(context)))  # noqa: S704
     text = render_text(report, show=names, timings=timings, first_line=first_line)
-    return _wrap(prefix, text, parts, style)
+    return _wrap(prefix, text, parts, styled=styled)
 
 
-def _wrap(prefix: str, text: str, parts: Sequence[str], style: str) -> str:
+def _wrap(prefix: str, text: str, parts: Sequence[str], *, styled: bool = True) -> str:
     from markupsafe import Markup
 
     template = _environment().get_template("fragment.html.j2")
-    return template.render(prefix=prefix, text=text, parts=parts, style=Markup(style)).rstrip() + "\n"  # noqa: S704 - our own file
+    scope, style = style_for("".join(parts)) if styled else ("", "")
+    names = {"prefix": prefix, "text": text, "parts": parts, "scope": scope, "style": Markup(style)}  # noqa: S704 - our own file
+    return template.render(names).rstrip() + "\n"
 
 
 def _prefix(text: str, number: int) -> str:
@@ -204,6 +249,9 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=False,
     )
     environment.filters["number"] = lambda value: "" if value is None else number(value)
+    environment.filters["coded"] = lambda sentence: Markup("").join(
+        Markup("<code>{}</code>").format(part) if is_code else escape(part) for part, is_code in code_parts(sentence)
+    )
     # The long names of narrow channels are set on two lines: a table's head is then no wider than its values.
     environment.filters["breakable"] = lambda name: Markup("_<br>").join(escape(part) for part in name.split("_"))
     # Others are broken where there is no room, and only there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.report.model.clauses import condition_text
+from rowmerge_nb.report.model.clauses import clause_label, condition_text
 from rowmerge_nb.report.model.failures import failure_text
 from rowmerge_nb.report.model.plan import CHANGERS, WRITERS
 from rowmerge_nb.report.model.report import parts_to_show
@@ -147,7 +147,7 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
             rows = next((lane.rows for lane in plan.lanes if lane.cases == (branch.number,)), None)
             count = "" if rows is None else f" {number(rows)}"
             lines.append(
-                f"case {number(branch.number):>2}  {branch.operation.letter}{count}  {cell(condition_text(branch), _CLAUSE).text}"
+                f"{clause_label(branch.number):<9}  {branch.operation.letter}{count}  {cell(condition_text(branch), _CLAUSE).text}"
             )
         return lines
     if operator.kind == "MergeProcessor":

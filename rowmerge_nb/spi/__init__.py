@@ -2,100 +2,136 @@
 
 A connector that only reads and merges by a key needs a table handle, a `ConnectorMetadata`, a split manager, a page source
 provider, a `ConnectorMergeSink` with its provider, and the `Connector` that ties them together.
+
+Names are loaded when they are first used: what needs one module does not wait for all of them.
 """
 
-from rowmerge_nb.spi.connector import Connector, Orphan
-from rowmerge_nb.spi.handles import (
-    ColumnHandle,
-    ConnectorInsertTableHandle,
-    ConnectorMergeTableHandle,
-    ConnectorPartitioningHandle,
-    ConnectorSession,
-    ConnectorSplit,
-    ConnectorTableHandle,
-    ConnectorTableVersion,
-    ConnectorTransactionHandle,
-    Fragments,
-    PointerType,
-    SchemaTableName,
-    own,
-)
-from rowmerge_nb.spi.layout import BucketFunction, ConnectorNodePartitioningProvider, ConnectorTableLayout
-from rowmerge_nb.spi.merge_sink import ConnectorMergeSink
-from rowmerge_nb.spi.metadata import (
-    ColumnMetadata,
-    ConnectorMetadata,
-    ConnectorTableMetadata,
-    ConnectorViewDefinition,
-    TableStatistics,
-)
-from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
-from rowmerge_nb.spi.output import ConnectorOutputMetadata, Written
-from rowmerge_nb.spi.page import MergePage, Page, PageLayout, concat_pages, operations_of, row_ids_of, rows_with, split_page
-from rowmerge_nb.spi.page_sink import ConnectorPageSink, ConnectorPageSinkProvider
-from rowmerge_nb.spi.page_source import (
-    ColumnDomain,
-    ConnectorPageSource,
-    ConnectorPageSourceProvider,
-    ConnectorSplitManager,
-    Constraint,
-    PagesSource,
-)
-from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
-from rowmerge_nb.spi.types import Type, from_arrow, parse_type
-from rowmerge_nb.spi.updatable import UpdatablePageSource, values_and_row_ids
+from __future__ import annotations
 
-__all__ = [
-    "BucketFunction",
-    "ColumnDomain",
-    "ColumnHandle",
-    "ColumnMetadata",
-    "Connector",
-    "ConnectorInsertTableHandle",
-    "ConnectorMergeSink",
-    "ConnectorMergeTableHandle",
-    "ConnectorMetadata",
-    "ConnectorNodePartitioningProvider",
-    "ConnectorOutputMetadata",
-    "ConnectorPageSink",
-    "ConnectorPageSinkProvider",
-    "ConnectorPageSource",
-    "ConnectorPageSourceProvider",
-    "ConnectorPartitioningHandle",
-    "ConnectorSession",
-    "ConnectorSplit",
-    "ConnectorSplitManager",
-    "ConnectorTableHandle",
-    "ConnectorTableLayout",
-    "ConnectorTableMetadata",
-    "ConnectorTableVersion",
-    "ConnectorTransactionHandle",
-    "ConnectorViewDefinition",
-    "Constraint",
-    "Era",
-    "Fragments",
-    "MergePage",
-    "Operation",
-    "Orphan",
-    "Page",
-    "PageLayout",
-    "PagesSource",
-    "PointerType",
-    "Procedure",
-    "ProcedureArgument",
-    "RowChangeParadigm",
-    "SchemaTableName",
-    "TableStatistics",
-    "Type",
-    "UpdatablePageSource",
-    "Written",
-    "concat_pages",
-    "from_arrow",
-    "operations_of",
-    "own",
-    "parse_type",
-    "row_ids_of",
-    "rows_with",
-    "split_page",
-    "values_and_row_ids",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.connector import Connector as Connector
+    from rowmerge_nb.spi.connector import Orphan as Orphan
+    from rowmerge_nb.spi.handles import ColumnHandle as ColumnHandle
+    from rowmerge_nb.spi.handles import ConnectorInsertTableHandle as ConnectorInsertTableHandle
+    from rowmerge_nb.spi.handles import ConnectorMergeTableHandle as ConnectorMergeTableHandle
+    from rowmerge_nb.spi.handles import ConnectorPartitioningHandle as ConnectorPartitioningHandle
+    from rowmerge_nb.spi.handles import ConnectorSession as ConnectorSession
+    from rowmerge_nb.spi.handles import ConnectorSplit as ConnectorSplit
+    from rowmerge_nb.spi.handles import ConnectorTableHandle as ConnectorTableHandle
+    from rowmerge_nb.spi.handles import ConnectorTableVersion as ConnectorTableVersion
+    from rowmerge_nb.spi.handles import ConnectorTransactionHandle as ConnectorTransactionHandle
+    from rowmerge_nb.spi.handles import Fragments as Fragments
+    from rowmerge_nb.spi.handles import PointerType as PointerType
+    from rowmerge_nb.spi.handles import SchemaTableName as SchemaTableName
+    from rowmerge_nb.spi.handles import own as own
+    from rowmerge_nb.spi.layout import BucketFunction as BucketFunction
+    from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider as ConnectorNodePartitioningProvider
+    from rowmerge_nb.spi.layout import ConnectorTableLayout as ConnectorTableLayout
+    from rowmerge_nb.spi.merge_sink import ConnectorMergeSink as ConnectorMergeSink
+    from rowmerge_nb.spi.metadata import ColumnMetadata as ColumnMetadata
+    from rowmerge_nb.spi.metadata import ConnectorMetadata as ConnectorMetadata
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata as ConnectorTableMetadata
+    from rowmerge_nb.spi.metadata import ConnectorViewDefinition as ConnectorViewDefinition
+    from rowmerge_nb.spi.metadata import TableStatistics as TableStatistics
+    from rowmerge_nb.spi.operations import Era as Era
+    from rowmerge_nb.spi.operations import Operation as Operation
+    from rowmerge_nb.spi.operations import RowChangeParadigm as RowChangeParadigm
+    from rowmerge_nb.spi.output import ConnectorOutputMetadata as ConnectorOutputMetadata
+    from rowmerge_nb.spi.output import Written as Written
+    from rowmerge_nb.spi.page import MergePage as MergePage
+    from rowmerge_nb.spi.page import Page as Page
+    from rowmerge_nb.spi.page import PageLayout as PageLayout
+    from rowmerge_nb.spi.page import concat_pages as concat_pages
+    from rowmerge_nb.spi.page import operations_of as operations_of
+    from rowmerge_nb.spi.page import row_ids_of as row_ids_of
+    from rowmerge_nb.spi.page import rows_with as rows_with
+    from rowmerge_nb.spi.page import split_page as split_page
+    from rowmerge_nb.spi.page_sink import ConnectorPageSink as ConnectorPageSink
+    from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider as ConnectorPageSinkProvider
+    from rowmerge_nb.spi.page_source import ColumnDomain as ColumnDomain
+    from rowmerge_nb.spi.page_source import ConnectorPageSource as ConnectorPageSource
+    from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider as ConnectorPageSourceProvider
+    from rowmerge_nb.spi.page_source import ConnectorSplitManager as ConnectorSplitManager
+    from rowmerge_nb.spi.page_source import Constraint as Constraint
+    from rowmerge_nb.spi.page_source import PagesSource as PagesSource
+    from rowmerge_nb.spi.procedures import Procedure as Procedure
+    from rowmerge_nb.spi.procedures import ProcedureArgument as ProcedureArgument
+    from rowmerge_nb.spi.types import Type as Type
+    from rowmerge_nb.spi.types import from_arrow as from_arrow
+    from rowmerge_nb.spi.types import parse_type as parse_type
+    from rowmerge_nb.spi.updatable import UpdatablePageSource as UpdatablePageSource
+    from rowmerge_nb.spi.updatable import values_and_row_ids as values_and_row_ids
+
+_HOMES: Final = {
+    "BucketFunction": "layout",
+    "ColumnDomain": "page_source",
+    "ColumnHandle": "handles",
+    "ColumnMetadata": "metadata",
+    "Connector": "connector",
+    "ConnectorInsertTableHandle": "handles",
+    "ConnectorMergeSink": "merge_sink",
+    "ConnectorMergeTableHandle": "handles",
+    "ConnectorMetadata": "metadata",
+    "ConnectorNodePartitioningProvider": "layout",
+    "ConnectorOutputMetadata": "output",
+    "ConnectorPageSink": "page_sink",
+    "ConnectorPageSinkProvider": "page_sink",
+    "ConnectorPageSource": "page_source",
+    "ConnectorPageSourceProvider": "page_source",
+    "ConnectorPartitioningHandle": "handles",
+    "ConnectorSession": "handles",
+    "ConnectorSplit": "handles",
+    "ConnectorSplitManager": "page_source",
+    "ConnectorTableHandle": "handles",
+    "ConnectorTableLayout": "layout",
+    "ConnectorTableMetadata": "metadata",
+    "ConnectorTableVersion": "handles",
+    "ConnectorTransactionHandle": "handles",
+    "ConnectorViewDefinition": "metadata",
+    "Constraint": "page_source",
+    "Era": "operations",
+    "Fragments": "handles",
+    "MergePage": "page",
+    "Operation": "operations",
+    "Orphan": "connector",
+    "Page": "page",
+    "PageLayout": "page",
+    "PagesSource": "page_source",
+    "PointerType": "handles",
+    "Procedure": "procedures",
+    "ProcedureArgument": "procedures",
+    "RowChangeParadigm": "operations",
+    "SchemaTableName": "handles",
+    "TableStatistics": "metadata",
+    "Type": "types",
+    "UpdatablePageSource": "updatable",
+    "Written": "output",
+    "concat_pages": "page",
+    "from_arrow": "types",
+    "operations_of": "page",
+    "own": "handles",
+    "parse_type": "types",
+    "row_ids_of": "page",
+    "rows_with": "page",
+    "split_page": "page",
+    "values_and_row_ids": "updatable",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - one list of names, not two
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    # The next use finds it without coming here.
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

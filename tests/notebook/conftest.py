@@ -96,6 +96,17 @@ class FakeEngine:
     def tables(self) -> list[Any]:
         return [("memory.default.accounts", "memory", ("a varchar", "b bigint"), 3, "DELETE_ROW_AND_INSERT_ROW")]
 
+    def names(self, *parts: str) -> list[tuple[str, str]]:
+        at_home = [("accounts", "table"), ("updates", "table"), ("2nd", "table"), ("default", "schema"), ("memory", "catalog")]
+        return {(): at_home, ("memory",): [("default", "schema")], ("memory", "default"): at_home[:2]}.get(parts, [])
+
+    def columns(self, *parts: str) -> list[tuple[str, str]] | None:
+        columns = {
+            "accounts": [("id", "bigint"), ("amount", "double"), ("Odd name", "varchar"), ("order", "bigint")],
+            "updates": [("id", "bigint"), ("delta", "double")],
+        }
+        return columns.get(parts[-1].lower())
+
 
 @dataclass
 class Notebook:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.notebook.options import OPTIONS, help_text, parse_line
+from rowmerge_nb.notebook.options import OPTIONS, docstring, help_text, parse_line
+from rowmerge_nb.sql.parser.statements import parse
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,19 @@ def test_wrong_lines_are_refused_with_advice(line, message):
 
 def test_the_help_page_has_every_option():
     assert [option.name for option in OPTIONS if f"--{option.name}" not in help_text()] == []
+
+
+@pytest.mark.parametrize("name", ["merge", "%merge", "%%merge"])
+def test_what_a_question_mark_shows_has_an_example_and_every_option_with_its_values(notebook, name):
+    shown = notebook.shell.object_inspect_mime(name)["text/plain"] if name != "merge" else docstring()
+    assert "MERGE INTO accounts a USING updates u ON a.id = u.id" in shown
+    for option in OPTIONS:
+        assert f"--{option.name} " in shown
+        assert all(f"{choice}" in shown for choice in option.choices)
+    assert max(len(line) for line in docstring().splitlines()) <= 100
+
+
+def test_the_example_is_a_statement_that_is_read_and_options_that_there_are():
+    lines = docstring().split("\n\n")[1].splitlines()
+    assert parse_line(lines[0].removeprefix("%%merge")).values == {"output": "result", "show": "diff,journeys"}
+    assert len(parse("\n".join(lines[1:])).clauses) == 2

@@ -77,7 +77,8 @@ def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
         progress("start Spark")
         progress._thread.join(0.7)
     told = capsys.readouterr().err
-    assert told.startswith(("\rstarting Spark, 0 s", "\rstarting Spark, 1 s"))
+    waits = "\rwaiting for Java and Spark, which start once"
+    assert told.startswith((f"{waits}, 0 s", f"{waits}, 1 s"))
     assert told.endswith(" \r")
 
 
@@ -87,3 +88,52 @@ def test_a_quick_statement_shows_nothing(capsys):
     with Progress(object(), lambda: None) as progress:
         progress("run")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("step", "tasks", "line"),
+    [
+        ("run", (3, 8), "running on Spark, 3 of 8 tasks done, "),
+        ("run", None, "running on Spark, "),
+        ("plan", (3, 8), "planning, "),
+    ],
+)
+def test_the_line_says_how_many_tasks_are_done_while_they_run(monkeypatch, capsys, step, tasks, line):
+    from rowmerge_nb.notebook.progress import Progress
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with Progress(object(), lambda: None, tasks=lambda: tasks) as progress:
+        progress(step)
+        progress._thread.join(0.7)
+    assert capsys.readouterr().err.startswith((f"\r{line}0 s", f"\r{line}1 s"))
+
+
+def test_without_a_session_no_tasks_are_told_and_none_is_started():
+    from rowmerge_nb import Engine
+
+    with Engine() as engine:
+        assert engine.running_tasks() is None
+        assert engine._session._future is None
+
+
+@pytest.mark.spark
+def test_the_tasks_of_a_running_job_are_told(spark):
+    import threading
+    import time
+
+    from rowmerge_nb import Engine
+
+    def slow(pages):
+        time.sleep(3)
+        yield from pages
+
+    engine = Engine(spark=spark)
+    job = threading.Thread(target=lambda: spark.range(0, 4, 1, 2).mapInArrow(slow, "id long").toArrow())
+    job.start()
+    told = []
+    while job.is_alive():
+        told.append(engine.running_tasks())
+        time.sleep(0.1)
+    job.join()
+    assert any(found is not None and found[1] == 2 for found in told)
+    assert engine.running_tasks() is None

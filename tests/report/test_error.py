@@ -49,10 +49,21 @@ def test_an_error_with_a_trace_says_what_had_happened():
 def test_groups_of_an_error_are_shown_without_a_trace_too():
     trace = traces.duplicate_trace()
     shown = render_error_text(DuplicateMatchError("Twice", groups=trace.duplicate_groups))
-    assert "source  row 7     Carol             4  Concord      case 2" in shown
+    assert "source  row 7     Carol             4  Concord      clause 2" in shown
 
 
 def test_a_source_column_that_the_target_has_not_is_shown():
     group = DuplicateGroup(1, {"a": 1}, (MatchedRow(0, {"a": 1, "n": 7}, -1),), None)
     shown = render_error_text(DuplicateMatchError("Twice", groups=[group]))
     assert shown.split("\n")[-2:] == ["target  row_id 1  1", "source  row 0     1  7  · −1, no clause fired"]
+
+
+def test_a_remedy_in_sql_stands_as_code():
+    from rowmerge_nb.words import code
+
+    error = AnalysisError("No", hint=f"Write {code('USING (SELECT 1 < 2)')}. It's `")
+    assert "Write `USING (SELECT 1 &lt; 2)`. It&#39;s `" in render_error_html(error), "a lone mark is none"
+    error.hint = f"Write {code('USING (SELECT 1 < 2)')}"
+    shown = render_error_html(error)
+    assert "Write <code>USING (SELECT 1 &lt; 2)</code>.</p>" in shown
+    assert "Write `USING (SELECT 1 < 2)`." in render_error_text(error)

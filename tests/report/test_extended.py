@@ -42,8 +42,8 @@ def test_the_text_of_a_plan_has_the_full_join_and_both_marks(planned: Trace) -> 
     for part in (
         "FULL JOIN t.id = s.id",
         "Project source_present := true",
-        "case 0 D source_present IS NULL AND t.v > 1",
-        "case 1 · present AND source_present AND s.v = 1",
+        "clause 0 D source_present IS NULL AND t.v > 1",
+        "clause 1 · present AND source_present AND s.v = 1",
         "Project returning := row(merge_action(), t.id)",
     ):
         assert part in text
@@ -88,4 +88,4 @@ def test_the_join_counts_what_each_side_lacks(planned: Trace) -> None:
 def test_the_case_says_do_nothing(planned: Trace) -> None:
     report = build_report(planned)
     assert report.plan is not None
-    assert any(line.endswith("-- case 1, DO NOTHING") for line in report.plan.case_lines)
+    assert any(line.endswith("-- clause 1, DO NOTHING") for line in report.plan.case_lines)

@@ -7,10 +7,11 @@ from html.parser import HTMLParser
 import pytest
 
 from rowmerge_nb.report.bundle import mime_bundle
-from rowmerge_nb.report.html import PageEntry, render_html, render_page, style_sheet
+from rowmerge_nb.report.html import PageEntry, render_html, render_page, style_for, style_sheet
 from rowmerge_nb.report.model.report import PARTS, build_report
 from tests.report import building, traces
 from tests.report.cases import CASES
+from tests.report.explorer_browser import needs_browser, seen
 
 VOID = {"meta", "br", "wbr"}
 ALLOWED = {
@@ -74,7 +75,7 @@ def test_a_fragment_is_well_formed_and_has_no_script(name):
 def test_a_fragment_is_readable_as_text_where_styles_are_stripped(name):
     trace = CASES[name]()
     stripped = re.sub(r"<style>.*?</style>", "", html(trace), flags=re.DOTALL)
-    assert re.match(r'<div class="rm" id="rm-[0-9a-f]{8}-0">\s*<pre class="rm-text">', stripped)
+    assert re.match(r'<div class="rm rm-[0-9a-f]{6}" id="rm-[0-9a-f]{8}-0">\s*<pre class="rm-text">', stripped)
     assert '<div class="rm-rich" hidden="hidden">' in stripped, (
         "without a value the attribute is dropped by notebooks' sanitizers"
     )
@@ -142,8 +143,7 @@ def test_show_leaves_out_the_other_parts():
 
 
 def test_times_are_shown_only_when_asked_for():
-    # The style sheet has a rule for the waterfall in any case.
-    without, with_times = (html(building.merge_trace(), timings=timings).replace(style_sheet(), "") for timings in (False, True))
+    without, with_times = (html(building.merge_trace(), timings=timings) for timings in (False, True))
     assert "0.31" not in without
     assert "rm-wf" not in without
     assert "0.31 s" in with_times
@@ -155,7 +155,7 @@ def test_a_failed_statement_shows_rows_carets_and_a_remedy():
     assert '<span class="rm-err">MERGE_TARGET_ROW_MULTIPLE_MATCHES</span>' in shown
     assert "Cell line 3, column 6. accounts is unchanged (5 rows)." in shown
     assert '<span class="rm-err">^^^^^^^^^^^^^^^^^^^^^^^</span>' in shown
-    assert "case 2, WHEN MATCHED THEN UPDATE" in shown
+    assert "clause 2, WHEN MATCHED THEN UPDATE" in shown
     assert "aggregating the source." in shown
 
 
@@ -192,3 +192,47 @@ def test_a_page_holds_several_statements_with_one_style_sheet():
     assert "<title>Demo &amp; more</title>" in page
     assert "<h2>One &lt;merge&gt;</h2><p>Look here.</p>" in page
     assert page.count('<pre class="statement">') == 3
+
+
+def test_an_output_has_the_rules_that_it_asks_for_and_no_others():
+    scope, kept = style_for('<p class="rm-meta">1 row</p><svg class="rm-svg"><text class="f-D">a</text></svg>')
+    assert f".rm.rm.rm.{scope} .rm-meta{{" in kept
+    assert f".rm.rm.rm.{scope} .rm-svg .f-D,.rm.rm.rm.{scope} .rm-svg .a-D{{" in kept, "one of the selectors is enough"
+    assert f".rm.rm.rm.{scope} .rm-text{{display:none}}" in kept
+    for absent in (".f-U", "rm-ledger", "summary{", ".rm.rm.rm.rm "):
+        assert absent not in kept
+    for shared in ("--rm-bg:#fff", "@supports (color:light-dark(#000,#fff)){", "@media print{"):
+        assert shared in kept
+    assert kept.count("{") == kept.count("}")
+    assert len(kept) < 0.4 * len(style_sheet())
+
+
+def test_a_fragment_with_everything_in_it_has_every_rule():
+    names = re.findall(r"\.([\w-]+)", style_sheet())
+    tags = "".join(f"<{tag}>" for tag in ("code", "del", "details", "dl", "ins", "pre", "summary", "svg", "table", "tbody", "td", "text", "tfoot", "th", "thead", "tr", "dt", "dd", "i", "b", "small", "span"))  # fmt: skip
+    scope, kept = style_for(f'<p class="{" ".join(names)}">{tags}')
+    assert kept.replace(f".rm.rm.rm.{scope}", ".rm.rm.rm.rm") == style_sheet()
+
+
+def test_the_rules_of_one_output_are_about_no_other_unless_they_are_the_same():
+    one, other = style_for('<p class="rm-meta">'), style_for('<p class="rm-out">')
+    assert one[0] != other[0]
+    assert one == style_for('<p class="rm-meta">x')
+
+
+@needs_browser
+def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_whatever_stands_behind_it(tmp_path):
+    fragment = html(building.merge_trace(), show=PARTS)
+    scope = re.search(r'class="rm (rm-[0-9a-f]{6})"', fragment)[1]
+    whole = re.sub(r"<style>.*?</style>", lambda _: f"<style>{style_sheet()}</style>", fragment, count=1, flags=re.DOTALL)
+    others = "".join(html(trace()).replace('id="rm-', 'id="other-') for trace in (traces.insert_trace, traces.duplicate_trace))
+    script = """
+    told.styles = all(`#first *`).map((element) => { const found = getComputedStyle(element);
+        return Object.fromEntries([["tag", element.tagName], ...Array.from(found).map((name) => [name, found.getPropertyValue(name)])]); });"""
+    drawn = [
+        seen(f'<!doctype html><html><body><div id="first">{first}</div>{rest}</body></html>', script, tmp_path)["styles"]
+        for first, rest in ((fragment, others), (whole.replace(f"rm {scope}", "rm"), ""))
+    ]
+    assert len(drawn[0]) > 300
+    differ = {(a["tag"], name, a[name], b[name]) for a, b in zip(*drawn, strict=True) for name in a if a[name] != b[name]}
+    assert differ == set()

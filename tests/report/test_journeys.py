@@ -81,4 +81,4 @@ def test_rows_that_come_from_no_join_have_shorter_journeys() -> None:
     ]
     html = render_html(report, show="journeys")
     assert "that the WHERE condition chose" in html
-    assert ">case 0" not in html
+    assert ">clause 0" not in html

@@ -60,7 +60,7 @@ def test_many_clauses_share_a_lane_per_operation():
     assert [(lane.label, lane.style, lane.rows) for lane in lanes] == [
         ("6 clauses", "D", 24),
         ("7 clauses", "U", 28),
-        ("case 13", "I", 4),
+        ("clause 13", "I", 4),
         ("none −1", "N", 4),
     ]
 

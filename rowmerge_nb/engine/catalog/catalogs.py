@@ -13,7 +13,7 @@ from rowmerge_nb.engine.catalog.inputs import names_of, user_name
 from rowmerge_nb.engine.catalog.names import StatementTables
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
-from rowmerge_nb.engine.spark.types import is_spark_frame
+from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError, checked
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata

@@ -10,30 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowmerge_nb.engine.errors.translate import translate
+from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.engine.spark.types import is_spark_frame
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.spi.types import from_arrow
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["as_arrow", "collected", "columns_of", "is_frame"]
-
-
-def is_frame(value: object) -> bool:
-    """Tell whether a value can be named as a source.
-
-    >>> is_frame(pa.table({"a": [1]})), is_frame({"a": [1]})
-    (True, False)
-    """
-    if isinstance(value, pa.Table | pa.RecordBatch) or is_spark_frame(value):
-        return True
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(value, pandas.DataFrame):
-        return True
-    return hasattr(type(value), "__arrow_c_stream__") and hasattr(type(value), "columns")
+__all__ = ["as_arrow", "collected", "columns_of"]
 
 
 def collected(frame: Any) -> pa.Table:

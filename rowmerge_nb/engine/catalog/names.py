@@ -7,12 +7,13 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.engine.catalog.dataframes import columns_of, is_frame
+from rowmerge_nb.engine.catalog.dataframes import columns_of
 from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
+from rowmerge_nb.engine.spark.frames import is_frame, is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.engine.spark.types import from_spark_schema, is_spark_frame
+from rowmerge_nb.engine.spark.types import from_spark_schema
 from rowmerge_nb.errors import AnalysisError, ConnectorError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -149,6 +150,37 @@ class StatementTables:
             msg = f"Schema '{schema}' does not exist"
             raise AnalysisError(msg, code="SCHEMA_NOT_FOUND", hint=hint)
         return catalog, schema, table
+
+    def columns(self, parts: Sequence[str]) -> Sequence[ColumnMetadata] | None:
+        """Give the columns of a table or view, and ask for nothing else of it; None if there is none of that name."""
+        catalog, schema, table = self._completed(parts)
+        session, metadata = self._transaction.session, self._transaction.metadata(catalog)
+        handle = metadata.get_table_handle(session, SchemaTableName(schema, table))
+        if handle is not None:
+            return metadata.get_table_metadata(session, handle).columns
+        view = self.view(parts)
+        return None if view is None else view.definition.columns
+
+    def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Give the names that may follow the first parts of a table's name, each with ``table``, ``schema`` or ``catalog``.
+
+        One catalog is asked at most, or the default one and that of the name.
+        """
+        catalog, schema = self._default
+        named = tuple(part.lower() for part in parts)
+        tables: Sequence[str] = ()
+        schemas: Sequence[str] = ()
+        match named:
+            case ():
+                tables, schemas = self.relations(catalog, schema), self.schemas(catalog)
+            case (first,):
+                schemas = self.schemas(first) if first in self._connectors else ()
+                tables = self.relations(catalog, first)
+            case (first, second) if first in self._connectors:
+                tables = self.relations(first, second)
+        catalogs = () if named else self.catalogs()
+        kinds = (("table", tables), ("schema", schemas), ("catalog", catalogs))
+        return [(name, kind) for kind, names in kinds for name in names]
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
         """Find a view."""

@@ -12,8 +12,9 @@ from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, Spli
 from rowmerge_nb.engine.catalog.dataframes import as_arrow
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
+from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.marks import put_mark
-from rowmerge_nb.engine.spark.types import is_spark_frame, spark_schema
+from rowmerge_nb.engine.spark.types import spark_schema
 from rowmerge_nb.engine.tasks.arrow import for_spark
 from rowmerge_nb.engine.tasks.dynamic_filter import KeyFilter, SourceKeys
 from rowmerge_nb.engine.tasks.outcome import OUTCOME

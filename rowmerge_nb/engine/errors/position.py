@@ -31,14 +31,21 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
     try:
         yield
     except RowMergeError as error:
+        about = error.about
         if error.line is not None and error.column is not None:
-            lines = statement.split("\n")
-            index = sum(len(line) + 1 for line in lines[: error.line - 1]) + error.column - 1
-            start = offset + index
-            if index == len(statement):
-                # What is missing at the end is missing behind the blanks that follow.
-                start += len(text[start:]) - len(text[start:].lstrip())
-            span = Span.within(text, start, start)
-            error.at(span, error.length)
+            error.at(_within(text, statement, offset, error.line, error.column), error.length)
+        if about is not None:
+            span = _within(text, statement, offset, *about[:2])
+            error.about = (span.line, span.column, about[2])
         error.statement = text
         raise
+
+
+def _within(text: str, statement: str, offset: int, line: int, column: int) -> Span:
+    """Give the place in the whole text that a line and a column of the statement are."""
+    index = sum(len(line) + 1 for line in statement.split("\n")[: line - 1]) + column - 1
+    start = offset + index
+    if index == len(statement):
+        # What is missing at the end is missing behind the blanks that follow.
+        start += len(text[start:]) - len(text[start:].lstrip())
+    return Span.within(text, start, start)

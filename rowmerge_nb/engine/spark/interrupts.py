@@ -55,6 +55,7 @@ __all__ = [
     "run_cancellable",
     "to_its_end",
     "told_in_cell",
+    "told_where_nothing_stays",
     "told_wherever_it_came",
 ]
 
@@ -338,6 +339,27 @@ def told_wherever_it_came(run: Callable[[], T], done: Callable[[], object], chan
         error = interruption(interrupt, "run", changed=changed(), look=look)
         assert error is not None
         raise error from interrupt
+
+
+def told_where_nothing_stays(run: Callable[[], T], what: str, hint: str) -> T:
+    """Run what is no statement, and leaves nothing behind where it is interrupted.
+
+    Args:
+        run: runs it.
+        what: what it is, as the subject of a sentence.
+        hint: how to do it again.
+
+    Raises:
+        StatementInterrupted: an interrupt came.
+
+    >>> told_where_nothing_stays(lambda: 7, "The making of a cache", "Make it again.")
+    7
+    """
+    try:
+        return run()
+    except KeyboardInterrupt:
+        msg = f"{what} was interrupted; nothing of it is left"
+        raise StatementInterrupted(msg, hint=hint) from None
 
 
 def told_in_cell(run: Callable[[], T], ended: Callable[[], bool], text: str) -> T:

@@ -6,8 +6,9 @@ Little is loaded before Java starts: what else a first statement needs is loaded
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import RowMergeError
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 __all__ = ["LazySession"]
+
+_PATIENCE: Final = 0.5
+# One thread for all questions: each thread that asks Java has a connection of its own, which outlives it.
+_asking: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rowmerge_nb-tasks")
 
 
 class LazySession:
@@ -83,13 +88,29 @@ class LazySession:
         adopted: AbstractContextManager[Any] = self._adopted
         return adopted
 
+    def tasks(self) -> tuple[int, int] | None:
+        """Give how many tasks of the stages that run now are done, and how many they have; None where none run or nobody can tell.
+
+        May be called from any thread. Spark Connect does not tell.
+        """
+        if not self._is_there() or not hasattr(self.spark, "_jsparkSession"):
+            return None
+        asked = _asking.submit(_tasks_of, self.spark.sparkContext)
+        try:
+            return asked.result(timeout=_PATIENCE)
+        except Exception:  # noqa: BLE001 - a line of progress is no reason to fail
+            return None
+
+    def _is_there(self) -> bool:
+        return self._given is not None or (self._future is not None and self._future.done() and not _has_failed(self._future))
+
     def cancel(self, tag: str) -> None:
         """Cancel the Spark work of a statement, from any thread; where no session is there yet, there is none.
 
         Args:
             tag: names the work.
         """
-        if self._given is not None or (self._future is not None and self._future.done() and not _has_failed(self._future)):
+        if self._is_there():
             from rowmerge_nb.engine.spark.job import cancel
 
             cancel(self.spark, tag)
@@ -101,6 +122,12 @@ class LazySession:
             from rowmerge_nb.engine.spark.session import stop_session
 
             stop_session(future.result())
+
+
+def _tasks_of(context: Any) -> tuple[int, int] | None:
+    tracker = context.statusTracker()
+    stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
+    return (sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)) if stages else None
 
 
 def _has_failed(future: Future[Any]) -> bool:

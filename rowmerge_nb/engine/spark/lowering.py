@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from rowmerge_nb.engine.spark.expressions import computed, conformed
+from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.in_task import join_task, replicated_tasks, row_task, source_schema
-from rowmerge_nb.engine.spark.types import is_spark_frame, spark_type
+from rowmerge_nb.engine.spark.types import spark_type
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
 from rowmerge_nb.engine.tasks.exchange import (
     BUCKET,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
 
-__all__ = ["from_spark_schema", "is_spark_frame", "spark_schema", "spark_type"]
+__all__ = ["from_spark_schema", "spark_schema", "spark_type"]
 
 
 def spark_type(kind: pa.DataType) -> Any:
@@ -41,12 +41,3 @@ def from_spark_schema(schema: Any) -> list[tuple[str, Type]]:
     from pyspark.sql.pandas.types import to_arrow_type
 
     return [(field.name, from_arrow(to_arrow_type(field.dataType))) for field in schema.fields]
-
-
-def is_spark_frame(value: object) -> bool:
-    """Tell whether a value is a DataFrame of Spark, classic or Connect; does not import Spark.
-
-    >>> is_spark_frame(3)
-    False
-    """
-    return any(base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql") for base in type(value).__mro__)

@@ -14,7 +14,7 @@ from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.typed.expressions import Apply, Column
 from rowmerge_nb.trace.trace import DuplicateGroup, MatchedRow
-from rowmerge_nb.words import plural
+from rowmerge_nb.words import code, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,7 +146,7 @@ def _remedy(analysis: MergeAnalysis) -> str:
     query = proposal(analysis)
     if query is None:
         return "Make the ON condition match each target row at most once."
-    return f"Give each target row one source row, for example the first of each key: USING {query}"
+    return f"Give each target row one source row, for example the first of each key: {code(f'USING {query}')}"
 
 
 def two_versions(groups: Sequence[DuplicateGroup], count: int, analysis: MergeAnalysis, *, rehearsed: bool) -> str:

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.near.on import UnreadableError, on_of
 from rowmerge_nb.engine.near.search import SideRows, near_keys
+from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
-from rowmerge_nb.engine.spark.types import is_spark_frame
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text

@@ -400,5 +400,4 @@ def _number(version: ConnectorTableVersion | None) -> int | str | None:
 def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
     """Give an error as plain data."""
     step = getattr(error, "step", "")
-    position = (error.line, error.column, error.length)
-    return ErrorRecord(error.code, error.message, *position, error.hint, step, consequences, error.changed)
+    return ErrorRecord(error.code, error.message, *error.shown, error.hint, step, consequences, error.changed)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected
 from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.frames import is_spark_frame
 from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible
-from rowmerge_nb.engine.spark.types import is_spark_frame
 from rowmerge_nb.engine.verify.engines import DuplicateRefusedError, RefusedError, open_verifier
 from rowmerge_nb.engine.verify.translation import UntranslatableError, translate
 from rowmerge_nb.errors import SetupError, StatementInterrupted, error_text

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
 from rowmerge_nb.report.model.report import build_report
@@ -193,7 +194,7 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
     return [
         {
             "number": row.number,
-            "label": row.label,
+            "label": clause_label(row.number) if row.number >= 0 else row.label,
             "word": row.word,
             "style": row.style,
             "text": "\n".join(row.lines),

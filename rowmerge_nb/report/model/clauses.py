@@ -25,6 +25,7 @@ __all__ = [
     "build_lanes",
     "case_branches",
     "case_text",
+    "clause_label",
     "condition_text",
     "operation_counts",
 ]
@@ -73,7 +74,7 @@ class Lane:
     """A path through the drawing: one clause, or all clauses of one operation.
 
     Args:
-        label: ``case 0``, ``none −1``, or ``3 clauses``.
+        label: ``clause 0``, ``none −1``, or ``3 clauses``.
         operation: what its rows ask for.
         cases: the case numbers in it.
         rows: how many rows take it; None where nothing ran.
@@ -158,19 +159,26 @@ def _writes(plan: Sequence[NodeRecord]) -> dict[int, str]:
 def build_lanes(trace: Trace) -> tuple[Lane, ...]:
     """Give the lanes of a drawing: one per clause, or one per operation where there are too many clauses."""
     if len(trace.clauses) <= MOST_LANES + 1:
-        return tuple(Lane(_label(record.number), record.operation, (record.number,), record.rows) for record in trace.clauses)
+        return tuple(
+            Lane(clause_label(record.number), record.operation, (record.number,), record.rows) for record in trace.clauses
+        )
     lanes = []
     # Deletes, updates, inserts: an update between the two splits into both without a crossing.
     for operation in sorted({record.operation for record in trace.clauses}, key=lambda op: "DUI·".index(op.letter)):
         records = [record for record in trace.clauses if record.operation is operation]
         rows = None if any(record.rows is None for record in records) else sum(record.rows or 0 for record in records)
-        label = _label(records[0].number) if len(records) == 1 else f"{len(records)} clauses"
+        label = clause_label(records[0].number) if len(records) == 1 else f"{len(records)} clauses"
         lanes.append(Lane(label, operation, tuple(record.number for record in records), rows))
     return tuple(lanes)
 
 
-def _label(case_number: int) -> str:
-    return f"case {case_number}" if case_number >= 0 else f"none {number(case_number)}"
+def clause_label(case_number: int) -> str:
+    """Name a clause by its number, as all reports do; it is Trino's case number, from 0.
+
+    >>> clause_label(0), clause_label(-1)
+    ('clause 0', 'none −1')
+    """
+    return f"clause {case_number}" if case_number >= 0 else f"none {number(case_number)}"
 
 
 def operation_counts(trace: Trace) -> dict[str, int | None]:
@@ -202,7 +210,7 @@ def case_text(trace: Trace) -> tuple[str, ...]:
         values = ", ".join([*branch.values, branch.present, str(int(branch.operation)), str(branch.number)])
         head = "  ELSE" if branch.matched is None else f"  WHEN {condition_text(branch)} THEN"
         word = "DO NOTHING" if branch.operation is Operation.NONE else branch.operation.name
-        note = "none" if branch.number < 0 else f"case {branch.number}, {word}"
+        note = "none" if branch.number < 0 else f"clause {branch.number}, {word}"
         whole_null = trace.era == "current" and branch.matched is None
         lines += [head, "    NULL" if whole_null else visible(f"    row({' '.join(values.split())})  -- {note}")]
     return (*lines, "END AS merge_row")

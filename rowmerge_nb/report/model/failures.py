@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import Cell, cell, visible
@@ -17,7 +19,6 @@ from rowmerge_nb.words import join, number, plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.errors import RowMergeError
     from rowmerge_nb.trace.trace import DuplicateGroup, ErrorRecord, Trace
 
 __all__ = ["DuplicateRow", "DuplicateTable", "Excerpt", "Failure", "build_failure", "failure_of_error", "failure_text"]
@@ -48,7 +49,7 @@ class DuplicateRow:
         side: ``target`` or ``source``.
         row: the row id, or the position in the source.
         cells: values in the order of ``columns``, the target's before those that only the source has; None where there is no such column.
-        clause: ``case 2, WHEN MATCHED THEN``; ``""`` for the target.
+        clause: ``clause 2, WHEN MATCHED THEN``; ``""`` for the target.
         style: the clause's operation, and ``letter`` its letter.
     """
 
@@ -130,14 +131,16 @@ def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
 def _failure(
     error: RowMergeError | ErrorRecord, statement: str | None, consequences: tuple[str, ...], duplicates: DuplicateTable | None
 ) -> Failure:
+    # A record has kept the place that is shown.
+    line, column, length = error.shown if isinstance(error, RowMergeError) else (error.line, error.column, error.length)
     return Failure(
         code=error.code,
         message=visible(error.message),
-        line=error.line,
-        column=error.column,
+        line=line,
+        column=column,
         consequences=consequences,
         hint=visible(_sentence(error.hint or "")),
-        excerpt=_excerpt(statement, error.line, error.column, error.length),
+        excerpt=_excerpt(statement, line, column, length),
         duplicates=duplicates,
     )
 
@@ -278,10 +281,10 @@ def _clause(case_number: int, trace: Trace | None) -> tuple[str, str, str]:
     if case_number < 0:
         return f"{number(case_number)}, no clause fired", "N", "·"
     if record is None:
-        return f"case {case_number}", "", ""
+        return clause_label(case_number), "", ""
     # The clause up to its operation tells it from the others; what it sets is in the statement.
     words = cell(" ".join(record.head.split()), 72).text
-    return f"case {case_number}, {words}", style_of(record.operation), record.operation.letter
+    return f"{clause_label(case_number)}, {words}", style_of(record.operation), record.operation.letter
 
 
 def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:

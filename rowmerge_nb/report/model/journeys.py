@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import Flow
+from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.pages import row_limit
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of, reasons_of
@@ -106,7 +107,7 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         journey: the journey.
         joined: the row comes from a join.
     """
-    clause = f"case {journey.case_number} {journey.operation.name}" if joined else journey.operation.name
+    clause = f"{clause_label(journey.case_number)} {journey.operation.name}" if joined else journey.operation.name
     clause = "no clause fired" if journey.case_number < 0 else clause
     at = "" if journey.source_row is None else f"{number(journey.source_row)} "
     writers = dict.fromkeys("?" if writer < 0 else str(writer) for writer in journey.writers)

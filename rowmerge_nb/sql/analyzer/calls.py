@@ -13,8 +13,9 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.moments import moment_function
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
-from rowmerge_nb.sql.functions import signatures as f
+from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
+from rowmerge_nb.sql.functions.signatures import lambda_parameters, resolve
 from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -145,7 +146,7 @@ class CallAnalyzer:
         values = [e.Constant(_LAMBDA, None) if isinstance(a, s.Lambda) else self.analyze(a) for a in node.arguments]
         for index, argument in enumerate(node.arguments):
             if isinstance(argument, s.Lambda):
-                kinds = f.lambda_parameters(node.name, [v.type for v in values], index)
+                kinds = lambda_parameters(node.name, [v.type for v in values], index)
                 if kinds is None:
                     self._not_found(node.name, values, node)
                 values[index] = self._lambda(argument, kinds)
@@ -168,7 +169,7 @@ class CallAnalyzer:
         special = moment_function(self, name, values, node)
         if special is not None:
             return special
-        found = f.resolve(name, [value.type for value in values])
+        found = resolve(name, [value.type for value in values])
         if found is None:
             self._not_found(name, values, node)
         if found.overload.refusal:
@@ -187,7 +188,9 @@ class CallAnalyzer:
             self.refuse(f"The function {name} is not supported by this engine: {REFUSED[name]}", node)
         if not f.overloads(name):
             hint = did_you_mean(name, (*f.known(), *_FORMS))
-            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", node.error_span, hint)
+            span = node.error_span
+            about = replace(span, end=span.start + len(name)) if span.of(self.context.text).lower().startswith(name) else None
+            self.context.error("FUNCTION_NOT_FOUND", f"Function '{name}' not registered", replace(span, about=about), hint)
         kinds = ", ".join("function" if value.type.base == "function" else str(value.type) for value in values)
         said = f"Unexpected parameters ({kinds}) for function {name}. Expected: {f.signatures(name)}"
         self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
@@ -225,7 +228,7 @@ class CallAnalyzer:
         self._inside_aggregate = False
         if order_by:
             self.refuse(f"ORDER BY in the aggregate {node.name} is not supported by this engine", node)
-        found = f.resolve(node.name, [value.type for value in values])
+        found = resolve(node.name, [value.type for value in values])
         if found is None:
             self._not_found(node.name, values, node)
         arguments = tuple(self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True))

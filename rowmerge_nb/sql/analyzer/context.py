@@ -104,9 +104,13 @@ class Context:
         """Add a notice, once."""
         self.notices.setdefault(Notice(message, span))
 
-    def statement_span(self) -> Span:
-        """The place that Trino names for errors about the statement as a whole: its first character."""
-        return Span(0, 1, 1, 1)
+    def statement_span(self, about: Span | None = None) -> Span:
+        """The place that Trino names for errors about the statement as a whole: its first character.
+
+        Args:
+            about: where the word stands that the error is about, which readers are shown.
+        """
+        return Span(0, 1, 1, 1, about)
 
     def lookup(self, name: TableName, version: ConnectorTableVersion | None = None) -> TableBinding | None:
         """Find a table, as it was in a version if one is given.
@@ -139,8 +143,9 @@ class Context:
 
     def refuse_view(self, name: TableName, message: str) -> None:
         """Refuse a statement that would change a view."""
-        if self.view(name, self.statement_span()) is not None:
-            self.error("NOT_SUPPORTED", message, self.statement_span(), "Change the table that the view reads.")
+        span = self.statement_span(name.span)
+        if self.view(name, span) is not None:
+            self.error("NOT_SUPPORTED", message, span, "Change the table that the view reads.")
 
     def qualified(self, name: TableName, span: Span) -> tuple[str, str, str]:
         """Complete a table's name; the error about a missing catalog or schema gets the place."""

@@ -69,7 +69,7 @@ def query_columns(context: Context, aliases: Sequence[st.Identifier], result: Qu
 def create_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze CREATE VIEW: the query must be right now, and is analyzed again whenever the view is read."""
     assert isinstance(statement, st.CreateView)
-    span = context.statement_span()
+    span = context.statement_span(statement.name.span)
     name = context.qualified(statement.name, span)
     qualified = ".".join(name)
     table = context.lookup(statement.name)
@@ -87,15 +87,16 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
 
 def refuse_existing_view(context: Context, name: st.TableName, hint: str) -> None:
     """Refuse to make something under the name of a view."""
-    view = context.view(name, context.statement_span())
+    span = context.statement_span(name.span)
+    view = context.view(name, span)
     if view is not None:
-        context.error("TABLE_ALREADY_EXISTS", f"View already exists: '{view.qualified}'", context.statement_span(), hint)
+        context.error("TABLE_ALREADY_EXISTS", f"View already exists: '{view.qualified}'", span, hint)
 
 
 def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP VIEW."""
     assert isinstance(statement, st.DropView)
-    span = context.statement_span()
+    span = context.statement_span(statement.name.span)
     view = context.view(statement.name, span)
     if view is None:
         table = context.lookup(statement.name)
@@ -118,14 +119,15 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
     catalog, schema = _schema(context, statement.name)
     exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(catalog)
     if exists and not statement.if_not_exists:
-        context.error("SCHEMA_ALREADY_EXISTS", f"Schema '{catalog}.{schema}' already exists", context.statement_span())
+        span = context.statement_span(statement.name.span)
+        context.error("SCHEMA_ALREADY_EXISTS", f"Schema '{catalog}.{schema}' already exists", span)
     return _definition(context, "CREATE SCHEMA", (catalog, schema), skipped=exists)
 
 
 def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze DROP SCHEMA; only an empty one can be dropped."""
     assert isinstance(statement, st.DropSchema)
-    span = context.statement_span()
+    span = context.statement_span(statement.name.span)
     catalog, schema = _schema(context, statement.name)
     exists = context.tables.has_schema(catalog, schema)
     if not exists and not statement.if_exists:
@@ -141,7 +143,7 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
 def truncate(context: Context, statement: st.Statement) -> a.Analysis:
     """Analyze TRUNCATE TABLE."""
     assert isinstance(statement, st.Truncate)
-    span = context.statement_span()
+    span = context.statement_span(statement.target.span)
     context.refuse_view(statement.target, "Cannot truncate a view")
     target = context.table(statement.target, span)
     if target.dataframe is not None:
@@ -161,20 +163,20 @@ def _parts(context: Context, name: st.TableName) -> tuple[str, ...]:
 
 def _schema(context: Context, name: st.TableName | None) -> tuple[str, str]:
     """Complete a schema's name; its catalog must be there."""
-    span = context.statement_span()
+    span = context.statement_span(name.span if name is not None else None)
     values = [part.value for part in name.parts] if name is not None else []
     if len(values) > 2:
         context.error("INVALID_SCHEMA_NAME", f"Too many parts in schema name: {'.'.join(values)}", span)
     default = context.tables.default()
     catalog, schema = (*default[: 2 - len(values)], *values)
     if catalog not in context.tables.catalogs():
-        _unknown_catalog(context, catalog)
+        _unknown_catalog(context, catalog, span)
     return catalog, schema
 
 
-def _unknown_catalog(context: Context, catalog: str) -> NoReturn:
+def _unknown_catalog(context: Context, catalog: str, span: st.Span) -> NoReturn:
     hint = f"There are: {', '.join(context.tables.catalogs())}."
-    context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", context.statement_span(), hint)
+    context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", span, hint)
 
 
 # -- SHOW -------------------------------------------------------------------------------------------------------------
@@ -192,7 +194,8 @@ def show(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[str | None, ...]]]:
-    tables, span, name = context.tables, context.statement_span(), statement.name
+    tables, name = context.tables, statement.name
+    span = context.statement_span(name.span if name is not None else None)
     if statement.kind == "CATALOGS":
         return ("Catalog",), [(catalog,) for catalog in tables.catalogs()]
     if statement.kind == "SCHEMAS":
@@ -201,7 +204,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
             context.error("SYNTAX_ERROR", f"Too many parts in catalog name: {'.'.join(parts)}", span)
         catalog = parts[0] if parts else tables.default()[0]
         if catalog not in tables.catalogs():
-            _unknown_catalog(context, catalog)
+            _unknown_catalog(context, catalog, span)
         return ("Schema",), [(schema,) for schema in tables.schemas(catalog)]
     if statement.kind in {"TABLES", "CREATE SCHEMA"}:
         catalog, schema = _schema(context, name)
@@ -224,7 +227,7 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
 
 
 def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None) -> str:
-    span = context.statement_span()
+    span = context.statement_span(name.span)
     if view is None:
         qualified = ".".join(context.qualified(name, span))
         if context.lookup(name) is not None:
@@ -236,7 +239,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
 
 def _table_text(context: Context, name: st.TableName) -> str:
     """Write the statement that would make a table anew."""
-    table = context.table(name, context.statement_span())
+    table = context.table(name, context.statement_span(name.span))
     if table.metadata is None:
         said = f"'{table.display}' is a DataFrame of the notebook; no statement makes it"
         context.error("NOT_SUPPORTED", said, context.statement_span())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError
@@ -339,7 +340,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         try:
             target = read_type(node.type)
         except AnalysisError as error:
-            self.context.error(error.code, error.message, node.span)
+            self.context.error(error.code, error.message, replace(node.span, about=node.type.span))
         value = self.analyze(node.value)
         if not can_cast(value.type, target):
             self.context.error("TYPE_MISMATCH", f"Cannot cast {value.type} to {target}", node.span)

@@ -25,10 +25,11 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import RelationResult
 
-__all__ = ["analyze_merge", "as_field", "typed", "unfit"]
+__all__ = ["analyze_merge", "as_field", "first_unfit", "typed", "unfit"]
 
 _ON: Final = "The MERGE predicate must evaluate to a boolean: actual type {}"
 _CONDITION: Final = "WHERE clause predicate must evaluate to a boolean: actual type {}"
@@ -88,7 +89,7 @@ class _MergeAnalyzer:
         )
 
     def _target(self) -> a.TableBinding:
-        span = self.context.statement_span()
+        span = self.context.statement_span(self.statement.target.span)
         self.context.refuse_view(self.statement.target, "Merging into views is not supported")
         target = self.context.table(self.statement.target, span)
         if target.dataframe is not None:
@@ -200,7 +201,7 @@ class _MergeAnalyzer:
                 self._unknown_column(column, list(by_name))
             if index in indexes:
                 said = f"Merge column name is specified more than once: {column.value}"
-                self.context.error("DUPLICATE_COLUMN_NAME", said, self.context.statement_span())
+                self.context.error("DUPLICATE_COLUMN_NAME", said, self.context.statement_span(column.span))
             indexes[index] = None
         self._check_count(clause, len(columns))
         return list(indexes)
@@ -221,7 +222,7 @@ class _MergeAnalyzer:
     def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
         hint = did_you_mean(column.value, names, 0.5) or f"{self.target.display} has the columns {', '.join(names)}."
         said = f"Merge column name does not exist in target table: {column.value}"
-        self.context.error("COLUMN_NOT_FOUND", said, self.context.statement_span(), hint)
+        self.context.error("COLUMN_NOT_FOUND", said, self.context.statement_span(column.span), hint)
 
     def _stored(
         self, clause: st.MergeClause, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]
@@ -237,7 +238,7 @@ class _MergeAnalyzer:
             self.context.error(
                 "TYPE_MISMATCH",
                 said,
-                replace(clause.span, end=clause.span.start + len("WHEN")),
+                replace(clause.span, end=clause.span.start + len("WHEN"), about=assigned[first_unfit(kinds, values)][1]),
                 unfit(self.fields, indexes, values),
             )
         stored: list[a.TypedExpression | None] = [None] * len(self.fields)
@@ -280,6 +281,11 @@ class _MergeAnalyzer:
             if plain[0] is not None and plain[1] is not None and same_values(plain[0].type, plain[1].type):
                 columns.append((plain[0].symbol, plain[1].symbol))
         return tuple(pairs), tuple(columns)
+
+
+def first_unfit(kinds: Sequence[Type], values: Sequence[e.Typed]) -> int:
+    """Give the number of the first value that does not fit its column."""
+    return next(i for i, (kind, value) in enumerate(zip(kinds, values, strict=True)) if common_type(kind, value.type) is None)
 
 
 def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.constancy import refuse_subqueries
@@ -38,7 +39,12 @@ def call(context: Context, statement: st.Statement) -> a.Analysis:
     if procedure is None:
         listed = ", ".join(f"{found.schema}.{found.name}" for found in known)
         hint = f"Catalog '{catalog}' has: {listed}." if listed else f"Catalog '{catalog}' has no procedures."
-        context.error("PROCEDURE_NOT_FOUND", f"Procedure not registered: {schema}.{name[2]}", None, hint)
+        at = statement.name.span
+        said = f"Procedure not registered: {schema}.{name[2]}"
+        error = AnalysisError(said, code="PROCEDURE_NOT_FOUND", hint=hint)
+        # Trino reports no place.
+        error.about = (at.line, at.column, at.end - at.start)
+        raise error
     given = _given(context, statement, procedure)
     types = {argument.name: argument.type for argument in procedure.arguments}
     values = {}
@@ -59,7 +65,7 @@ def _name(context: Context, statement: st.Call) -> tuple[str, str, str]:
     catalog, schema, name = (*context.tables.default()[: 3 - len(parts)], *parts)
     if catalog not in context.tables.catalogs():
         hint = f"There are: {', '.join(context.tables.catalogs())}."
-        context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", context.statement_span(), hint)
+        context.error("CATALOG_NOT_FOUND", f"Catalog '{catalog}' not found", context.statement_span(statement.name.span), hint)
     return catalog, schema, name
 
 

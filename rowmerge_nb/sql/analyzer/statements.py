@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import AnalysisError
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
@@ -95,6 +96,9 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
         return
     start = statement.text.rindex(statement.statement.text)
     span = st.Span.within(statement.text, start, start)
+    if error.about is not None:
+        line, column, length = error.about
+        error.about = (line + span.line - 1, column + (span.column - 1 if line == 1 else 0), length)
     error.column += span.column - 1 if error.line == 1 else 0
     error.line += span.line - 1
 
@@ -104,7 +108,7 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
 
 def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Insert)
-    span = context.statement_span()
+    span = context.statement_span(statement.target.span)
     context.refuse_view(statement.target, "Inserting into views is not supported")
     target = context.table(statement.target, span)
     if target.dataframe is not None:
@@ -116,7 +120,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     if len(kinds) != len(actual) or not all(common_type(k, t) is not None for k, t in zip(kinds, actual, strict=True)):
         shown = [", ".join(map(str, types)) for types in (kinds, actual)]
         said = f"Insert query has mismatched column types: Table: [{shown[0]}], Query: [{shown[1]}]"
-        context.error("TYPE_MISMATCH", said, span)
+        context.error("TYPE_MISMATCH", said, context.statement_span(statement.query.tree.span))
     spark = result.stored_in(target.columns, columns)
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
@@ -132,13 +136,12 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
     for name in statement.columns:
         column = by_name.get(name.value)
         if column is None:
-            context.error(
-                "COLUMN_NOT_FOUND", f"Insert column name does not exist in target table: {name.value}", context.statement_span()
-            )
+            said = f"Insert column name does not exist in target table: {name.value}"
+            hint = did_you_mean(name.value, by_name, 0.5) or f"{target.display} has the columns {', '.join(by_name)}."
+            context.error("COLUMN_NOT_FOUND", said, context.statement_span(name.span), hint)
         if name.value in chosen:
-            context.error(
-                "DUPLICATE_COLUMN_NAME", f"Insert column name is specified more than once: {name.value}", context.statement_span()
-            )
+            said = f"Insert column name is specified more than once: {name.value}"
+            context.error("DUPLICATE_COLUMN_NAME", said, context.statement_span(name.span))
         chosen[name.value] = column
     return list(chosen.values())
 
@@ -148,7 +151,7 @@ def _insert_columns(context: Context, statement: st.Insert, target: a.TableBindi
 
 def _create(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.CreateTable)
-    span = context.statement_span()
+    span = context.statement_span(statement.name.span)
     name = context.qualified(statement.name, span)
     refuse_existing_view(context, statement.name, "A table needs a name of its own.")
     there = context.lookup(statement.name)
@@ -214,7 +217,7 @@ def _stored(kind: Type) -> Type:
 
 def _drop(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.DropTable)
-    span = context.statement_span()
+    span = context.statement_span(statement.name.span)
     view = context.view(statement.name, span)
     if view is not None:
         said = f"Table '{view.qualified}' does not exist, but a view with that name exists."
@@ -224,7 +227,8 @@ def _drop(context: Context, statement: st.Statement) -> a.Analysis:
         target = None
     if target is None and not statement.if_exists:
         qualified = ".".join(context.qualified(statement.name, span))
-        context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span)
+        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
+        context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
     return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)
 
 

@@ -12,7 +12,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
-from rowmerge_nb.sql.analyzer.merge import as_field, unfit
+from rowmerge_nb.sql.analyzer.merge import as_field, first_unfit, unfit
 from rowmerge_nb.sql.analyzer.returning import typed
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.terms import typed_condition
@@ -46,7 +46,8 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     if not all(common_type(kind, value.type) is not None for kind, value in zip(kinds, values, strict=True)):
         table, actual = ", ".join(map(str, kinds)), ", ".join(str(value.type) for value in values)
         said = f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions: [{actual}]"
-        context.error("TYPE_MISMATCH", said, context.statement_span(), unfit(fields, indexes, values))
+        wrong = first_unfit(kinds, values)
+        context.error("TYPE_MISMATCH", said, context.statement_span(statement.values[wrong].span), unfit(fields, indexes, values))
     stored: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):
         kind = fields[index].type
@@ -92,7 +93,7 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
 
 def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
     context.refuse_view(name, "Updating views is not supported" if word == "UPDATE" else "Deleting from views is not supported")
-    target = context.table(name, context.statement_span())
+    target = context.table(name, context.statement_span(name.span))
     if target.dataframe is not None:
         said = f"'{target.display}' is a DataFrame of the notebook; it can be read but not the target of {word}"
         context.error("NOT_SUPPORTED", said, name.span, "Register it as a table first.")

@@ -99,7 +99,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "last_day_of_month(date)": "last_day({0})",
     "last_day_of_month(timestamp(6))": "last_day(CAST({0} AS DATE))",
 }
-"""Trino's signature, as `rowmerge_nb.sql.functions.signatures.Overload` writes it, to a template of DuckDB SQL."""
+"""Trino's signature, as `rowmerge_nb.sql.functions.overloads.Overload` writes it, to a template of DuckDB SQL."""
 
 CONSTANT_ARGUMENTS: Final = dict.fromkeys(("replace(varchar(x), varchar(y))", "replace(varchar(x), varchar(y), varchar(z))"), 1)
 """Which argument must be a constant that is not empty, for the template to mean the same."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.sql.functions.overloads import rows_of
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.signatures import rows_of
 from rowmerge_nb.sql.functions.tables import AGGREGATES, SUBJECTS, WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rowmerge_nb.sql.functions.signatures import Overload
+    from rowmerge_nb.sql.functions.overloads import Overload
 
 __all__ = ["page"]
 

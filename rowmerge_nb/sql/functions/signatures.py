@@ -1,83 +1,22 @@
-"""The functions that expressions may call, as data: Trino's signature, the result type, and the Spark SQL that means the same.
-
-A row of `rowmerge_nb.sql.functions` reads ``name(argument types) -> result type | Spark SQL``.
-
-In a signature one capital letter stands for any type, ``varchar(x)`` and ``decimal(p,s)`` for text and decimals of any size,
-``function(T,R)`` for a lambda from T to R, ``T...`` for one or more; what Trino asks of type variables follows the parenthesis.
-``! sentence`` in place of ``| Spark SQL`` refuses a signature that Trino has. A row that begins with ``~`` is a special case of
-one that follows.
-
-In a template ``{0}`` is the first argument, ``{*}`` all of them, ``{type}`` the result's Spark type, ``{int:0}`` the argument as
-an INT (cut to its range), ``{0 names}`` and ``{0 body}`` the parts of a lambda, ``{fail:CODE:message}`` Trino's error, in whose
-message ``$0`` is the argument's text. In aggregates ``{distinct}`` and ``{rows}`` mark where DISTINCT, FILTER and OVER go.
-
-What is not in the table is refused: a name that Spark happens to know may mean something else there.
-"""
+"""Which signature of a function fits the types of its arguments."""
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, decimal_of, parse_type
-from rowmerge_nb.sql.functions.tables import AGGREGATES, FRAGMENTS, SCALARS, WINDOWS
+from rowmerge_nb.sql.functions.overloads import Overload, overloads, parts
 from rowmerge_nb.sql.typed.types import as_decimal, can_coerce, common_type, instant, is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = [
-    "Overload",
-    "Resolved",
-    "is_aggregate",
-    "is_window",
-    "known",
-    "lambda_parameters",
-    "overloads",
-    "resolve",
-    "rows_of",
-    "signatures",
-]
+__all__ = ["Resolved", "lambda_parameters", "resolve"]
 
 _VARIABLE: Final = re.compile(r"[A-Z]\d?")
 _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
-_VOLATILE: Final = frozenset({"random", "rand", "uuid", "shuffle", "now"})
-
-
-@dataclass(frozen=True)
-class Overload:
-    """One signature of a function.
-
-    Args:
-        name: Trino's name.
-        parameters: type patterns as written in the table.
-        result: the pattern of the result type.
-        spark: the Spark SQL template; empty if this engine refuses the signature.
-        variadic: the last parameter may repeat.
-        constraints: what Trino asks of the type variables, as its errors show it.
-        refusal: why the signature is refused; empty if it is not.
-        special: a special case of a signature that follows; Trino does not list it.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    result: str
-    spark: str
-    variadic: bool
-    constraints: str = ""
-    refusal: str = ""
-    special: bool = False
-
-    @property
-    def deterministic(self) -> bool:
-        """Does it give the same value for the same arguments, always?"""
-        return self.name not in _VOLATILE
-
-    def __str__(self) -> str:
-        """Write the signature as errors list it."""
-        return f"{self.name}({', '.join(self.parameters)}) {self.constraints}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -87,98 +26,6 @@ class Resolved:
     overload: Overload
     arguments: tuple[Type, ...]
     result: Type
-
-
-@functools.cache
-def _table(text: str) -> Mapping[str, tuple[Overload, ...]]:
-    found: dict[str, list[Overload]] = {}
-    for line in filter(None, text.splitlines()):
-        overload = _row(line)
-        found.setdefault(overload.name, []).append(overload)
-    return {name: tuple(entries) for name, entries in found.items()}
-
-
-def _row(line: str) -> Overload:
-    match = re.fullmatch(r"(~?)(\w+)\((.*?)\)( [A-Z]\S*(?:, [A-Z]\S*)*)? -> (.*?) ([|!]) (.*)", line)
-    assert match is not None, line
-    special, name, arguments, constraints, result, mark, rest = match.groups()
-    parameters = tuple(_split(arguments))
-    variadic = bool(parameters) and parameters[-1].endswith("...")
-    types = tuple(p.removesuffix("...") for p in parameters)
-    refused = mark == "!"
-    spark = "" if refused else _expanded(rest.strip())
-    wanted = (constraints or "").strip()
-    return Overload(name, types, result, spark, variadic, wanted, rest.strip() if refused else "", bool(special))
-
-
-def _expanded(template: str) -> str:
-    """Put the shared parts in place of their names; parts hold parts."""
-    for _ in range(3):
-        for name, part in FRAGMENTS.items():
-            template = template.replace(f"{{{name}}}", part)
-    return template
-
-
-def _split(text: str) -> list[str]:
-    """Split at commas outside of parentheses."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
-
-
-def rows_of(text: str) -> tuple[Overload, ...]:
-    """Give the signatures that a table's text has, in its order.
-
-    >>> [str(row) for row in rows_of("pi() -> double | pi()")]
-    ['pi()']
-    """
-    return tuple(entry for entries in _table(text).values() for entry in entries)
-
-
-def overloads(name: str) -> tuple[Overload, ...]:
-    """Give the signatures of a function of whatever kind; none if there is no such function.
-
-    >>> [str(overload) for overload in overloads("starts_with")]
-    ['starts_with(varchar(x), varchar(y))']
-    """
-    return tuple(entry for table in (SCALARS, AGGREGATES, WINDOWS) for entry in _table(table).get(name, ()))
-
-
-def is_aggregate(name: str) -> bool:
-    """Is it an aggregate function?
-
-    >>> is_aggregate("sum"), is_aggregate("abs")
-    (True, False)
-    """
-    return name in _table(AGGREGATES)
-
-
-def is_window(name: str) -> bool:
-    """Is it a function that only makes sense with OVER?
-
-    >>> is_window("row_number")
-    True
-    """
-    return name in _table(WINDOWS)
-
-
-def known() -> tuple[str, ...]:
-    """Give the names of all functions.
-
-    >>> "upper" in known()
-    True
-    """
-    return (*_table(SCALARS), *_table(AGGREGATES), *_table(WINDOWS))
-
-
-def signatures(name: str) -> str:
-    """List the signatures of a function as Trino does in its errors."""
-    return ", ".join(sorted(str(overload) for overload in overloads(name) if not overload.special))
 
 
 def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
@@ -301,7 +148,7 @@ def _open(pattern: str) -> tuple[str, list[str]]:
     if "(" not in pattern:
         return pattern, []
     base, rest = pattern.split("(", 1)
-    return base, _split(rest.rsplit(")", 1)[0])
+    return base, parts(rest.rsplit(")", 1)[0])
 
 
 def _substitute(pattern: str, variables: Mapping[str, Type], kind: Type) -> Type:

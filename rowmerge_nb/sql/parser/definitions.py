@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.errors import AnalysisError, ParseError
-from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql.parser.merge import MergeReader
 from rowmerge_nb.sql.parser.reader import PRIMARY_KEY
 from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
 
 __all__ = ["DefinitionReader", "read_type"]
 
@@ -35,6 +37,9 @@ def read_type(name: s.TypeName) -> Type:
     Raises:
         AnalysisError: at the name; TYPE_MISMATCH "Unknown type: ...", or the error about a precision that no type has.
     """
+    # Loaded here: types are of Arrow, which completion of a first cell need not wait for.
+    from rowmerge_nb.spi.types import parse_type
+
     try:
         return parse_type(re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", name.text))
     except ValueError as error:

@@ -34,9 +34,7 @@ class MergeReader(QueryReader):
         """Read a MERGE; ``named`` are the queries of a WITH before it."""
         self.take()
         self.expect("INTO")
-        target = self.table_name()
-        self.restart()
-        alias = self.identifier() if self.accept("AS") else self.accept_alias()
+        target, alias = self._aliased_target()
         self.expect("USING")
         source = self.relation()
         self.expect("ON")
@@ -48,6 +46,15 @@ class MergeReader(QueryReader):
         self.note("'WHEN'")
         returning = self.select_items() if self.extended and self.accept("RETURNING") else ()
         return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), returning, named)
+
+    def target(self) -> st.TableName:
+        """Read the name of the table that the statement changes."""
+        return self.table_name()
+
+    def _aliased_target(self) -> tuple[st.TableName, st.Identifier | None]:
+        target = self.target()
+        self.restart()
+        return target, self.identifier() if self.accept("AS") else self.accept_alias()
 
     def assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
         """Read ``column = value, ...``."""

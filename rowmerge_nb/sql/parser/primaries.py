@@ -16,7 +16,7 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier
 
-__all__ = ["PrimaryReader"]
+__all__ = ["SPECIAL", "PrimaryReader"]
 
 _ADDITION: Final = ("+", "-")
 _WORDS: Final = frozenset(
@@ -105,7 +105,7 @@ class PrimaryReader(SimpleReader):
             return self._literal(token)
         if token.kind in {Kind.BINARY, Kind.UNICODE_STRING}:
             return self._coded_literal()
-        special = _SPECIAL.get(token.word) if token.kind in {Kind.WORD, Kind.SYMBOL} else None
+        special = SPECIAL.get(token.word) if token.kind in {Kind.WORD, Kind.SYMBOL} else None
         if special is not None:
             found = special(self, start)
             if found is not None:
@@ -456,7 +456,7 @@ class PrimaryReader(SimpleReader):
         return s.SortItem(self.span_from(start), value, descending, nulls is not None and nulls.word == "FIRST")
 
 
-_SPECIAL: Final = {
+SPECIAL: Final = {
     "(": PrimaryReader._parenthesised,
     "?": PrimaryReader._parameter,
     "NULL": PrimaryReader._null,

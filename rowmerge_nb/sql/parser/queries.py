@@ -57,18 +57,20 @@ class QueryReader(ExpressionReader):
         return s.QueryNode(self.span_from(start), named, body, order_by, offset, limit, recursive)
 
     def _named_queries(self) -> tuple[s.NamedQuery, ...]:
-        queries = []
-        while True:
-            start = self.index
-            name = self.identifier()
-            columns = self.accept_columns()
-            self.expect("AS")
-            self.expect("(")
-            query = self.query()
-            self.expect(")")
-            queries.append(s.NamedQuery(self.span_from(start), name, columns, query))
-            if not self.accept(","):
-                return tuple(queries)
+        queries = [self._named_query()]
+        while self.accept(","):
+            queries.append(self._named_query())
+        return tuple(queries)
+
+    def _named_query(self) -> s.NamedQuery:
+        start = self.index
+        name = self.identifier()
+        columns = self.accept_columns()
+        self.expect("AS")
+        self.expect("(")
+        query = self.query()
+        self.expect(")")
+        return s.NamedQuery(self.span_from(start), name, columns, query)
 
     def _offset(self) -> int | None:
         if not self.accept("OFFSET"):

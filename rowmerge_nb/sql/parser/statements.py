@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.parser.tokens import Token
 
-__all__ = ["parse", "parse_query", "read_type", "split_statements"]
+__all__ = ["READERS", "StatementReader", "parse", "parse_query", "read_type", "split_statements"]
 
 Read = TypeVar("Read")
 
@@ -101,14 +101,14 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     'NONE'
     """
     with room():
-        statement = _read(text, _StatementReader.statement, extended=dialect == "extended")
+        statement = _read(text, StatementReader.statement, extended=dialect == "extended")
         check_tree(statement)
     return statement
 
 
-def _read(text: str, read: Callable[[_StatementReader], Read], *, extended: bool = False, runs: Runs = Runs.WHOLE) -> Read:
+def _read(text: str, read: Callable[[StatementReader], Read], *, extended: bool = False, runs: Runs = Runs.WHOLE) -> Read:
     """Read a whole text: long runs of literals as one token each, unless something does not fit."""
-    reader = _StatementReader(text, extended=extended, runs=runs)
+    reader = StatementReader(text, extended=extended, runs=runs)
     try:
         found = read(reader)
         reader.expect_end()
@@ -130,16 +130,16 @@ def parse_query(text: str) -> s.QueryNode:
     >>> parse_query("SELECT 1").limit is None
     True
     """
-    return _read(text, _StatementReader.query)
+    return _read(text, StatementReader.query)
 
 
-class _StatementReader(DefinitionReader):
-    """Reads a whole statement."""
+class StatementReader(DefinitionReader):
+    """Reads a whole statement; what completion asks of the grammar builds on it."""
 
     def statement(self) -> st.Statement:
         """Read the statement that the first word announces."""
         word = self.token.word
-        reader = _READERS.get(word)
+        reader = READERS.get(word)
         if reader is not None and self.token.kind is Kind.WORD:
             return reader(self)
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
@@ -163,7 +163,7 @@ class _StatementReader(DefinitionReader):
 
     def _update(self) -> st.Update:
         self.take()
-        target = self.table_name()
+        target = self.target()
         self.expect("SET")
         columns, values = self.assignments()
         where = self.expression() if self.accept("WHERE") else None
@@ -172,14 +172,14 @@ class _StatementReader(DefinitionReader):
     def _delete(self) -> st.Delete:
         self.take()
         self.expect("FROM")
-        target = self.table_name()
+        target = self.target()
         where = self.expression() if self.accept("WHERE") else None
         return st.Delete(*self.whole(), target, where)
 
     def _insert(self) -> st.Insert:
         self.take()
         self.expect("INTO")
-        target = self.table_name()
+        target = self.target()
         columns = None
         if self.token.word == "(" and not self.query_follows():
             columns = self.accept_columns()
@@ -225,17 +225,17 @@ class _StatementReader(DefinitionReader):
         return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
 
 
-_READERS: Final[dict[str, Callable[[_StatementReader], st.Statement]]] = {
-    "MERGE": _StatementReader.merge,
-    "UPDATE": _StatementReader._update,
-    "DELETE": _StatementReader._delete,
-    "INSERT": _StatementReader._insert,
-    "CREATE": _StatementReader._create,
-    "DROP": _StatementReader._drop,
-    "EXPLAIN": _StatementReader._explain,
-    "TRUNCATE": _StatementReader._truncate,
-    "CALL": _StatementReader._call_procedure,
-    "SHOW": _StatementReader._show,
-    "DESCRIBE": _StatementReader._describe,
-    "DESC": _StatementReader._describe,
+READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
+    "MERGE": StatementReader.merge,
+    "UPDATE": StatementReader._update,
+    "DELETE": StatementReader._delete,
+    "INSERT": StatementReader._insert,
+    "CREATE": StatementReader._create,
+    "DROP": StatementReader._drop,
+    "EXPLAIN": StatementReader._explain,
+    "TRUNCATE": StatementReader._truncate,
+    "CALL": StatementReader._call_procedure,
+    "SHOW": StatementReader._show,
+    "DESCRIBE": StatementReader._describe,
+    "DESC": StatementReader._describe,
 }

@@ -28,7 +28,7 @@ from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, precisio
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.sql.functions.signatures import Overload
+    from rowmerge_nb.sql.functions.overloads import Overload
 
 __all__ = ["print_spark", "sort_keys"]
 

@@ -63,6 +63,7 @@ class Span:
         end: offset behind the last code point.
         line: line of ``start`` within the statement, from 1.
         column: column of ``start`` within its line in code points, from 1.
+        about: where the word stands that an error is about, if Trino reports the error elsewhere.
 
     >>> Span.within("SELECT 1\nFROM t", 9, 13)
     Span(start=9, end=13, line=2, column=1)
@@ -72,6 +73,7 @@ class Span:
     end: int
     line: int
     column: int
+    about: Span | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def within(cls, text: str, start: int, end: int) -> Span:

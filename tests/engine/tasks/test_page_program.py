@@ -22,7 +22,7 @@ from rowmerge_nb.errors import SetupError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.duckdb.text import once
 from rowmerge_nb.sql.functions.duckdb import FUNCTIONS
-from rowmerge_nb.sql.functions.signatures import overloads
+from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import references
 from tests.engine.tasks.page_expressions import computed, same, table, tree_of

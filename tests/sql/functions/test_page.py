@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.functions.page import page
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.signatures import overloads
 
 PAGE = Path(__file__).parents[3] / "docs" / "functions.md"
 

@@ -8,7 +8,8 @@ import pytest
 
 from rowmerge_nb.spi.types import Type, parse_type
 from rowmerge_nb.sql.analyzer.analysis import UpdateAnalysis
-from rowmerge_nb.sql.functions.signatures import Overload, known, overloads, resolve
+from rowmerge_nb.sql.functions.overloads import Overload, known, overloads
+from rowmerge_nb.sql.functions.signatures import resolve
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.spark.volatile import calls
 from rowmerge_nb.sql.typed import expressions as e

@@ -16,7 +16,7 @@ import pytest
 from rowmerge_nb.engine.spark.java import making as module
 from rowmerge_nb.engine.spark.java.class_cache import ClassCache
 from rowmerge_nb.engine.spark.java.making import IdleMaking, free_memory, make_class_cache, why_not_in_background
-from rowmerge_nb.errors import RowMergeError, SetupError
+from rowmerge_nb.errors import RowMergeError, SetupError, StatementInterrupted
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -274,3 +274,28 @@ def test_the_doctors_argument_is_checked():
 
     with pytest.raises(RowMergeError, match="prepare = 'yes' is of type str"):
         doctor(prepare="yes")  # type: ignore[arg-type]
+
+
+def test_an_interrupt_ends_the_child_leaves_nothing_and_is_told_in_a_sentence(cache, monkeypatch):
+    """The child is a real one, which would sleep for a minute; its process group is gone when the error is there."""
+    from rowmerge_nb.engine.spark.java import class_cache, runtime
+    from rowmerge_nb.machine import doctor
+
+    children: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def asleep(command: Any, **options: Any) -> Any:
+        children.append(popen([sys.executable, "-c", "import time; time.sleep(60)"], **options))
+        threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
+        return children[0]
+
+    monkeypatch.setattr(module.subprocess, "Popen", asleep)
+    monkeypatch.setattr(runtime, "find_java", lambda: None)
+    monkeypatch.setattr(class_cache, "class_cache_of", lambda java: cache)
+    began = time.monotonic()
+    with pytest.raises(StatementInterrupted) as caught:
+        doctor(start_spark=False, prepare=True)
+    assert time.monotonic() - began < 20
+    assert caught.value.message == "The making of the class cache was interrupted; nothing of it is left"
+    assert children[0].returncode == -signal.SIGKILL
+    assert sorted(entry.name for entry in cache.home.iterdir()) == ["configuration", "lock"]

@@ -1,0 +1,1 @@
+"""What Tab offers in cells of ``%%merge`` and behind ``%merge``."""

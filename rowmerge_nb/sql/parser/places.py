@@ -1,0 +1,304 @@
+"""What the grammar allows at a place of a statement that is still being written, and which tables can be named there."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.parser.primaries import SPECIAL
+from rowmerge_nb.sql.parser.statements import READERS, StatementReader
+from rowmerge_nb.sql.parser.tokens import Runs
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.depth import room
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.sql.parser.tokens import Token
+    from rowmerge_nb.sql.tree import statements as st
+
+__all__ = ["Place", "Slot", "place"]
+
+_DUMMY: Final = " x "
+_REFUSED: Final = frozenset(
+    {"FOR", "JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "WINDOW", "COMMENT", "CUBE", "GROUPING", "ROLLUP"}
+)
+"""Words that the grammar knows so as to refuse them."""
+_EXPRESSIONS: Final = frozenset(word for word in SPECIAL if word.isidentifier()) - {"CURRENT_PATH"}
+_TYPED: Final = frozenset({"DATE", "TIME", "TIMESTAMP", "DECIMAL"})
+"""Types of which literals are written: ``DATE '...'``."""
+_MORE: Final = {
+    "<query>": ("SELECT", "TABLE", "VALUES", "WITH"),
+    "<predicate>": ("BETWEEN", "IN", "IS", "LIKE", "NOT"),
+    "<expression>": (*_EXPRESSIONS, *_TYPED),
+}
+"""What stands for several words in what an error says was expected."""
+
+
+class Slot(Enum):
+    """What kind of name can stand at a place."""
+
+    TARGET = "a table that can be changed"
+    TABLE = "a table, a view or a schema"
+    RELATION = "what a query can read"
+    TARGET_COLUMN = "a column of the table that is changed"
+    COLUMN = "a column without its table"
+    EXPRESSION = "a column or a function"
+    TYPE = "a type"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a statement.
+
+    Args:
+        words: the keywords that can stand there, in upper case.
+        slots: the kinds of names that can.
+        relations: the tables, subqueries and aliases whose columns can be named there, those of the innermost query first.
+        target: the table that the statement changes.
+        named: the queries of WITH, in their order.
+    """
+
+    words: frozenset[str]
+    slots: frozenset[Slot]
+    relations: tuple[s.Relation, ...] = ()
+    target: st.TableName | None = None
+    named: tuple[s.NamedQuery, ...] = ()
+
+
+def place(before: str, after: str = "", *, qualified: bool = False, extended: bool = False) -> Place:
+    """Tell what can stand between two parts of a statement's text.
+
+    Args:
+        before: the text up to the name or word that is being written.
+        after: the text behind it; what is named there only, as the tables of a SELECT, counts as well.
+        qualified: a part of the name stands there already, as in ``t.``: no keyword can follow.
+        extended: with the forms of MERGE that Trino does not have.
+
+    >>> sorted(place("MERGE INTO t USING s ON t.a = s.a WHEN ").words)
+    ['MATCHED', 'NOT']
+    >>> [name.text for relation in place("SELECT ", " FROM lake.t").relations for name in relation.name.parts]
+    ['lake', 't']
+    """
+    asked = _read(before, len(before), extended=extended)
+    # Only with a name in its place can what follows be read.
+    whole = _read(f"{before}{_DUMMY}{after}", len(before), extended=extended)
+    words = frozenset() if qualified else asked.words - _REFUSED
+    frames = whole.seen or asked.seen or []
+    relations: list[s.Relation] = []
+    for frame in frames:
+        relations.extend(relation for relation in frame.relations if relation not in relations)
+    return Place(words, frozenset(asked.slots), tuple(relations), asked.changed, tuple(whole.named or asked.named))
+
+
+def _read(text: str, cursor: int, *, extended: bool) -> _Watching:
+    reader = _Watching(text, cursor, extended=extended)
+    try:
+        with room():
+            reader.statement()
+            reader.expect_end()
+    except ParseError:
+        # It is still being written: what had been read up to the place is known.
+        pass
+    return reader
+
+
+@dataclass
+class _Frame:
+    """A query whose relations can be named within it; one that is ``closed`` does not see those around it."""
+
+    closed: bool = False
+    relations: list[s.Relation] = field(default_factory=list)
+
+
+class _Watching(StatementReader):
+    """Reads a statement, and notes what the grammar asks for at one token."""
+
+    def __init__(self, text: str, cursor: int, *, extended: bool) -> None:
+        super().__init__(text, extended=extended, runs=Runs.ENDS)
+        self._watched = next(index for index, token in enumerate(self.tokens) if token.span.start >= cursor or not token.text)
+        self._frames = [_Frame()]
+        self._slots: list[Slot | None] = [None]
+        self._lists: Slot | None = None
+        self._inserting = False
+        self.words: frozenset[str] = frozenset()
+        self.slots: set[Slot] = set()
+        self.seen: list[_Frame] | None = None
+        self.changed: st.TableName | None = None
+        self.named: list[s.NamedQuery] = []
+
+    def _is_here(self) -> bool:
+        return self.index == self._watched
+
+    def _see(self) -> None:
+        """Note the queries around the place, from the innermost to one that is closed."""
+        if self.seen is None:
+            self.seen = []
+            for frame in reversed(self._frames):
+                self.seen.append(frame)
+                if frame.closed:
+                    break
+
+    @contextmanager
+    def _query_scope(self, *, closed: bool = False) -> Iterator[_Frame]:
+        self._frames.append(_Frame(closed))
+        try:
+            yield self._frames[-1]
+        finally:
+            self._frames.pop()
+
+    @contextmanager
+    def _names(self, slot: Slot | None) -> Iterator[None]:
+        """Within it, plain names are of this kind."""
+        self._slots.append(slot)
+        try:
+            yield
+        finally:
+            self._slots.pop()
+
+    # -- what is asked for ------------------------------------------------------------------------------------------
+
+    def note(self, *labels: str) -> None:
+        super().note(*labels)
+        if self._is_here():
+            self._see()
+            found = {word for label in labels for word in _MORE.get(label, (label.strip("'"),))}
+            self.words |= {word for word in found if word.isidentifier()}
+
+    def take(self) -> Token:
+        if self._is_here():
+            self._see()
+        return super().take()
+
+    def statement(self) -> st.Statement:
+        if self._is_here():
+            self.note("<query>", *READERS)
+            self.fail()
+        if self.token.word == "INSERT":
+            self._inserting, self._lists = True, Slot.TARGET_COLUMN
+        return super().statement()
+
+    def table_name(self) -> st.TableName:
+        if self._is_here() and not self.slots:
+            self._see()
+            self.slots.add(Slot.TABLE)
+        return super().table_name()
+
+    def _relation_primary(self) -> s.Relation:
+        if self._is_here():
+            self.slots.add(Slot.RELATION)
+        return super()._relation_primary()
+
+    def primary(self) -> s.Expression:
+        if self._is_here():
+            self.slots.add(Slot.EXPRESSION)
+        return super().primary()
+
+    def _negation(self) -> s.Expression:
+        if self._is_here():
+            self.words |= {"NOT"}
+        return super()._negation()
+
+    def type_name(self) -> s.TypeName:
+        if self._is_here():
+            self.slots.add(Slot.TYPE)
+        return super().type_name()
+
+    def identifier(self) -> st.Identifier:
+        slot = self._slots[-1]
+        if self._is_here() and slot is not None:
+            self._see()
+            self.slots.add(slot)
+        return super().identifier()
+
+    # -- what plain names are ---------------------------------------------------------------------------------------
+
+    def expression(self) -> s.Expression:
+        with self._names(None):
+            return super().expression()
+
+    def assignments(self) -> tuple[tuple[st.Identifier, ...], tuple[s.Expression, ...]]:
+        with self._names(Slot.TARGET_COLUMN):
+            return super().assignments()
+
+    def accept_columns(self) -> tuple[st.Identifier, ...]:
+        # Elsewhere than in INSERT such a list gives columns their names.
+        with self._names(self._lists):
+            self._lists = None
+            return super().accept_columns()
+
+    def _insert_action(self, start: int) -> Any:
+        self._lists = Slot.TARGET_COLUMN
+        return super()._insert_action(start)
+
+    def query(self) -> s.QueryNode:
+        self._lists = None
+        return super().query()
+
+    def _join(self, start: int, left: s.Relation) -> s.Relation | None:
+        # Behind USING; what else is a name in a join is read below.
+        with self._names(Slot.COLUMN):
+            return super()._join(start, left)
+
+    # -- which tables can be named ----------------------------------------------------------------------------------
+
+    def target(self) -> st.TableName:
+        if self._is_here():
+            self._see()
+            self.slots.add(Slot.TARGET)
+        self.changed = super().target()
+        if not self._inserting:
+            self._frames[0].relations.append(s.Table(self.changed.span, self.changed))
+        return self.changed
+
+    def _aliased_target(self) -> tuple[st.TableName, st.Identifier | None]:
+        name, alias = super()._aliased_target()
+        if alias is not None:
+            table = self._frames[0].relations[0]
+            self._frames[0].relations[0] = s.Aliased(name.span, table, alias, ())
+        return name, alias
+
+    def _aliased(self) -> s.Relation:
+        written = self._is_here()
+        with self._names(None):
+            relation = super()._aliased()
+        if not written and not isinstance(relation, s.Join):
+            self._frames[-1].relations.append(relation)
+        return relation
+
+    def _parenthesised_relation(self, start: int) -> s.Relation:
+        if not self.query_follows():
+            return super()._parenthesised_relation(start)
+        with self._query_scope(closed=True):
+            return super()._parenthesised_relation(start)
+
+    def _named_query(self) -> s.NamedQuery:
+        with self._names(None):
+            found = super()._named_query()
+        self.named.append(found)
+        return found
+
+    def _without_with(self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False) -> s.QueryNode:
+        # ORDER BY stands outside of the SELECT, and names the columns of its tables.
+        with self._query_scope(), self._names(None):
+            return super()._without_with(start, named, recursive=recursive)
+
+    def _select(self, start: int) -> s.Select:
+        around = self._frames[-1]
+        with self._query_scope() as frame:
+            found = super()._select(start)
+        around.relations.extend(frame.relations)
+        return found
+
+    def _clause(self, number: int) -> st.MergeClause:
+        if self.ahead().word != "NOT":
+            return super()._clause(number)
+        # A row that is not matched has the columns of one side only.
+        by_source = (self.ahead(3).word, self.ahead(4).word) == ("BY", "SOURCE")
+        both = self._frames[0].relations
+        with self._query_scope(closed=True) as frame:
+            frame.relations.extend(both[:1] if by_source else both[1:])
+            return super()._clause(number)
