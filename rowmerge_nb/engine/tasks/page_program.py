@@ -35,6 +35,7 @@ _SETTINGS: Final = (
     "SET threads = 1",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
+    "SET TimeZone = 'UTC'",
 )
 
 

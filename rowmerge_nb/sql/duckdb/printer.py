@@ -27,6 +27,7 @@ from rowmerge_nb.sql.typed.types import (
     is_float,
     is_integer,
     is_numeric,
+    is_zoned,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ __all__ = ["PagePrinter", "UnprintableError", "is_null"]
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _LOWEST: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _COMPARED: Final = frozenset(
-    {"boolean", *_LOWEST, "decimal", "real", "double", "varchar", "varbinary", "date", "time", "timestamp"}
+    {
+        *("boolean", "decimal", "real", "double", "varchar", "char", "uuid", "varbinary"),
+        *("date", "time", "timestamp", "timestamp with time zone"),
+        *_LOWEST,
+    }
 )
 """Types whose values DuckDB compares as Trino does (numbers with a NaN are seen to)."""
 _LONGEST: Final = 4_000_000
@@ -354,7 +359,7 @@ class _Printer:
         return _Printer(self.page, safe=True).text(node.arguments[0])
 
     def concat(self, node: e.Apply) -> str:
-        if node.type.base != "varchar":
+        if node.type.base not in {"varchar", "char", "varbinary"}:
             msg = f"a concatenation that gives {node.type}"
             raise UnprintableError(msg)
         texts = self.all(node.arguments)
@@ -440,7 +445,7 @@ def _fails(node: e.Apply) -> bool:
 
 
 def _check_compared(kind: Type, what: str) -> None:
-    if kind.base not in _COMPARED and kind != UNKNOWN:
+    if (kind.base not in _COMPARED and kind != UNKNOWN) or is_zoned(kind):
         msg = f"{what} of {kind}"
         raise UnprintableError(msg)
 

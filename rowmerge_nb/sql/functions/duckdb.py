@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from rowmerge_nb.sql.duckdb.text import WHITE
+
 __all__ = ["CONSTANT_ARGUMENTS", "FUNCTIONS"]
 
-# Character.isWhitespace of Java, which Trino's trim goes by.
-_WHITE: Final = (
-    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
-)
 _PRIVATE: Final = chr(0x10FE00)
 _NULL_OR_EMPTY: Final = "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE '' END"
 _TAIL: Final = f"CASE WHEN {{1}} = 0 OR {{1}} < -length({{0}}) THEN {_NULL_OR_EMPTY} ELSE substr({{0}}, {{1}}) END"
@@ -65,7 +63,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     **dict.fromkeys(("substr(varchar(x), bigint, bigint)", "substring(varchar(x), bigint, bigint)"), _PART),
     "strpos(varchar(x), varchar(y))": "CAST(instr({0}, {1}) AS BIGINT)",
     "starts_with(varchar(x), varchar(y))": "starts_with({0}, {1})",
-    **{f"{trim}(varchar(x))": f"{trim}({{0}}, '{_WHITE}')" for trim in ("trim", "ltrim", "rtrim")},
+    **{f"{trim}(varchar(x))": f"{trim}({{0}}, '{WHITE}')" for trim in ("trim", "ltrim", "rtrim")},
     **{f"{trim}(varchar(x), varchar(y))": f"{trim}({{0}}, {{1}})" for trim in ("trim", "ltrim", "rtrim")},
     **{f"{pad}(varchar(x), bigint, varchar(y))": _PADDING.format(pad) for pad in ("lpad", "rpad")},
     "replace(varchar(x), varchar(y))": "replace({0}, {1}, '')",
