@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once, text_literal
-from rowmerge_nb.sql.duckdb.text_casts import from_text, java_double, shown_exact, to_text
+from rowmerge_nb.sql.duckdb.text_casts import decimal_of_digits, from_text, java_double, shown_exact, to_text
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import RANGES, as_decimal, is_exact, is_float, is_integer, is_text, is_zoned, precision_of
 
@@ -44,16 +44,16 @@ def is_total(source: Type, target: Type) -> bool:
         return not target.parameters
     if is_exact(source) or is_float(source):
         return is_float(target) or target.base == "boolean"
-    return source.base == "uuid" or {source.base, target.base} <= _MOMENTS
+    return source.base == "uuid" or {source.base, target.base} <= _MOMENTS or source.base == target.base == "time"
 
 
-def cast_text(text: str, argument: e.Typed, target: Type, *, safe: bool, storing: bool) -> str:
+def cast_text(argument: e.Typed, target: Type, printed: Callable[[e.Typed], str], *, safe: bool, storing: bool) -> str:
     """Write a cast.
 
     Args:
-        text: the value in DuckDB SQL.
         argument: the value.
         target: the type wanted.
+        printed: writes the value in DuckDB SQL.
         safe: give NULL where the cast fails.
         storing: the cast is that of an assignment: text that is too long fails unless only spaces are cut.
 
@@ -63,11 +63,12 @@ def cast_text(text: str, argument: e.Typed, target: Type, *, safe: bool, storing
     source = argument.type
     if source == UNKNOWN:
         return literal(target, None)
-    if source == target:
-        return text
-    constant = _constant(argument, target)
+    constant = _constant(argument, target) if source != target else None
     if constant is not None:
         return constant
+    text = printed(argument)
+    if source == target:
+        return text
     writer = _writer(source, target)
 
     def fail(code: str, *message: str) -> str:
@@ -86,6 +87,8 @@ def _writer(source: Type, target: Type) -> Writer:
         found = _moment
     if found is None and (source.base, target.base) == ("uuid", "varbinary"):
         found = _uuid_bytes
+    if found is None and source.base == target.base == "time":
+        found = _time
     if found is None or (is_zoned(source) and target.base != "timestamp with time zone"):
         msg = f"a cast from {source} to {target}"
         raise UnprintableError(msg)
@@ -164,9 +167,9 @@ def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[...,
 def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
     message = _unfit(source.base.upper(), java_double(text), target, fail)
-    return (
-        f"coalesce(TRY_CAST(CAST({text} AS VARCHAR) AS {duckdb_type(target)}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
-    )
+    tried = once(lambda digits: decimal_of_digits(digits, target), f"CAST({text} AS VARCHAR)")
+    finite = f"isnan({text}) OR isinf({text})"
+    return f"CASE WHEN {finite} THEN {message} ELSE coalesce({tried}, CASE WHEN {text} IS NOT NULL THEN {message} END) END"
 
 
 def _real_to_bigint(text: str, _source: Type, _target: Type, fail: Callable[..., str]) -> str:
@@ -247,6 +250,13 @@ def _moment(text: str, source: Type, target: Type, _fail: Callable[..., str]) ->
         made = f"make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))})"
         return made if target.base == "timestamp" else f"CAST({made} AS {duckdb_type(target)})"
     return f"CAST({text} AS {duckdb_type(target)})"
+
+
+def _time(text: str, source: Type, target: Type, _fail: Callable[..., str]) -> str:
+    """What is rounded up to midnight is the first moment of a day."""
+    if precision_of(source) <= precision_of(target):
+        return text
+    return f"CAST(make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))}) AS TIME)"
 
 
 def _uuid_bytes(text: str, _source: Type, _target: Type, _fail: Callable[..., str]) -> str:

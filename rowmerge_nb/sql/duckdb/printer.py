@@ -352,8 +352,7 @@ class _Printer:
     def cast(self, node: e.Apply) -> str:
         (argument,) = node.arguments
         safe = self.safe or node.detail == "try"
-        inner = _Printer(self.page, safe=self.safe).text(argument)
-        return cast_text(inner, argument, node.type, safe=safe, storing=node.detail == "store")
+        return cast_text(argument, node.type, self.text, safe=safe, storing=node.detail == "store")
 
     def tried(self, node: e.Apply) -> str:
         return _Printer(self.page, safe=True).text(node.arguments[0])

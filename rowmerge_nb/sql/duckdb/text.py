@@ -12,12 +12,7 @@ from rowmerge_nb.sql.typed.types import is_zoned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["WHITE", "UnprintableError", "bound", "duckdb_type", "failure", "field_names", "literal", "once", "text_literal"]
-
-WHITE: Final = (
-    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
-)
-"""Character.isWhitespace of Java, which Trino's trim goes by."""
+__all__ = ["UnprintableError", "bound", "duckdb_type", "failure", "field_names", "literal", "once", "text_literal"]
 
 _TYPES: Final = {
     "boolean": "BOOLEAN",

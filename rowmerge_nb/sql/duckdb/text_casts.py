@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rowmerge_nb.sql.duckdb.text import WHITE, UnprintableError, bound, duckdb_type
+from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type
+from rowmerge_nb.sql.typed.casts import WHITE
 from rowmerge_nb.sql.typed.types import precision_of
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Writer", "from_text", "java_double", "shown_exact", "to_text"]
+__all__ = ["Writer", "decimal_of_digits", "from_text", "java_double", "shown_exact", "to_text"]
 
 Writer: TypeAlias = "Callable[[str, Type, Type, Callable[..., str]], str]"
 """Writes a cast: the value's text, its type, the type wanted, and what writes a failure."""
@@ -103,15 +104,20 @@ def _to_float(text: str, source: Type, target: Type, fail: Callable[..., str]) -
 
 def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     precision, scale = target.parameters
-    number = rf"regexp_matches({text}, '^{_NUMBER}$')"
-    # DuckDB reads exponents otherwise: a number that has one is written without.
-    plain = bound(_without_exponent, f"regexp_extract({text}, '{_PARTS}', ['s', 'w', 'f', 'e'])")
-    whole = f"CASE WHEN regexp_matches({text}, '[eE]') THEN {plain} ELSE {text} END"
-    tried = f"CASE WHEN {number} THEN TRY_CAST({whole} AS {duckdb_type(target)}) END"
+    number = f"regexp_matches({text}, '^{_NUMBER}$')"
+    tried = f"CASE WHEN {number} THEN {decimal_of_digits(text, target)} END"
     why = f"CASE WHEN {number} THEN 'Value too large.' ELSE 'Value is not a number.' END"
-    return _checked(
-        tried, text, fail(_CODE, "'Cannot cast VARCHAR '''", text, f"''' to DECIMAL({precision}, {scale}). '", f"({why})")
-    )
+    said = f"''' to DECIMAL({precision}, {scale}). '"
+    return _checked(tried, text, fail(_CODE, "'Cannot cast VARCHAR '''", text, said, f"({why})"))
+
+
+def decimal_of_digits(text: str, target: Type) -> str:
+    """Write the decimal that a number's text is, rounded half away from zero; NULL where it has no room.
+
+    DuckDB reads texts with exponents otherwise: they are written without.
+    """
+    plain = bound(_without_exponent, f"regexp_extract({text}, '{_PARTS}', ['s', 'w', 'f', 'e'])")
+    return f"TRY_CAST(CASE WHEN regexp_matches({text}, '[eE]') THEN {plain} ELSE {text} END AS {duckdb_type(target)})"
 
 
 def _without_exponent(parts: str) -> str:
@@ -119,7 +125,7 @@ def _without_exponent(parts: str) -> str:
 
     def write(digits: str, point: str) -> str:
         placed = (
-            f"CASE WHEN {digits} = '' OR {point} < -{_FAR} THEN '0' WHEN {point} <= 0 THEN '0.' || repeat('0', -{point}) || {digits} "
+            f"CASE WHEN {point} IS NULL THEN NULL WHEN {digits} = '' OR {point} < -{_FAR} THEN '0' WHEN {point} <= 0 THEN '0.' || repeat('0', -{point}) || {digits} "
             f"WHEN {point} <= {_FAR} THEN rpad(substr({digits}, 1, {point}), CAST({point} AS INTEGER), '0') || '.' || "
             f"substr({digits}, {point} + 1) END"
         )
@@ -230,9 +236,9 @@ def shown_date(text: str, _source: Type) -> str:
 
 def _shown_timestamp(text: str, source: Type) -> str:
     precision = precision_of(source)
-    length = len("2000-01-01 00:00:00") + (precision + 1 if precision else 0)
-    clock = f"CAST({text} AS TIMESTAMP)"
-    shown = f"substr(strftime({clock}, '%Y-%m-%d %H:%M:%S.%f'), 1, {length})"
+    length = len(" 00:00:00") + (precision + 1 if precision else 0)
+    clock = f"substr(strftime(CAST({text} AS TIMESTAMP), ' %H:%M:%S.%f'), 1, {length})"
+    shown = f"({shown_date(f'CAST({text} AS DATE)', source)}) || {clock}"
     return f"{shown} || ' UTC'" if source.base == "timestamp with time zone" else shown
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.sql.duckdb.text import WHITE
+from rowmerge_nb.sql.typed.casts import WHITE
 
 __all__ = ["CONSTANT_ARGUMENTS", "FUNCTIONS"]
 
