@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.sql.duckdb.nested import nested_cast
 from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once, text_literal
 from rowmerge_nb.sql.duckdb.text_casts import decimal_of_digits, from_text, java_double, shown_exact, to_text
 from rowmerge_nb.sql.typed import expressions as e
@@ -20,6 +22,7 @@ __all__ = ["cast_text", "is_total", "rounded_micros"]
 
 _SHORT_DECIMAL: Final = 18
 """Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
+_NESTED: Final = frozenset({"array", "map", "row"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _MICROS: Final = 6
 
@@ -33,6 +36,8 @@ def is_total(source: Type, target: Type) -> bool:
     """
     if source in {target, UNKNOWN}:
         return True
+    if source.base in _NESTED:
+        return all(is_total(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
     if is_text(source):
         return target.base in {"varchar", "varbinary"} and not target.parameters
     if is_exact(source) and target.base == "decimal":
@@ -66,9 +71,18 @@ def cast_text(argument: e.Typed, target: Type, printed: Callable[[e.Typed], str]
     constant = _constant(argument, target) if source != target else None
     if constant is not None:
         return constant
-    text = printed(argument)
+    return _value_cast(printed(argument), source, target, safe=safe, storing=storing)
+
+
+def _value_cast(text: str, source: Type, target: Type, *, safe: bool, storing: bool = False) -> str:
     if source == target:
         return text
+    if source == UNKNOWN:
+        return literal(target, None)
+    if source.base in _NESTED and source.base == target.base:
+        if safe and not is_total(source, target):
+            raise UnprintableError(_words(source, target))
+        return nested_cast(text, source, target, partial(_value_cast, safe=safe, storing=storing))
     writer = _writer(source, target)
 
     def fail(code: str, *message: str) -> str:
@@ -77,6 +91,10 @@ def cast_text(argument: e.Typed, target: Type, printed: Callable[[e.Typed], str]
     if storing and is_text(source) and is_text(target) and target.parameters:
         return once(lambda value: _stored(value, source, target, writer, fail), text)
     return once(lambda value: writer(value, source, target, fail), text)
+
+
+def _words(source: Type, target: Type) -> str:
+    return f"a cast from {source} to {target}"
 
 
 def _writer(source: Type, target: Type) -> Writer:
@@ -90,8 +108,7 @@ def _writer(source: Type, target: Type) -> Writer:
     if found is None and source.base == target.base == "time":
         found = _time
     if found is None or (is_zoned(source) and target.base != "timestamp with time zone"):
-        msg = f"a cast from {source} to {target}"
-        raise UnprintableError(msg)
+        raise UnprintableError(_words(source, target))
     return found
 
 
@@ -218,7 +235,7 @@ def _constant(argument: e.Typed, target: Type) -> str | None:
         return None
     if argument.value is None:
         return literal(target, None)
-    if is_zoned(argument.type) and target == Type(target.base, argument.type.parameters):
+    if is_zoned(argument.type) and target.base == argument.type.base and precision_of(argument.type) <= precision_of(target):
         return literal(target, argument.value.rpartition(" ")[0])
     for form in _CONSTANTS.get(target.base, ()) if argument.type.base == "varchar" else ():
         found = re.fullmatch(form, argument.value)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.duckdb.text import UnprintableError, once
+from rowmerge_nb.spi.types import TIMESTAMP, Type
+from rowmerge_nb.sql.duckdb.casts import rounded_micros
+from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, once
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_YEAR
+from rowmerge_nb.sql.typed.types import INTERVAL_YEAR, is_zoned, precision_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.spi.types import Type
-
 __all__ = ["moment_text", "shifted"]
 
+_WITH_ZONE: Final = "timestamp with time zone"
+_KINDS: Final = frozenset({"date", "timestamp", _WITH_ZONE})
 _MICROS: Final = {
+    "millisecond": 1000,
     "second": 1_000_000,
     "minute": 60_000_000,
     "hour": 3_600_000_000,
@@ -34,11 +37,13 @@ def shifted(operator: str, text: str, kind: Type, interval: e.Constant, fail: Ca
     Raises:
         UnprintableError: it is another moment.
     """
-    if kind.base not in {"date", "timestamp"}:
+    if kind.base not in _KINDS or is_zoned(kind):
         msg = f"{kind} {operator} an interval"
         raise UnprintableError(msg)
     if interval.value is None:
-        return f"CAST(NULL AS {kind.base.upper()})"
+        return f"CAST(NULL AS {duckdb_type(kind)})"
+    if kind.base == _WITH_ZONE:
+        return _on_clock(text, lambda clock: shifted(operator, clock, TIMESTAMP, interval, fail))
     if interval.type == INTERVAL_YEAR:
         return f"CAST({text} {operator} to_months({int(interval.value)}) AS {kind.base.upper()})"
     seconds = Decimal(interval.value)
@@ -63,7 +68,7 @@ def moment_text(node: e.Apply, texts: list[str]) -> str:
     """
     writer = _WRITERS.get(node.detail.name)
     value = node.arguments[-1]
-    if writer is None or value.type.base not in {"date", "timestamp"} or not isinstance(node.arguments[0], e.Constant):
+    if writer is None or value.type.base not in _KINDS or is_zoned(value.type) or not isinstance(node.arguments[0], e.Constant):
         msg = f"the function {node.detail.name}({', '.join(str(argument.type) for argument in node.arguments)})"
         raise UnprintableError(msg)
     unit = (node.arguments[0].value or "").lower()
@@ -71,11 +76,21 @@ def moment_text(node: e.Apply, texts: list[str]) -> str:
     if unit not in known:
         msg = f"the unit '{unit}' of {node.detail.name} for {value.type}"
         raise UnprintableError(msg)
-    return writer(unit, texts, value.type)
+    if value.type.base != _WITH_ZONE:
+        return writer(unit, texts, value.type)
+    plain = Type("timestamp", value.type.parameters)
+    if node.detail.name == "date_diff":
+        return writer(unit, [f"CAST({text} AS TIMESTAMP)" for text in texts], plain)
+    return _on_clock(texts[-1], lambda clock: writer(unit, [*texts[:-1], clock], plain))
+
+
+def _on_clock(text: str, write: Callable[[str], str]) -> str:
+    """Write what is done to an instant by the clock of UTC."""
+    return f"CAST({write(f'CAST({text} AS TIMESTAMP)')} AS TIMESTAMPTZ)"
 
 
 def _date_trunc(unit: str, texts: list[str], kind: Type) -> str:
-    return f"CAST(date_trunc('{unit}', {texts[0]}) AS {kind.base.upper()})"
+    return f"CAST(date_trunc('{unit}', {texts[0]}) AS {duckdb_type(kind)})"
 
 
 def _date_add(unit: str, texts: list[str], kind: Type) -> str:
@@ -84,7 +99,8 @@ def _date_add(unit: str, texts: list[str], kind: Type) -> str:
         return f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS {kind.base.upper()})"
     if kind.base == "date":
         return f"CAST({text} + CAST({number} * {_DAYS[unit]} AS INTEGER) AS DATE)"
-    return f"make_timestamp(epoch_us({text}) + {number} * {_MICROS[unit]})"
+    moved = f"(epoch_us({text}) + {number} * {_MICROS[unit]})"
+    return f"make_timestamp({rounded_micros(moved, precision_of(kind)) if unit == 'millisecond' else moved})"
 
 
 def _date_diff(unit: str, texts: list[str], kind: Type) -> str:

@@ -16,8 +16,9 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
 from rowmerge_nb.sql.duckdb.casts import cast_text, is_total
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
 from rowmerge_nb.sql.duckdb.moments import moment_text, shifted
-from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once
-from rowmerge_nb.sql.functions.duckdb import CONSTANT_ARGUMENTS, FUNCTIONS
+from rowmerge_nb.sql.duckdb.nested import array_text, arrays_joined, row_text, subscript_text
+from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once, text_literal
+from rowmerge_nb.sql.functions.duckdb import COMPARED_ELEMENTS, CONSTANT_ARGUMENTS, FUNCTIONS
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
@@ -49,7 +50,8 @@ _LONGEST: Final = 4_000_000
 _MOST_STEPS: Final = 250
 """DuckDB reads 1000 levels of nesting, of which an operator with its cast and its parentheses is up to three."""
 _WIDE: Final = 50
-_MARK: Final = re.compile(r"\{(\d|type|fail:[^{}]+)\}")
+_MARK: Final = re.compile(r"\{(\d|\*|type|fail:[^{}]+)\}")
+_ARGUMENT: Final = re.compile(r"\$(\d)")
 
 
 class PagePrinter:
@@ -157,8 +159,10 @@ class _Printer:
             return literal(node.type, node.value)
         if isinstance(node, e.Subquery):
             return self.subquery(node)
-        if isinstance(node, e.Variable) and node.name == e.SO_FAR:
-            return self.so_far
+        if isinstance(node, e.Variable):
+            return self.so_far if node.name == e.SO_FAR else quoted(node.name)
+        if isinstance(node, e.Function) and len(node.parameters) == 1:
+            return f"lambda {quoted(node.parameters[0])}: {self.text(node.body)}"
         writer = _WRITERS.get(node.name) if isinstance(node, e.Apply) else None
         if writer is None or not isinstance(node, e.Apply):
             msg = _described(node)
@@ -346,6 +350,15 @@ class _Printer:
 
     # -- the rest -------------------------------------------------------------------------------------------------
 
+    def array(self, node: e.Apply) -> str:
+        return array_text(self.all(node.arguments), node.type)
+
+    def row(self, node: e.Apply) -> str:
+        return row_text(self.all(node.arguments), node.type)
+
+    def subscript(self, node: e.Apply) -> str:
+        return subscript_text(self.all(node.arguments), node.arguments[0].type, self.failure)
+
     def field(self, node: e.Apply) -> str:
         return f"struct_extract_at({self.text(node.arguments[0])}, {node.detail + 1})"
 
@@ -358,6 +371,8 @@ class _Printer:
         return _Printer(self.page, safe=True).text(node.arguments[0])
 
     def concat(self, node: e.Apply) -> str:
+        if node.type.base == "array":
+            return arrays_joined(self.all(node.arguments))
         if node.type.base not in {"varchar", "char", "varbinary"}:
             msg = f"a concatenation that gives {node.type}"
             raise UnprintableError(msg)
@@ -377,21 +392,34 @@ class _Printer:
                 msg = f"{node.detail.name} with an argument {index + 1} that is empty or no constant"
                 raise UnprintableError(msg)
         for argument in node.arguments:
-            duckdb_type(argument.type)
+            if not isinstance(argument, e.Function):
+                duckdb_type(argument.type)
+        if str(node.detail) in COMPARED_ELEMENTS:
+            _check_compared(node.arguments[0].type.parameters[0], node.detail.name, floats=False)
 
         def fill(*texts: str) -> str:
-            def filled(match: re.Match[str]) -> str:
-                mark = match[1]
-                if mark == "type":
-                    return duckdb_type(node.type)
-                if mark.startswith("fail:"):
-                    _, code, message = mark.split(":", 2)
-                    return self.failure(code, "'" + message.replace("'", "''") + "'")
-                return texts[int(mark)]
+            return self._filled(template, texts, node.type)
 
-            return _MARK.sub(filled, template)
+        texts = self.all(node.arguments)
+        # A lambda is no value that a parameter could stand for.
+        return fill(*texts) if any(isinstance(part, e.Function) for part in node.arguments) else once(fill, *texts)
 
-        return once(fill, *self.all(node.arguments))
+    def _filled(self, template: str, texts: Sequence[str], kind: Type) -> str:
+        def filled(match: re.Match[str]) -> str:
+            mark = match[1]
+            if mark == "type":
+                return duckdb_type(kind)
+            if mark == "*":
+                return ", ".join(texts)
+            if mark.startswith("fail:"):
+                _, code, message = mark.split(":", 2)
+                parts = _ARGUMENT.split(message)
+                return self.failure(
+                    code, *(f"CAST({texts[int(part)]} AS VARCHAR)" if odd % 2 else text_literal(part) for odd, part in enumerate(parts))
+                )
+            return texts[int(mark)]
+
+        return _MARK.sub(filled, template)
 
     def written(self, node: e.Apply) -> str:
         return moment_text(node, self.all(node.arguments[1:]))
@@ -440,11 +468,11 @@ def _fails(node: e.Apply) -> bool:
         return node.detail != "try" and not is_total(node.arguments[0].type, node.type)
     if node.name == "function":
         return "{fail" in FUNCTIONS.get(str(node.detail), "")
-    return node.name in {"written", "like"} and (node.name == "written" or len(node.arguments) > 2)
+    return node.name in {"written", "like", "subscript"} and (node.name != "like" or len(node.arguments) > 2)
 
 
-def _check_compared(kind: Type, what: str) -> None:
-    if (kind.base not in _COMPARED and kind != UNKNOWN) or is_zoned(kind):
+def _check_compared(kind: Type, what: str, *, floats: bool = True) -> None:
+    if (kind.base not in _COMPARED and kind != UNKNOWN) or is_zoned(kind) or (is_float(kind) and not floats):
         msg = f"{what} of {kind}"
         raise UnprintableError(msg)
 
@@ -480,7 +508,10 @@ _WRITERS: Final[dict[str, Callable[[_Printer, Any], str]]] = {
     "nullif": _Printer.nullif,
     "greatest": _Printer.extreme,
     "least": _Printer.extreme,
+    "array": _Printer.array,
+    "row": _Printer.row,
     "field": _Printer.field,
+    "subscript": _Printer.subscript,
     "cast": _Printer.cast,
     "try": _Printer.tried,
     "function": _Printer.function,

@@ -50,7 +50,7 @@ _INTRODUCTION: Final = (
     "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. What is not here is refused: with "
     "`FUNCTION_NOT_FOUND` and the nearest name if Trino does not know it, with `NOT_SUPPORTED` and the reason if it does."
 )
-_FORMS: Final = "`CASE`, `COALESCE`, `NULLIF`, `IF`, `TRY`, `TRY_CAST`, `GREATEST`, `LEAST`, `CONCAT`, `TYPEOF`, `EXTRACT`, `JSON_EXTRACT`, `JSON_EXTRACT_SCALAR`, `JSON_SIZE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`"
+_FORMS: Final = "`CASE`, `COALESCE`, `NULLIF`, `IF`, `TRY`, `TRY_CAST`, `GREATEST`, `LEAST`, `CONCAT`, `TYPEOF`, `EXTRACT`, `JSON_EXTRACT`, `JSON_EXTRACT_SCALAR`, `JSON_SIZE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`, `CURRENT_DATE`, `CURRENT_TIMESTAMP`, `LOCALTIME`, `LOCALTIMESTAMP`, `NOW`"
 
 
 def page() -> str:

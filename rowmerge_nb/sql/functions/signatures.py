@@ -43,7 +43,7 @@ __all__ = [
 
 _VARIABLE: Final = re.compile(r"[A-Z]\d?")
 _LITERAL: Final = re.compile(r"(varchar|char|decimal)\([a-z](?:,[a-z])?\)")
-_VOLATILE: Final = frozenset({"random", "rand", "uuid", "shuffle", "now"})
+_VOLATILE: Final = frozenset({"random", "rand", "uuid", "shuffle"})
 
 
 @dataclass(frozen=True)

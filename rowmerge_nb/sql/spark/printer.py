@@ -246,8 +246,6 @@ class _Printer:
 
     def function(self, node: e.Apply) -> str:
         overload: Overload = node.detail
-        if overload.name in _NOW:
-            return _now(overload.name, node.type)
         texts = self.all(node.arguments)
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
@@ -459,18 +457,6 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
         numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
         value = f"coalesce({node.name}({numbers}), {texts[0]})"
     return f"IF({nulls}, NULL, {value})"
-
-
-_NOW: Final = {
-    "current_date": "current_date()",
-    "current_timestamp": "unix_micros(current_timestamp())",
-    "localtimestamp": "unix_micros(current_timestamp())",
-    "localtime": "time_to_micros(CAST(localtimestamp() AS TIME(6)))",
-}
-
-
-def _now(name: str, kind: Type) -> str:
-    return _NOW[name] if name == "current_date" else from_micros(rounded(_NOW[name], precision_of(kind)), kind)
 
 
 def _json_path(printer: _Printer, node: e.Apply) -> str:
