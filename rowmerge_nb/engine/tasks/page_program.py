@@ -369,7 +369,7 @@ def translated(message: str) -> ExecutionError:
         return ExecutionError(f"{kind} division overflow: {quotient[1]} / -1", code=_RANGE, step="Project")
     if "DECIMAL" in text and ("Overflow" in text or "out of range" in text or "Could not cast" in text):
         return ExecutionError("Decimal overflow", code=_RANGE, step="Project")
-    if re.search(r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)", text):
+    if re.search(r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)|not in timestamp range", text):
         return ExecutionError("Timestamp out of range", code=_RANGE, step="Project")
     if "out of range" in text.lower() or "Overflow in" in text:
         return ExecutionError("A number is out of the range of its type", code=_RANGE, step="Project")

@@ -120,9 +120,6 @@ FUNCTIONS: Final[dict[str, str]] = {
     "length(varbinary)": "CAST(octet_length({0}) AS BIGINT)",
     **{f"to_utf8({kind})": "encode({0})" for kind in ("varchar(x)", "char(x)")},
     "to_hex(varbinary)": "hex({0})",
-    "from_hex(varchar(x))": (
-        "CASE WHEN octet_length(encode({0})) % 2 = 0 AND NOT regexp_matches({0}, '[^0-9A-Fa-f]') THEN unhex({0}) END"
-    ),
     "to_base64(varbinary)": "to_base64({0})",
     "to_base64url(varbinary)": "translate(to_base64({0}), '+/', '-_')",
     **{f"{digest}(varbinary)": f"unhex({digest}({{0}}))" for digest in ("md5", "sha1", "sha256")},
