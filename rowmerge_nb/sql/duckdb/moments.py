@@ -75,7 +75,7 @@ def moment_text(node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]]
     if kind.base not in _KINDS or is_zoned(kind):
         raise UnprintableError(msg)
     if name in _FORMATS:
-        return formatted(node.detail.key, _thousandths(*printed(node.arguments), kind))
+        return formatted(node.detail.key, _thousandths(printed(node.arguments)[0], kind))
     writer, unit = _WRITERS.get(name), node.arguments[0]
     if writer is None or not isinstance(unit, e.Constant):
         raise UnprintableError(msg)
@@ -101,7 +101,9 @@ def _no_unit(unit: e.Constant, texts: Sequence[str], kind: Type, fail: Callable[
 def _thousandths(text: str, kind: Type) -> str:
     """Write the clock of UTC, rounded to the thousandths of a second that patterns know."""
     clock = f"CAST({text} AS TIMESTAMP)"
-    return clock if precision_of(kind) <= _THOUSANDTHS else f"make_timestamp({rounded_micros(f'epoch_us({clock})', _THOUSANDTHS)})"
+    return (
+        clock if precision_of(kind) <= _THOUSANDTHS else f"make_timestamp({rounded_micros(f'epoch_us({clock})', _THOUSANDTHS)})"
+    )
 
 
 def _on_clock(text: str, write: Callable[[str], str]) -> str:

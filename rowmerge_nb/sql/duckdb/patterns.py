@@ -186,13 +186,13 @@ def _plain(character: str) -> str:
 
 
 def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
-    """Give a pattern for RE2, whether it may match an empty text, and how many groups it has.
+    r"""Give a pattern for RE2, whether it may match an empty text, and how many groups it has.
 
     Raises:
         UnprintableError: RE2 has none that is known to mean the same.
 
-    >>> _translated(r"^a\\d+(b|c)?", is_condition=True)
-    ('\\\\Aa[\\\\p{Nd}]+(b|c)?', False, 1)
+    >>> _translated(r"^a\d+(b|c)?", is_condition=True)
+    ('\\Aa[\\p{Nd}]+(b|c)?', False, 1)
     """
     reading = _Pattern(pattern, is_condition)
     written, may_be_empty = reading.alternatives(outermost=True)

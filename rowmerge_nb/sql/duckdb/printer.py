@@ -418,7 +418,11 @@ class _Printer:
                 _, code, message = mark.split(":", 2)
                 parts = _ARGUMENT.split(message)
                 return self.failure(
-                    code, *(f"CAST({texts[int(part)]} AS VARCHAR)" if odd % 2 else text_literal(part) for odd, part in enumerate(parts))
+                    code,
+                    *(
+                        f"CAST({texts[int(part)]} AS VARCHAR)" if odd % 2 else text_literal(part)
+                        for odd, part in enumerate(parts)
+                    ),
                 )
             return texts[int(mark)]
 

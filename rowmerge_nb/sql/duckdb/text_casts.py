@@ -229,9 +229,7 @@ def shown_date(text: str, _source: Type) -> str:
     year = f"year({text})"
     far = f"CASE WHEN {year} < 0 THEN '-' ELSE '+' END || lpad(CAST(abs({year}) AS VARCHAR), greatest(4, length(CAST(abs({year}) AS VARCHAR)))::INTEGER, '0')"
     rest = f"'-' || lpad(CAST(month({text}) AS VARCHAR), 2, '0') || '-' || lpad(CAST(day({text}) AS VARCHAR), 2, '0')"
-    return (
-        f"CASE WHEN {year} BETWEEN 1 AND 9999 THEN CAST({text} AS VARCHAR) WHEN {year} = 0 THEN '0000' || {rest} ELSE {far} || {rest} END"
-    )
+    return f"CASE WHEN {year} BETWEEN 1 AND 9999 THEN CAST({text} AS VARCHAR) WHEN {year} = 0 THEN '0000' || {rest} ELSE {far} || {rest} END"
 
 
 def _shown_timestamp(text: str, source: Type) -> str:

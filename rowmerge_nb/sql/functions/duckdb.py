@@ -204,9 +204,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "filter(array(T), function(T,boolean)) T": "list_filter({0}, {1})",
     "any_match(array(T), function(T,boolean)) T": _matched("true", "false", "list_transform({0}, {1})"),
     "all_match(array(T), function(T,boolean)) T": _matched("false", "true", "list_transform({0}, {1})"),
-    "none_match(array(T), function(T,boolean)) T": (
-        f"(NOT {_matched('true', 'false', 'list_transform({0}, {1})')})"
-    ),
+    "none_match(array(T), function(T,boolean)) T": (f"(NOT {_matched('true', 'false', 'list_transform({0}, {1})')})"),
 }
 """Trino's signature, as `rowmerge_nb.sql.functions.signatures.Overload` writes it, to a template of DuckDB SQL."""
 

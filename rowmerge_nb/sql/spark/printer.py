@@ -12,7 +12,6 @@ from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql.functions.json import PARSED
 from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, negation
 from rowmerge_nb.sql.spark.casts.casts import cast, store
-from rowmerge_nb.sql.spark.casts.moments import from_micros, rounded
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.spark.comparison import compared, distinct
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
@@ -23,7 +22,7 @@ from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, precision_of, spark_type
+from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
