@@ -35,6 +35,10 @@ from rowmerge_nb.sql.typed.types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    import pyarrow as pa
+
+    from rowmerge_nb.sql.typed.constant_set import ConstantSet
+
 __all__ = ["PagePrinter", "UnprintableError", "is_null"]
 
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
@@ -64,10 +68,13 @@ class PagePrinter:
     Attributes:
         subqueries: the queries that the expressions ask for a value or a list, each once; the text speaks of the first one as ``$q0``: a
             column for a value, a table with the column ``v`` for a list.
+        lists: the long lists of constants that the expressions look values up in, by the names of the tables, with the column ``v``, that they
+            are in the text; equal names are equal lists.
     """
 
     def __init__(self, columns: Collection[str] = ()) -> None:
         self.subqueries: list[e.Subquery] = []
+        self.lists: dict[str, pa.Array] = {}
         self._prefix = "$q"
         while any(column.lower().startswith(self._prefix) for column in columns):
             self._prefix = f"${self._prefix}"
@@ -125,6 +132,11 @@ class PagePrinter:
         if query not in self.subqueries:
             self.subqueries.append(query)
         return quoted(self.symbol(self.subqueries.index(query)))
+
+    def listed(self, known: ConstantSet) -> str:
+        """Give the name under which texts speak of a list."""
+        self.lists[known.name] = known.whole
+        return quoted(known.name)
 
     def _bounded(self, text: str) -> str:
         if len(text) > _LONGEST:
@@ -297,10 +309,12 @@ class _Printer:
         return f"({self.text(value)} {'NOT ' if node.detail else ''}IN ({', '.join(self.all(items))}))"
 
     def in_set(self, node: e.Apply) -> str:
-        """A long list travels to the tasks as the answer of a query does."""
-        known, negated = node.detail
-        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v", reads=known.reads)
-        found = self.subquery(query)
+        (sought,), (known, negated) = node.arguments, node.detail
+        _check_compared(sought.type, "IN")
+        table, value = self.page.listed(known), self.text(sought)
+        found = _sought(value, table) if may_fail(sought) else f"({value} IN (SELECT v FROM {table}))"
+        if is_float(sought.type):
+            found = f"CASE WHEN isnan({value}) THEN {'NULL' if known.has_null else 'false'} ELSE {found} END"
         return f"(NOT {found})" if negated else found
 
     def like(self, node: e.Apply) -> str:

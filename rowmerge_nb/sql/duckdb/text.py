@@ -156,7 +156,7 @@ def bound(write: Callable[..., str], *texts: str) -> str:
     'list_transform([(a + 1)], lambda v1_0: v1_0 * v1_0)[1]'
     """
     written = write(*texts)
-    if any("(SELECT " in text for text in texts):
+    if "(SELECT " in written:
         return written
     # No name that stands in the text already, be it another lambda's or a column's, may be caught.
     depth = max((int(found) for found in re.findall(r"v(\d+)_", written)), default=0) + 1
