@@ -17,7 +17,7 @@ from rowmerge_nb.sql.typed import expressions as e
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["is_pattern_function", "pattern_text"]
+__all__ = ["pattern_text"]
 
 _SETS: Final = {
     "d": r"\p{Nd}",
@@ -204,11 +204,6 @@ def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
 # -- functions --------------------------------------------------------------------------------------------------------
 
 
-def is_pattern_function(signature: str) -> bool:
-    """Tell whether a function takes a regular expression that can be written for DuckDB."""
-    return signature in _FUNCTIONS
-
-
 def pattern_text(node: e.Apply, text: str) -> str:
     """Write the call of a function of regular expressions.
 
@@ -229,7 +224,7 @@ def pattern_text(node: e.Apply, text: str) -> str:
     if name not in {"regexp_like", "regexp_extract"} and may_be_empty:
         msg = f"{name} with a pattern that matches an empty text"
         raise UnprintableError(msg)
-    return _FUNCTIONS[str(node.detail)](text, text_literal(written), others, groups)
+    return _FUNCTIONS[name](text, text_literal(written), others, groups)
 
 
 def _constant(node: e.Typed) -> str | None:
@@ -264,10 +259,8 @@ def _extract_all(text: str, pattern: str, _others: Sequence[str], _groups: int) 
 
 
 _FUNCTIONS: Final[dict[str, Callable[[str, str, Sequence[str], int], str]]] = {
-    "regexp_like(varchar(x), varchar(y))": _like,
-    "regexp_extract(varchar(x), varchar(y))": _extract,
-    "regexp_extract(varchar(x), varchar(y), bigint)": _extract,
-    "regexp_extract_all(varchar(x), varchar(y))": _extract_all,
-    "regexp_replace(varchar(x), varchar(y))": _replace,
-    "regexp_replace(varchar(x), varchar(y), varchar(z))": _replace,
+    "regexp_like": _like,
+    "regexp_extract": _extract,
+    "regexp_extract_all": _extract_all,
+    "regexp_replace": _replace,
 }

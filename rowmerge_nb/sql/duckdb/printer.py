@@ -17,9 +17,9 @@ from rowmerge_nb.sql.duckdb.casts import cast_text, is_total
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
 from rowmerge_nb.sql.duckdb.moments import moment_text, shifted
 from rowmerge_nb.sql.duckdb.nested import array_text, arrays_joined, row_text, subscript_text
-from rowmerge_nb.sql.duckdb.patterns import is_pattern_function, pattern_text
+from rowmerge_nb.sql.duckdb.patterns import pattern_text
 from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once, text_literal
-from rowmerge_nb.sql.functions.duckdb import COMPARED_ELEMENTS, CONSTANT_ARGUMENTS, FUNCTIONS
+from rowmerge_nb.sql.functions.duckdb import COMPARED_ELEMENTS, CONSTANT_ARGUMENTS, FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
@@ -397,7 +397,7 @@ class _Printer:
         return f"({' || '.join(texts)})"
 
     def function(self, node: e.Apply) -> str:
-        if is_pattern_function(str(node.detail)):
+        if str(node.detail) in PATTERN_FUNCTIONS:
             return once(lambda text: pattern_text(node, text), self.text(node.arguments[0]))
         template = FUNCTIONS.get(str(node.detail))
         if template is None:

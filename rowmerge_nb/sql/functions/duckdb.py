@@ -10,7 +10,7 @@ from typing import Final
 
 from rowmerge_nb.sql.typed.casts import WHITE
 
-__all__ = ["COMPARED_ELEMENTS", "CONSTANT_ARGUMENTS", "FUNCTIONS"]
+__all__ = ["COMPARED_ELEMENTS", "CONSTANT_ARGUMENTS", "FUNCTIONS", "PATTERN_FUNCTIONS"]
 
 _PRIVATE: Final = chr(0x10FE00)
 _NULL_OR_EMPTY: Final = "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE '' END"
@@ -215,3 +215,15 @@ CONSTANT_ARGUMENTS: Final = dict.fromkeys(
 
 COMPARED_ELEMENTS: Final = frozenset(name for name in FUNCTIONS if name.endswith((":comparable", ":orderable")))
 """The functions that compare elements of an array: only of types whose values DuckDB compares as Trino does."""
+
+PATTERN_FUNCTIONS: Final = frozenset(
+    {
+        "regexp_like(varchar(x), varchar(y))",
+        "regexp_extract(varchar(x), varchar(y))",
+        "regexp_extract(varchar(x), varchar(y), bigint)",
+        "regexp_extract_all(varchar(x), varchar(y))",
+        "regexp_replace(varchar(x), varchar(y))",
+        "regexp_replace(varchar(x), varchar(y), varchar(z))",
+    }
+)
+"""The functions of regular expressions that are written for the pattern that they are called with."""

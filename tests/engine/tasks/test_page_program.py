@@ -21,7 +21,7 @@ from rowmerge_nb.engine.tasks.page_program import (
 from rowmerge_nb.errors import SetupError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.duckdb.text import once
-from rowmerge_nb.sql.functions.duckdb import FUNCTIONS
+from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.signatures import overloads
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, references, walk
@@ -112,7 +112,7 @@ def test_the_clock_of_a_statement_shows_one_moment_wherever_it_is_asked() -> Non
 
 
 def test_every_function_of_the_table_is_one_of_trinos_signatures() -> None:
-    for signature in FUNCTIONS:
+    for signature in (*FUNCTIONS, *PATTERN_FUNCTIONS):
         name = signature.partition("(")[0]
         assert signature in {str(overload) for overload in overloads(name)}
 
