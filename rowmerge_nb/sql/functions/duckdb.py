@@ -81,7 +81,11 @@ FUNCTIONS: Final[dict[str, str]] = {
     **{f"{trim}(varchar(x), varchar(y))": f"{trim}({{0}}, {{1}})" for trim in ("trim", "ltrim", "rtrim")},
     **{f"{pad}(varchar(x), bigint, varchar(y))": _PADDING.format(pad) for pad in ("lpad", "rpad")},
     "replace(varchar(x), varchar(y))": "replace({0}, {1}, '')",
-    "replace(varchar(x), varchar(y), varchar(z))": "replace({0}, {1}, {2})",
+    # What is empty is found before and behind every letter.
+    "replace(varchar(x), varchar(y), varchar(z))": (
+        "CASE WHEN {1} <> '' THEN replace({0}, {1}, {2}) WHEN {1} IS NULL THEN NULL WHEN {0} = '' THEN {2} WHEN {2} IS NOT NULL THEN "
+        "{2} || array_to_string(list_transform(string_split({0}, ''), lambda letter_: letter_ || {2}), '') END"
+    ),
     "reverse(varchar(x))": "array_to_string(list_reverse(string_split({0}, '')), '')",
     "translate(varchar(x), varchar(y), varchar(z))": "translate({0}, {1}, {2})",
     "concat_ws(varchar, varchar)": "concat_ws({*})",
@@ -208,9 +212,7 @@ FUNCTIONS: Final[dict[str, str]] = {
 }
 """Trino's signature, as `rowmerge_nb.sql.functions.signatures.Overload` writes it, to a template of DuckDB SQL."""
 
-CONSTANT_ARGUMENTS: Final = dict.fromkeys(
-    ("replace(varchar(x), varchar(y))", "replace(varchar(x), varchar(y), varchar(z))", "array_join(array(varchar), varchar)"), 1
-)
+CONSTANT_ARGUMENTS: Final = {"array_join(array(varchar), varchar)": 1}
 """Which argument must be a constant that is not empty, for the template to mean the same."""
 
 COMPARED_ELEMENTS: Final = frozenset(name for name in FUNCTIONS if name.endswith((":comparable", ":orderable")))

@@ -203,7 +203,6 @@ def test_terms_of_and_are_looked_at_in_their_order_while_all_before_are_true() -
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("replace(s, t, 'x')", "replace with an argument 2 that is empty or no constant"),
         ("CAST(CAST(d AS real) AS varchar)", "a cast from real to varchar"),
         ("CAST(s AS time(3))", "a cast from varchar to time(3)"),
         ("CAST(s AS timestamp(3) with time zone) IS NULL", "a cast from varchar to timestamp(3) with time zone"),
