@@ -134,7 +134,7 @@ def _lpad(text: str, size: int, fill: str) -> str:
 
 def _translate(text: str, letters: str, others: str) -> str:
     """Put the letter at the same place of ``others`` in the place of each of ``letters``; one that has none goes."""
-    return text.translate(str.maketrans(letters[: len(others)], others, letters[len(others) :]))
+    return text.translate(str.maketrans(letters[: len(others)], others[: len(letters)], letters[len(others) :]))
 
 
 def _joined(separator: str | None, *texts: str | None) -> str | None:
