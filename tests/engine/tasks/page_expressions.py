@@ -294,7 +294,9 @@ def computed(text: str, rows: pa.Table | None = None, name: str = "v") -> tuple[
     """Compute an expression on a page."""
     tree, symbols = tree_of(text, name)
     page = (rows if rows is not None else table()).combine_chunks().to_batches()[0].rename_columns(symbols)
-    expression = PageExpression(PagePrinter().value(tree), Span(0, len(text), 1, 1), "in a test", reads=references(tree))
+    printer = PagePrinter()
+    printed = printer.value(tree)
+    expression = PageExpression(printed, Span(0, len(text), 1, 1), "in a test", reads=references(tree), lists=dict(printer.lists))
     column = AssignedColumn("x", tree.type.arrow, expression)
     evaluator = PageEvaluator(PageProgram(assigned=(column,)))
     try:

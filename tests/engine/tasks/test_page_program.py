@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -19,6 +20,7 @@ from rowmerge_nb.engine.tasks.page_program import (
     translated,
 )
 from rowmerge_nb.errors import SetupError
+from rowmerge_nb.sql.analyzer import in_lists
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.duckdb.text import once
 from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
@@ -266,6 +268,49 @@ def test_a_list_of_values_is_looked_up_with_three_truths(values: list[int | None
     assert filtered('("i" IN (SELECT v FROM "$q0"))') == kept
     outside = [] if None in values else [i for i in (1, 2, 3) if i not in values] + ([] if values else [None])
     assert filtered('(NOT ("i" IN (SELECT v FROM "$q0")))') == outside
+
+
+@pytest.mark.parametrize("null", ["", ", NULL"])
+@pytest.mark.parametrize("negated", ["", "NOT "])
+@pytest.mark.parametrize(
+    ("value", "items"),
+    [
+        ("i", "1, 12, 2147483647"),
+        ("l", "10, 9007199254740993"),
+        ("n", "1.25, -2.5, 7"),
+        ("d", "0E0, 3E0, 1E16, 2E0"),
+        ("s", "'abcabc', '', 'ßtraße'"),
+        ("a", "DATE '2024-02-29', DATE '1969-12-31'"),
+        ("w", "TIMESTAMP '2024-02-29 00:00:00', TIMESTAMP '1960-07-01 12:00:00.000001'"),
+        ("10 / nullif(j, 0)", "5, -5, 9"),
+        ("CAST(nullif(c, 'abc') AS varchar)", "'12', ' 7 '"),
+    ],
+)
+def test_a_long_list_is_looked_up_as_a_short_one_is_compared(value: str, items: str, negated: str, null: str) -> None:
+    text = f"{value} {negated}IN ({items}{null})"
+    compared = computed(text)[0].to_pylist()
+    with patch.object(in_lists, "_SHORT", 0):
+        tree, _ = tree_of(text)
+        assert any(isinstance(part, Apply) and part.name == "in set" for part in walk(tree))
+        assert computed(text)[0].to_pylist() == compared
+
+
+def test_two_lists_in_two_expressions_are_not_taken_for_each_other() -> None:
+    tree, symbols = tree_of("i = 1")
+    page = table().combine_chunks().to_batches()[0].rename_columns(symbols)
+    columns = []
+    for name, numbers in (("x", "1, 3"), ("y", "12, 0")):
+        with patch.object(in_lists, "_SHORT", 0):
+            tree, _ = tree_of(f"i IN ({numbers})")
+        printer = PagePrinter()
+        printed = printer.value(tree)
+        expression = PageExpression(printed, None, "", reads=references(tree), lists=dict(printer.lists))
+        columns.append(AssignedColumn(name, pa.bool_(), expression))
+    found = PageEvaluator(PageProgram(assigned=tuple(columns))).project(page)
+    assert [array.to_pylist() for array in found] == [
+        [True, False, False, False, False, None, False, True],
+        [False, False, True, False, False, None, True, False],
+    ]
 
 
 def test_a_page_without_rows_is_neither_filtered_nor_projected() -> None:
