@@ -189,11 +189,13 @@ class Expressions:
         )
 
     def _bigint(self, depth: int) -> Expression:
-        choice = self._one(("numbers", "integer", "LENGTH", "STRPOS", "YEAR", "MONTH", "DAYS BETWEEN", "DIV"))
+        choice = self._one(
+            ("numbers", "integer", "LENGTH", "STRPOS", "YEAR", "MONTH", "QUARTER", "DAY OF YEAR", "DAYS BETWEEN", "DIV")
+        )
         if choice in {"LENGTH", "STRPOS"}:
             more = (self.leaf("varchar"),) if choice == "STRPOS" else ()
             return Call(choice, (self.of("varchar", depth), *more))
-        if choice in {"YEAR", "MONTH", "DAYS BETWEEN"}:
+        if choice in {"YEAR", "MONTH", "QUARTER", "DAY OF YEAR", "DAYS BETWEEN"}:
             more = (self.leaf("date"),) if choice == "DAYS BETWEEN" else ()
             return Call(choice, (self.of("date", depth), *more))
         if choice == "integer":
@@ -210,7 +212,23 @@ class Expressions:
         return found or Call("/", (self.of("double", depth), self._not_zero("double", Literal(0.0, DOUBLE))))
 
     def _varchar(self, depth: int) -> Expression:
-        name = self._one(("||", "||", "UPPER", "LOWER", "TRIM", "RTRIM", "SUBSTR", "REPLACE", "LPAD", "REVERSE", "CAST"))
+        name = self._one(
+            (
+                "||",
+                "||",
+                "UPPER",
+                "LOWER",
+                "TRIM",
+                "RTRIM",
+                "SUBSTR",
+                "REPLACE",
+                "LPAD",
+                "REVERSE",
+                "TRANSLATE",
+                "CONCAT WS",
+                "CAST",
+            )
+        )
         if name == "CAST":
             return Cast(self.of(self._one(("integer", "bigint", "date", "boolean")), depth), VARCHAR)
         more: tuple[Expression, ...] = ()
@@ -220,6 +238,10 @@ class Expressions:
             more = (Literal(self._one((1, 2, 3)), INTEGER), Literal(self._one((0, 1, 2, 9)), INTEGER))
         elif name == "REPLACE":
             more = (Literal(self._one(("a", "b", "er")), VARCHAR), Literal(self._one(("", "xy", "a")), VARCHAR))
+        elif name == "TRANSLATE":
+            more = (Literal(self._one(("ab", "era", "x")), VARCHAR), Literal(self._one(("", "y", "ba")), VARCHAR))
+        elif name == "CONCAT WS":
+            more = (self.of("varchar", depth), self.leaf("varchar"))
         elif name == "LPAD":
             more = (Literal(self._one((0, 1, 5)), INTEGER), Literal(self._one(("-", "xy")), VARCHAR))
         return Call(name, (self.of("varchar", depth), *more))

@@ -132,6 +132,15 @@ def _lpad(text: str, size: int, fill: str) -> str:
     return text[:size] if len(text) >= size else (fill * size)[: size - len(text)] + text
 
 
+def _translate(text: str, letters: str, others: str) -> str:
+    """Put the letter at the same place of ``others`` in the place of each of ``letters``; one that has none goes."""
+    return text.translate(str.maketrans(letters[: len(others)], others[: len(letters)], letters[len(others) :]))
+
+
+def _joined(separator: str | None, *texts: str | None) -> str | None:
+    return None if separator is None else separator.join(text for text in texts if text is not None)
+
+
 def _first_of_month(moment: datetime) -> datetime:
     return datetime(moment.year, moment.month, 1)  # noqa: DTZ001 - SQL timestamps have no zone
 
@@ -203,12 +212,21 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         "REPLACE": _operation(lambda a, b, c: a.replace(b, c), "replace({0}, {1}, {2})"),
         "LPAD": _operation(_lpad, "lpad({0}, {1}, {2})"),
         "REVERSE": _operation(lambda a: a[::-1], "reverse({0})"),
+        "TRANSLATE": _operation(_translate, "translate({0}, {1}, {2})"),
+        "CONCAT WS": _operation(_joined, "concat_ws({all})", strict=False),
         "LENGTH": _operation(len, "length({0})"),
         "STRPOS": _operation(lambda a, b: a.find(b) + 1, "strpos({0}, {1})"),
         "STARTS WITH": _operation(lambda a, b: a.startswith(b), "starts_with({0}, {1})"),
         # days and moments
         "YEAR": _operation(lambda a: a.year, "year({0})", postgresql="extract(year FROM {0})::bigint"),
         "MONTH": _operation(lambda a: a.month, "month({0})", postgresql="extract(month FROM {0})::bigint"),
+        "QUARTER": _operation(lambda a: (a.month + 2) // 3, "quarter({0})", postgresql="extract(quarter FROM {0})::bigint"),
+        "DAY OF YEAR": _operation(
+            lambda a: a.timetuple().tm_yday,
+            "day_of_year({0})",
+            postgresql="extract(doy FROM {0})::bigint",
+            duckdb="dayofyear({0})",
+        ),
         "DAYS LATER": _operation(
             _days_later, "date_add('day', {1}, {0})", postgresql="({0} + {1})", duckdb="({0} + CAST({1} AS integer))"
         ),

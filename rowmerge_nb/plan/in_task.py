@@ -96,11 +96,7 @@ def _check_printable(tree: Typed, *, condition: bool) -> None:
     if has_subquery(tree):
         msg = "a subquery"
         raise UnprintableError(msg)
-    printer = PagePrinter()
-    printer.text(tree, condition=condition)
-    if printer.subqueries:
-        msg = "a list of so many values"
-        raise UnprintableError(msg)
+    PagePrinter().text(tree, condition=condition)
 
 
 def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:

@@ -212,4 +212,5 @@ def page_expression(
     span, words = (None, "") if tree.origin is None else (tree.origin.span, tree.origin.words)
     read = references(tree)
     known = {symbol: name for symbol, name in (names or {}).items() if symbol in read}
-    return PageExpression(text, span, words, reads=read, is_plain=isinstance(tree, Column) or is_null(tree), names=known)
+    is_plain = isinstance(tree, Column) or is_null(tree)
+    return PageExpression(text, span, words, reads=read, is_plain=is_plain, names=known, lists=dict(printer.lists))

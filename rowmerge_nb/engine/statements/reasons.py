@@ -146,7 +146,9 @@ def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
     if printer.subqueries:
         return None
     text = f"CASE WHEN {quoted(reached)} THEN {printed.text} END"
-    return AssignedColumn(term.text, pa.bool_(), PageExpression(text, None, "", reads=printed.reads | {reached}))
+    return AssignedColumn(
+        term.text, pa.bool_(), PageExpression(text, None, "", reads=printed.reads | {reached}, lists=printed.lists)
+    )
 
 
 def _letters(evaluator: PageEvaluator, programs: Sequence[AssignedColumn], page: pa.RecordBatch) -> list[pa.Array]:

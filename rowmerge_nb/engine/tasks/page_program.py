@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, ExecutionError, Setup
 from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -35,6 +36,7 @@ _SETTINGS: Final = (
     "SET threads = 1",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
+    "SET TimeZone = 'UTC'",
 )
 
 
@@ -66,6 +68,7 @@ class PageExpression:
         reads: the names of the channels that it reads.
         is_plain: it is a channel as it is, or where it reads none NULL; that needs no DuckDB.
         names: what people call the channels, by which a row is named that it cannot be computed for; without, no row is looked for.
+        lists: the long lists that values are looked up in, by the names of the tables that they are in the text.
     """
 
     text: str
@@ -74,6 +77,7 @@ class PageExpression:
     reads: frozenset[str] = field(kw_only=True)
     is_plain: bool = False
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
+    lists: Mapping[str, pa.Array] = field(default_factory=dict, compare=False)
 
     @property
     def is_null(self) -> bool:
@@ -238,11 +242,16 @@ class PageEvaluator:
                 arrays.append(pa.repeat(answer[0], page.num_rows))
                 names.append(query.symbol)
         table, duckdb = pa.table(arrays, names=names), require_duckdb()
+        lists = {name: values for expression in expressions for name, values in expression.lists.items()}
         try:
-            return _answer(connection, sql, table)
+            with _with_lists(connection, lists):
+                return _answer(connection, sql, table)
         except duckdb.Error as error:
             # Of several expressions nobody knows yet which one it is: they are computed one by one then.
-            row = _failing_row(connection, sql, table) if len(expressions) == 1 and expressions[0].names else None
+            row = None
+            if len(expressions) == 1 and expressions[0].names:
+                with _with_lists(connection, lists):
+                    row = _failing_row(connection, sql, table)
             raise _placed(translated(str(error)), expressions[0], row) from error
 
     def _connected(self) -> Any:
@@ -253,6 +262,18 @@ class PageEvaluator:
                     self._registered.append(query.symbol)
                     connection.register(query.symbol, pa.table([answer], names=["v"]))
         return connection
+
+
+@contextmanager
+def _with_lists(connection: Any, lists: Mapping[str, pa.Array]) -> Iterator[None]:
+    """Let a query speak of lists."""
+    for name, values in lists.items():
+        connection.register(name, pa.table([values], names=["v"]))
+    try:
+        yield
+    finally:
+        for name in lists:
+            connection.unregister(name)
 
 
 def _answer(connection: Any, sql: str, table: pa.Table) -> pa.Table:
@@ -368,7 +389,7 @@ def translated(message: str) -> ExecutionError:
         return ExecutionError(f"{kind} division overflow: {quotient[1]} / -1", code=_RANGE, step="Project")
     if "DECIMAL" in text and ("Overflow" in text or "out of range" in text or "Could not cast" in text):
         return ExecutionError("Decimal overflow", code=_RANGE, step="Project")
-    if re.search(r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)", text):
+    if re.search(r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)|not in timestamp range", text):
         return ExecutionError("Timestamp out of range", code=_RANGE, step="Project")
     if "out of range" in text.lower() or "Overflow in" in text:
         return ExecutionError("A number is out of the range of its type", code=_RANGE, step="Project")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
+from rowmerge_nb.sql.analyzer.literals import moment_constant
 from rowmerge_nb.sql.analyzer.moments import moment_function
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.functions import overloads as f
@@ -110,10 +111,6 @@ class CallAnalyzer:
     def comparable(self, values: Iterable[e.Typed], common: Type) -> tuple[e.Typed, ...]:
         """Coerce values to the type in which they are compared: instants, whatever zones they carry."""
         return tuple(self.coerce(value, instant(common)) for value in values)
-
-    def call(self, name: str, kind: Type) -> e.Typed:
-        """A call without arguments of a function that has no overloads."""
-        return e.Apply(kind, "function", (), f.Overload(name, (), str(kind), "", variadic=False))
 
     def subquery(self, query: s.QueryNode) -> QueryResult:
         """Analyze a query inside an expression, whose names may reach out to this scope."""
@@ -368,6 +365,13 @@ class CallAnalyzer:
             self.refuse(f"The JSON path '{path.value}' is not supported by this engine", node.arguments[1])
         return e.Apply(result, "json path", (value,), (node.name, tuple(tokens)))
 
+    def _now(self, node: s.Call) -> e.Typed:
+        if node.arguments:
+            kinds = ", ".join(str(value.type) for value in self._arguments(node))
+            said = f"Unexpected parameters ({kinds}) for function now. Expected: now()"
+            self.context.error("FUNCTION_NOT_FOUND", said, node.error_span)
+        return moment_constant(_NOW, self.context.now)
+
     def _grouping(self, node: s.Call) -> e.Typed:
         if not self.site.aggregates:
             self._not_scalar(node)
@@ -415,6 +419,7 @@ def _hidden_failure(node: e.Typed) -> str | None:
     return None
 
 
+_NOW: Final = Type("timestamp with time zone", (3,))
 _FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
     "coalesce": CallAnalyzer._coalesce,
     "nullif": CallAnalyzer._nullif,
@@ -425,6 +430,7 @@ _FORMS: Final[dict[str, Callable[[CallAnalyzer, s.Call], e.Typed]]] = {
     "least": CallAnalyzer._extreme,
     "concat": CallAnalyzer._concat,
     "grouping": CallAnalyzer._grouping,
+    "now": CallAnalyzer._now,
     "json_extract": CallAnalyzer._json_path,
     "json_extract_scalar": CallAnalyzer._json_path,
     "json_size": CallAnalyzer._json_path,

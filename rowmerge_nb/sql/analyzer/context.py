@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -54,6 +55,8 @@ class Context:
         self.origins: list[Origin] = []
         """Where the expressions were written, by their numbers: by these run-time errors find their places."""
         self._use: Span | None = None
+        self.now = dt.datetime.now(dt.UTC)
+        """What the statement's clock shows, wherever it is asked."""
 
     def origin(self, span: Span, words: str = "") -> Origin:
         """Give the next number to an expression; those of a view's query stand where the statement names the view."""
@@ -80,7 +83,7 @@ class Context:
         inner = Context(definition.original_sql, _InView(self.tables, definition.catalog, definition.schema), self.era)
         inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
         inner.creates, inner.views = self.creates, (*self.views, view.qualified)
-        inner.origins, inner._use = self.origins, self._use or span
+        inner.origins, inner._use, inner.now = self.origins, self._use or span, self.now
         return inner
 
     def error(self, code: str, message: str, span: Span | None, hint: str | None = None) -> NoReturn:

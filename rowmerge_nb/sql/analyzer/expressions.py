@@ -14,7 +14,7 @@ from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.in_lists import long_list
 from rowmerge_nb.sql.analyzer.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.json_constructors import json_constructor
-from rowmerge_nb.sql.analyzer.literals import decimal_literal, interval_literal, typed_literal
+from rowmerge_nb.sql.analyzer.literals import decimal_literal, interval_literal, moment_constant, typed_literal
 from rowmerge_nb.sql.analyzer.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.subscripts import subscript
@@ -175,11 +175,11 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _special(self, node: s.Special) -> e.Typed:
         if node.word == "CURRENT_DATE":
-            return self.call("current_date", DATE)
+            return moment_constant(DATE, self.context.now)
         if node.word in _CLOCKS:
             kind = Type(_CLOCKS[node.word], (3 if node.precision is None else node.precision,))
             self._check_precision(kind, kind, node)
-            return self.call(node.word.lower(), kind)
+            return moment_constant(kind, self.context.now)
         self.refuse(f"{node.word} is not supported by this engine", node)
 
     def _parameter(self, _node: s.Parameter) -> e.Typed:

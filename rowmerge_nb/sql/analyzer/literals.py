@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BOOLEAN, DATE, DOUBLE, JSON, REAL, UUID, VARCHAR, Type, decimal_of
 from rowmerge_nb.sql.typed.expressions import Constant
-from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, zoned
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, MOST_MICROSECONDS, precision_of, zoned
 from rowmerge_nb.sql.typed.zones import canonical_zone, to_utc
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.tree.syntax import Interval
 
-__all__ = ["decimal_literal", "interval_literal", "typed_literal"]
+__all__ = ["decimal_literal", "interval_literal", "moment_constant", "typed_literal"]
 
 _INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "int": 2**31, "bigint": 2**63}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
@@ -128,6 +128,21 @@ def _timestamp(value: str) -> Constant:
 
 def _shown(moment: dt.datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0")
+
+
+def moment_constant(kind: Type, moment: dt.datetime) -> Constant:
+    """Give a moment, by the clock of UTC, as a constant of a type with a day or a clock, rounded to its decimals of a second.
+
+    >>> moment_constant(Type("time", (1,)), dt.datetime(2024, 2, 29, 23, 59, 59, 960000, dt.UTC)).value
+    '00:00:00.000000'
+    """
+    clock = moment.astimezone(dt.UTC).replace(tzinfo=None)
+    if kind == DATE:
+        return Constant(kind, clock.date().isoformat())
+    step = 10 ** (MOST_MICROSECONDS - precision_of(kind))
+    micros = (clock - _EPOCH) // dt.timedelta(microseconds=1) + step // 2
+    rounded = _EPOCH + dt.timedelta(microseconds=micros - micros % step)
+    return Constant(kind, rounded.strftime("%H:%M:%S.%f") if kind.base == "time" else _shown(rounded))
 
 
 def _double(kind: Type) -> Callable[[str], Constant]:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
+from rowmerge_nb.sql.duckdb.nested import nested_cast
 from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once, text_literal
+from rowmerge_nb.sql.duckdb.text_casts import decimal_of_digits, from_text, java_double, shown_exact, to_text
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import RANGES, as_decimal, is_exact, is_float, is_integer, is_zoned, precision_of
+from rowmerge_nb.sql.typed.types import RANGES, as_decimal, is_exact, is_float, is_integer, is_text, is_zoned, precision_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rowmerge_nb.sql.duckdb.text_casts import Writer
 
 __all__ = ["cast_text", "is_total", "rounded_micros"]
 
 _SHORT_DECIMAL: Final = 18
 """Up to this precision Trino keeps a decimal in one word, and reports what does not fit after it was rounded."""
-_BLANK: Final = r"[\x00-\x20]*"
-_NAMES: Final = {"tinyint": "TINYINT", "smallint": "SMALLINT", "integer": "INT", "bigint": "BIGINT"}
+_NESTED: Final = frozenset({"array", "map", "row"})
+_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _MICROS: Final = 6
 
 
@@ -29,26 +34,31 @@ def is_total(source: Type, target: Type) -> bool:
     >>> is_total(INTEGER, BIGINT), is_total(BIGINT, INTEGER)
     (True, False)
     """
-    if source in {target, UNKNOWN} or source.base == target.base == "varchar":
-        return source in {target, UNKNOWN} or not target.parameters
+    if source in {target, UNKNOWN}:
+        return True
+    if source.base in _NESTED:
+        return all(is_total(a, b) for a, b in zip(source.parameters, target.parameters, strict=True))
+    if is_text(source):
+        return target.base in {"varchar", "varbinary"} and not target.parameters
     if is_exact(source) and target.base == "decimal":
         (p1, s1), (p2, s2) = as_decimal(source).parameters, target.parameters
         return bool(p2 - s2 >= p1 - s1 and s2 >= s1)
     if is_integer(source) and is_integer(target):
         return RANGES[source.base] <= RANGES[target.base]
+    if target.base == "varchar":
+        return not target.parameters
     if is_exact(source) or is_float(source):
-        return is_float(target) or target.base == "boolean" or (target.base == "varchar" and not target.parameters)
-    moments = {"date", "timestamp"}
-    return {source.base, target.base} <= moments or (source.base in {"boolean", *moments} and target.base == "varchar")
+        return is_float(target) or target.base == "boolean"
+    return source.base == "uuid" or {source.base, target.base} <= _MOMENTS or source.base == target.base == "time"
 
 
-def cast_text(text: str, argument: e.Typed, target: Type, *, safe: bool, storing: bool) -> str:
+def cast_text(argument: e.Typed, target: Type, printed: Callable[[e.Typed], str], *, safe: bool, storing: bool) -> str:
     """Write a cast.
 
     Args:
-        text: the value in DuckDB SQL.
         argument: the value.
         target: the type wanted.
+        printed: writes the value in DuckDB SQL.
         safe: give NULL where the cast fails.
         storing: the cast is that of an assignment: text that is too long fails unless only spaces are cut.
 
@@ -58,19 +68,28 @@ def cast_text(text: str, argument: e.Typed, target: Type, *, safe: bool, storing
     source = argument.type
     if source == UNKNOWN:
         return literal(target, None)
+    constant = _constant(argument, target) if source != target else None
+    if constant is not None:
+        return constant
+    return _value_cast(printed(argument), source, target, safe=safe, storing=storing)
+
+
+def _value_cast(text: str, source: Type, target: Type, *, safe: bool, storing: bool = False) -> str:
     if source == target:
         return text
-    if is_zoned(source) or is_zoned(target):
-        raise UnprintableError(_words(source, target))
-    if source.base == "varchar" and target.base not in {"varchar", *_NAMES}:
-        return _constant(argument, target)
+    if source == UNKNOWN:
+        return literal(target, None)
+    if source.base in _NESTED and source.base == target.base:
+        if safe and not is_total(source, target):
+            raise UnprintableError(_words(source, target))
+        return nested_cast(text, source, target, partial(_value_cast, safe=safe, storing=storing))
     writer = _writer(source, target)
 
     def fail(code: str, *message: str) -> str:
         return "NULL" if safe else failure(code, *message)
 
-    if storing and source.base == target.base == "varchar":
-        return once(lambda value: _stored(value, source, target, fail), text)
+    if storing and is_text(source) and is_text(target) and target.parameters:
+        return once(lambda value: _stored(value, source, target, writer, fail), text)
     return once(lambda value: writer(value, source, target, fail), text)
 
 
@@ -78,13 +97,32 @@ def _words(source: Type, target: Type) -> str:
     return f"a cast from {source} to {target}"
 
 
-def _writer(source: Type, target: Type) -> Callable[[str, Type, Type, Callable[..., str]], str]:
+def _writer(source: Type, target: Type) -> Writer:
+    found = _from_text(source, target) if is_text(source) else _from_number(source, target)
+    if found is None and target.base == "varchar" and not is_zoned(source):
+        found = to_text
+    if found is None and (source.base in _MOMENTS or is_zoned(source)) and target.base in _MOMENTS and not is_zoned(target):
+        found = _moment
+    if found is None and (source.base, target.base) == ("uuid", "varbinary"):
+        found = _uuid_bytes
+    if found is None and source.base == target.base == "time":
+        found = _time
+    if found is None or (is_zoned(source) and target.base != "timestamp with time zone"):
+        raise UnprintableError(_words(source, target))
+    return found
+
+
+def _from_text(source: Type, target: Type) -> Writer | None:
+    return None if is_zoned(target) else from_text(source, target)
+
+
+def _from_number(source: Type, target: Type) -> Writer | None:
     if is_exact(source) and is_integer(target):
         return _to_integer
     if is_exact(source) and target.base == "decimal":
         return _to_decimal
-    if is_float(source) and is_integer(target) and not (source.base == "real" and target.base == "bigint"):
-        return _float_to_integer
+    if is_float(source) and is_integer(target):
+        return _real_to_bigint if (source.base, target.base) == ("real", "bigint") else _float_to_integer
     if is_float(source) and target.base == "decimal":
         return _float_to_decimal
     if source.base == "decimal" and is_float(target):
@@ -97,15 +135,7 @@ def _writer(source: Type, target: Type) -> Callable[[str, Type, Type, Callable[.
         return lambda text, _s, _t, _f: f"({text} <> 0)"
     if source.base == "boolean" and (is_exact(target) or is_float(target)):
         return lambda text, _s, t, _f: f"CAST(CAST({text} AS INTEGER) AS {duckdb_type(t)})"
-    if source.base == "varchar" and is_integer(target):
-        return _text_to_integer
-    if source.base == target.base == "varchar":
-        return lambda text, s, t, _f: text if _holds(s, t) else f"substr({text}, 1, {t.parameters[0]})"
-    if target.base == "varchar" and (is_exact(source) or source.base in {"boolean", "date", "timestamp"}):
-        return _to_text
-    if {source.base, target.base} <= {"date", "timestamp"}:
-        return _moment
-    raise UnprintableError(_words(source, target))
+    return None
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
@@ -118,7 +148,7 @@ def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str])
     if is_integer(source):
         message = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {target.base}: '", f"CAST({text} AS VARCHAR)")
     else:
-        shown = f"CAST(round({text}, 0) AS VARCHAR)" if source.parameters[0] <= _SHORT_DECIMAL else _shown(text, source)
+        shown = f"CAST(round({text}, 0) AS VARCHAR)" if source.parameters[0] <= _SHORT_DECIMAL else shown_exact(text, source)
         message = fail("INVALID_CAST_ARGUMENT", "'Cannot cast '''", shown, f"''' to {target.base.upper()}'")
     return f"coalesce(TRY_CAST({text} AS {kind}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
 
@@ -128,7 +158,7 @@ def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str])
     if is_total(source, target):
         return f"CAST({text} AS {kind})"
     said = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
-    message = _unfit(said, _shown(text, source), target, fail)
+    message = _unfit(said, shown_exact(text, source), target, fail)
     return f"coalesce(TRY_CAST({text} AS {kind}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
 
 
@@ -139,7 +169,7 @@ def _unfit(said: str, shown: str, target: Type, fail: Callable[..., str]) -> str
 
 def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     limit, base = RANGES[target.base], target.base
-    shown = _shown_float(text)
+    shown = java_double(text)
     nan = fail("INVALID_CAST_ARGUMENT", f"'Cannot cast {source.base} NaN to {base}'")
     if base == "bigint":
         nan = far = fail("INVALID_CAST_ARGUMENT", "'Unable to cast '", shown, "' to bigint'")
@@ -153,24 +183,20 @@ def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[...,
 
 def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
-    message = _unfit(source.base.upper(), _shown_float(text), target, fail)
+    message = _unfit(source.base.upper(), java_double(text), target, fail)
+    tried = once(lambda digits: decimal_of_digits(digits, target), f"CAST({text} AS VARCHAR)")
+    finite = f"isnan({text}) OR isinf({text})"
+    return f"CASE WHEN {finite} THEN {message} ELSE coalesce({tried}, CASE WHEN {text} IS NOT NULL THEN {message} END) END"
+
+
+def _real_to_bigint(text: str, _source: Type, _target: Type, fail: Callable[..., str]) -> str:
+    """What is too far is the largest bigint; Trino's cast of a double is not so patient."""
+    nan = fail("INVALID_CAST_ARGUMENT", "'Cannot cast real NaN to bigint'")
     return (
-        f"coalesce(TRY_CAST(CAST({text} AS VARCHAR) AS {duckdb_type(target)}), CASE WHEN {text} IS NOT NULL THEN {message} END)"
+        f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {text} >= 9223372036854775808.0::DOUBLE THEN "
+        f"9223372036854775807 WHEN {text} <= -9223372036854775808.0::DOUBLE THEN CAST('-9223372036854775808' AS BIGINT) "
+        f"ELSE CAST(round(CAST({text} AS DOUBLE)) AS BIGINT) END"
     )
-
-
-def _shown_float(text: str) -> str:
-    """Write a float as errors show it, in Java's form: 1.0E10, NaN, Infinity."""
-    shown = f"CAST(abs({text}) AS VARCHAR)"
-    number, power = f"split_part({shown}, 'e', 1)", f"coalesce(TRY_CAST(nullif(split_part({shown}, 'e', 2), '') AS INTEGER), 0)"
-    whole, part = f"split_part({number}, '.', 1)", f"split_part({number}, '.', 2)"
-    digits = f"trim({whole} || {part}, '0')"
-    lead = f"CASE WHEN {whole} <> '0' THEN length({whole}) ELSE length(ltrim({part}, '0')) - length({part}) END"
-    mantissa = f"substr({digits}, 1, 1) || '.' || coalesce(nullif(substr({digits}, 2), ''), '0')"
-    far = f"CASE WHEN {text} < 0 THEN '-' ELSE '' END || {mantissa} || 'E' || CAST({power} + {lead} - 1 AS VARCHAR)"
-    near = f"{text} = 0 OR (abs({text}) >= 0.001::DOUBLE AND abs({text}) < 10000000.0::DOUBLE)"
-    infinite = f"CASE WHEN {text} > 0 THEN 'Infinity' ELSE '-Infinity' END"
-    return f"CASE WHEN isnan({text}) THEN 'NaN' WHEN isinf({text}) THEN {infinite} WHEN {near} THEN CAST({text} AS VARCHAR) ELSE {far} END"
 
 
 def _double_to_real(text: str, _source: Type, _target: Type, _fail: Callable[..., str]) -> str:
@@ -183,49 +209,16 @@ def _double_to_real(text: str, _source: Type, _target: Type, _fail: Callable[...
     )
 
 
-def _text_to_integer(text: str, _source: Type, target: Type, fail: Callable[..., str]) -> str:
-    number = f"regexp_extract({text}, '^{_BLANK}([+-]?[0-9]+){_BLANK}$', 1)"
-    message = fail("INVALID_CAST_ARGUMENT", "'Cannot cast '''", text, f"''' to {_NAMES[target.base]}'")
-    tried = f"TRY_CAST(nullif({number}, '') AS {duckdb_type(target)})"
-    return f"coalesce({tried}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
-
-
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def _shown(text: str, source: Type) -> str:
-    """Write an exact number as Trino shows it: DuckDB leaves the zero before the point out where it has no room in the type."""
-    plain = f"CAST({text} AS VARCHAR)"
-    if source.base == "decimal" and source.parameters[0] == source.parameters[1]:
-        return f"regexp_replace({plain}, '^(-?)[.]', '\\10.')"
-    return plain
-
-
-def _to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    shown = _shown(text, source)
-    if source.base == "timestamp":
-        precision = precision_of(source)
-        length = len("2000-01-01 00:00:00") + (precision + 1 if precision else 0)
-        shown = f"substr(strftime({text}, '%Y-%m-%d %H:%M:%S.%f'), 1, {length})"
-    if not target.parameters:
-        return shown
-    length = target.parameters[0]
-    message = fail("INVALID_CAST_ARGUMENT", "'Value '", shown, f"' cannot be represented as varchar({length})'")
-    return f"CASE WHEN {shown} IS NULL OR length({shown}) <= {length} THEN {shown} ELSE {message} END"
-
-
-def _holds(source: Type, target: Type) -> bool:
-    return not target.parameters or (bool(source.parameters) and source.parameters[0] <= target.parameters[0])
-
-
-def _stored(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
-    if _holds(source, target):
-        return text
-    length = target.parameters[0]
+def _stored(text: str, source: Type, target: Type, writer: Writer, fail: Callable[..., str]) -> str:
+    made, length = writer(text, source, target, fail), target.parameters[0]
+    if source.parameters and source.parameters[0] <= length:
+        return made
     said = f"Cannot truncate non-space characters when casting from {source} to {target} on INSERT"
     message = fail("INVALID_CAST_ARGUMENT", text_literal(said))
-    fits = f"{text} IS NULL OR length(rtrim({text}, ' ')) <= {length}"
-    return f"CASE WHEN {fits} THEN substr({text}, 1, {length}) ELSE {message} END"
+    return f"CASE WHEN {text} IS NULL OR length(rtrim({text}, ' ')) <= {length} THEN {made} ELSE {message} END"
 
 
 _CONSTANTS: Final = {
@@ -236,16 +229,19 @@ _CONSTANTS: Final = {
 }
 
 
-def _constant(argument: e.Typed, target: Type) -> str:
-    """Read a constant text in the one form that all readers take alike."""
-    if isinstance(argument, e.Constant) and argument.value is not None:
-        for form in _CONSTANTS.get(target.base, ()):
-            found = re.fullmatch(form, argument.value)
-            if found and (target.base != "timestamp" or _precision(found[1]) <= precision_of(target)):
-                return f"CAST('{found[1]}' AS {duckdb_type(target)})"
-    if isinstance(argument, e.Constant) and argument.value is None:
+def _constant(argument: e.Typed, target: Type) -> str | None:
+    """Read a constant that needs no computing; None for all else."""
+    if not isinstance(argument, e.Constant):
+        return None
+    if argument.value is None:
         return literal(target, None)
-    raise UnprintableError(_words(argument.type, target))
+    if is_zoned(argument.type) and target.base == argument.type.base and precision_of(argument.type) <= precision_of(target):
+        return literal(target, argument.value.rpartition(" ")[0])
+    for form in _CONSTANTS.get(target.base, ()) if argument.type.base == "varchar" else ():
+        found = re.fullmatch(form, argument.value)
+        if found and (target.base != "timestamp" or _precision(found[1]) <= precision_of(target)):
+            return f"CAST('{found[1]}' AS {duckdb_type(target)})"
+    return None
 
 
 def _precision(moment: str) -> int:
@@ -265,6 +261,20 @@ def rounded_micros(number: str, precision: int) -> str:
 
 
 def _moment(text: str, source: Type, target: Type, _fail: Callable[..., str]) -> str:
-    if source.base == target.base == "timestamp" and precision_of(source) > precision_of(target):
-        return f"make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))})"
+    if is_zoned(source):
+        text = f"{text}['instant']"
+    if target.base != "date" and precision_of(source) > precision_of(target):
+        made = f"make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))})"
+        return made if target.base == "timestamp" else f"CAST({made} AS {duckdb_type(target)})"
     return f"CAST({text} AS {duckdb_type(target)})"
+
+
+def _time(text: str, source: Type, target: Type, _fail: Callable[..., str]) -> str:
+    """What is rounded up to midnight is the first moment of a day."""
+    if precision_of(source) <= precision_of(target):
+        return text
+    return f"CAST(make_timestamp({rounded_micros(f'epoch_us({text})', precision_of(target))}) AS TIME)"
+
+
+def _uuid_bytes(text: str, _source: Type, _target: Type, _fail: Callable[..., str]) -> str:
+    return f"unhex(replace({text}, '-', ''))"

@@ -5,18 +5,24 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.duckdb.text import UnprintableError, once
+from rowmerge_nb.spi.types import TIMESTAMP, Type
+from rowmerge_nb.sql.duckdb.casts import rounded_micros
+from rowmerge_nb.sql.duckdb.date_patterns import formatted
+from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, once, text_literal
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import INTERVAL_YEAR
+from rowmerge_nb.sql.typed.types import INTERVAL_YEAR, is_zoned, precision_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rowmerge_nb.spi.types import Type
+    from collections.abc import Callable, Sequence
 
 __all__ = ["moment_text", "shifted"]
 
+_FORMATS: Final = frozenset({"date_format", "format_datetime"})
+_THOUSANDTHS: Final = 3
+_WITH_ZONE: Final = "timestamp with time zone"
+_KINDS: Final = frozenset({"date", "timestamp", _WITH_ZONE})
 _MICROS: Final = {
+    "millisecond": 1000,
     "second": 1_000_000,
     "minute": 60_000_000,
     "hour": 3_600_000_000,
@@ -34,11 +40,13 @@ def shifted(operator: str, text: str, kind: Type, interval: e.Constant, fail: Ca
     Raises:
         UnprintableError: it is another moment.
     """
-    if kind.base not in {"date", "timestamp"}:
+    if kind.base not in _KINDS or is_zoned(kind):
         msg = f"{kind} {operator} an interval"
         raise UnprintableError(msg)
     if interval.value is None:
-        return f"CAST(NULL AS {kind.base.upper()})"
+        return f"CAST(NULL AS {duckdb_type(kind)})"
+    if kind.base == _WITH_ZONE:
+        return _on_clock(text, lambda clock: shifted(operator, clock, TIMESTAMP, interval, fail))
     if interval.type == INTERVAL_YEAR:
         return f"CAST({text} {operator} to_months({int(interval.value)}) AS {kind.base.upper()})"
     seconds = Decimal(interval.value)
@@ -51,31 +59,60 @@ def shifted(operator: str, text: str, kind: Type, interval: e.Constant, fail: Ca
     return f"CAST({text} {operator} CAST({int(seconds) // _DAY_SECONDS} AS INTEGER) AS DATE)"
 
 
-def moment_text(node: e.Apply, texts: list[str]) -> str:
-    """Write ``date_add``, ``date_diff`` or ``date_trunc``.
+def moment_text(node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]], fail: Callable[..., str]) -> str:
+    """Write a function of moments that takes a unit or a pattern.
 
     Args:
-        node: the call; its first argument is the unit.
-        texts: the other arguments.
+        node: the call.
+        printed: writes arguments.
+        fail: writes a failure.
 
     Raises:
         UnprintableError: it is another function, its unit is no constant, or its values carry zones.
     """
-    writer = _WRITERS.get(node.detail.name)
-    value = node.arguments[-1]
-    if writer is None or value.type.base not in {"date", "timestamp"} or not isinstance(node.arguments[0], e.Constant):
-        msg = f"the function {node.detail.name}({', '.join(str(argument.type) for argument in node.arguments)})"
+    name, kind = node.detail.name, node.arguments[-1].type
+    msg = f"the function {name}({', '.join(str(argument.type) for argument in node.arguments)})"
+    if kind.base not in _KINDS or is_zoned(kind):
         raise UnprintableError(msg)
-    unit = (node.arguments[0].value or "").lower()
-    known = {*_DAYS, *_MONTHS} if value.type.base == "date" else {*_MICROS, *_MONTHS}
-    if unit not in known:
-        msg = f"the unit '{unit}' of {node.detail.name} for {value.type}"
+    if name in _FORMATS:
+        return formatted(node.detail.key, _thousandths(printed(node.arguments)[0], kind))
+    writer, unit = _WRITERS.get(name), node.arguments[0]
+    if writer is None or not isinstance(unit, e.Constant):
         raise UnprintableError(msg)
-    return writer(unit, texts, value.type)
+    texts, word = printed(node.arguments[1:]), (unit.value or "").lower()
+    if word not in ({*_DAYS, *_MONTHS} if kind.base == "date" else {*_MICROS, *_MONTHS}):
+        return _no_unit(unit, texts, kind, fail)
+    if kind.base != _WITH_ZONE:
+        return writer(word, texts, kind)
+    plain = Type("timestamp", kind.parameters)
+    if name == "date_diff":
+        return writer(word, [f"CAST({text} AS TIMESTAMP)" for text in texts], plain)
+    return _on_clock(texts[-1], lambda clock: writer(word, [*texts[:-1], clock], plain))
+
+
+def _no_unit(unit: e.Constant, texts: Sequence[str], kind: Type, fail: Callable[..., str]) -> str:
+    if unit.value is None:
+        return "NULL"
+    said = f"'{unit.value}' is not a valid {'DATE' if kind.base == 'date' else 'TIMESTAMP'} field"
+    given = " AND ".join(f"{text} IS NOT NULL" for text in texts)
+    return f"CASE WHEN {given} THEN {fail('INVALID_FUNCTION_ARGUMENT', text_literal(said))} END"
+
+
+def _thousandths(text: str, kind: Type) -> str:
+    """Write the clock of UTC, rounded to the thousandths of a second that patterns know."""
+    clock = f"CAST({text} AS TIMESTAMP)"
+    return (
+        clock if precision_of(kind) <= _THOUSANDTHS else f"make_timestamp({rounded_micros(f'epoch_us({clock})', _THOUSANDTHS)})"
+    )
+
+
+def _on_clock(text: str, write: Callable[[str], str]) -> str:
+    """Write what is done to an instant by the clock of UTC."""
+    return f"CAST({write(f'CAST({text} AS TIMESTAMP)')} AS TIMESTAMPTZ)"
 
 
 def _date_trunc(unit: str, texts: list[str], kind: Type) -> str:
-    return f"CAST(date_trunc('{unit}', {texts[0]}) AS {kind.base.upper()})"
+    return f"CAST(date_trunc('{unit}', {texts[0]}) AS {duckdb_type(kind)})"
 
 
 def _date_add(unit: str, texts: list[str], kind: Type) -> str:
@@ -84,7 +121,8 @@ def _date_add(unit: str, texts: list[str], kind: Type) -> str:
         return f"CAST({text} + to_months(CAST({number} * {_MONTHS[unit]} AS INTEGER)) AS {kind.base.upper()})"
     if kind.base == "date":
         return f"CAST({text} + CAST({number} * {_DAYS[unit]} AS INTEGER) AS DATE)"
-    return f"make_timestamp(epoch_us({text}) + {number} * {_MICROS[unit]})"
+    moved = f"(epoch_us({text}) + {number} * {_MICROS[unit]})"
+    return f"make_timestamp({rounded_micros(moved, precision_of(kind)) if unit == 'millisecond' else moved})"
 
 
 def _date_diff(unit: str, texts: list[str], kind: Type) -> str:

@@ -16,8 +16,10 @@ from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
 from rowmerge_nb.sql.duckdb.casts import cast_text, is_total
 from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
 from rowmerge_nb.sql.duckdb.moments import moment_text, shifted
-from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once
-from rowmerge_nb.sql.functions.duckdb import CONSTANT_ARGUMENTS, FUNCTIONS
+from rowmerge_nb.sql.duckdb.nested import array_text, arrays_joined, row_text, subscript_text
+from rowmerge_nb.sql.duckdb.patterns import pattern_text
+from rowmerge_nb.sql.duckdb.text import UnprintableError, duckdb_type, failure, literal, once, text_literal
+from rowmerge_nb.sql.functions.duckdb import COMPARED_ELEMENTS, CONSTANT_ARGUMENTS, FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
@@ -27,24 +29,34 @@ from rowmerge_nb.sql.typed.types import (
     is_float,
     is_integer,
     is_numeric,
+    is_zoned,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+
+    import pyarrow as pa
+
+    from rowmerge_nb.sql.typed.constant_set import ConstantSet
 
 __all__ = ["PagePrinter", "UnprintableError", "is_null"]
 
 _INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
 _LOWEST: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
 _COMPARED: Final = frozenset(
-    {"boolean", *_LOWEST, "decimal", "real", "double", "varchar", "varbinary", "date", "time", "timestamp"}
+    {
+        *("boolean", "decimal", "real", "double", "varchar", "char", "uuid", "varbinary"),
+        *("date", "time", "timestamp", "timestamp with time zone"),
+        *_LOWEST,
+    }
 )
 """Types whose values DuckDB compares as Trino does (numbers with a NaN are seen to)."""
 _LONGEST: Final = 4_000_000
 _MOST_STEPS: Final = 250
 """DuckDB reads 1000 levels of nesting, of which an operator with its cast and its parentheses is up to three."""
 _WIDE: Final = 50
-_MARK: Final = re.compile(r"\{(\d|type|fail:[^{}]+)\}")
+_MARK: Final = re.compile(r"\{(\d|\*|type|fail:[^{}]+)\}")
+_ARGUMENT: Final = re.compile(r"\$(\d)")
 
 
 class PagePrinter:
@@ -56,10 +68,13 @@ class PagePrinter:
     Attributes:
         subqueries: the queries that the expressions ask for a value or a list, each once; the text speaks of the first one as ``$q0``: a
             column for a value, a table with the column ``v`` for a list.
+        lists: the long lists of constants that the expressions look values up in, by the names of the tables, with the column ``v``, that they
+            are in the text; equal names are equal lists.
     """
 
     def __init__(self, columns: Collection[str] = ()) -> None:
         self.subqueries: list[e.Subquery] = []
+        self.lists: dict[str, pa.Array] = {}
         self._prefix = "$q"
         while any(column.lower().startswith(self._prefix) for column in columns):
             self._prefix = f"${self._prefix}"
@@ -118,6 +133,11 @@ class PagePrinter:
             self.subqueries.append(query)
         return quoted(self.symbol(self.subqueries.index(query)))
 
+    def listed(self, known: ConstantSet) -> str:
+        """Give the name under which texts speak of a list."""
+        self.lists[known.name] = known.whole
+        return quoted(known.name)
+
     def _bounded(self, text: str) -> str:
         if len(text) > _LONGEST:
             msg = "an expression as deep as this one"
@@ -152,8 +172,10 @@ class _Printer:
             return literal(node.type, node.value)
         if isinstance(node, e.Subquery):
             return self.subquery(node)
-        if isinstance(node, e.Variable) and node.name == e.SO_FAR:
-            return self.so_far
+        if isinstance(node, e.Variable):
+            return self.so_far if node.name == e.SO_FAR else quoted(node.name)
+        if isinstance(node, e.Function) and len(node.parameters) == 1:
+            return f"lambda {quoted(node.parameters[0])}: {self.text(node.body)}"
         writer = _WRITERS.get(node.name) if isinstance(node, e.Apply) else None
         if writer is None or not isinstance(node, e.Apply):
             msg = _described(node)
@@ -287,10 +309,12 @@ class _Printer:
         return f"({self.text(value)} {'NOT ' if node.detail else ''}IN ({', '.join(self.all(items))}))"
 
     def in_set(self, node: e.Apply) -> str:
-        """A long list travels to the tasks as the answer of a query does."""
-        known, negated = node.detail
-        query = e.Subquery(BOOLEAN, "in", known.query, node.arguments[0], column="v", reads=known.reads)
-        found = self.subquery(query)
+        (sought,), (known, negated) = node.arguments, node.detail
+        _check_compared(sought.type, "IN")
+        table, value = self.page.listed(known), self.text(sought)
+        found = _sought(value, table) if may_fail(sought) else f"({value} IN (SELECT v FROM {table}))"
+        if is_float(sought.type):
+            found = f"CASE WHEN isnan({value}) THEN {'NULL' if known.has_null else 'false'} ELSE {found} END"
         return f"(NOT {found})" if negated else found
 
     def like(self, node: e.Apply) -> str:
@@ -341,20 +365,30 @@ class _Printer:
 
     # -- the rest -------------------------------------------------------------------------------------------------
 
+    def array(self, node: e.Apply) -> str:
+        return array_text(self.all(node.arguments), node.type)
+
+    def row(self, node: e.Apply) -> str:
+        return row_text(self.all(node.arguments), node.type)
+
+    def subscript(self, node: e.Apply) -> str:
+        return subscript_text(self.all(node.arguments), node.arguments[0].type, self.failure)
+
     def field(self, node: e.Apply) -> str:
         return f"struct_extract_at({self.text(node.arguments[0])}, {node.detail + 1})"
 
     def cast(self, node: e.Apply) -> str:
         (argument,) = node.arguments
         safe = self.safe or node.detail == "try"
-        inner = _Printer(self.page, safe=self.safe).text(argument)
-        return cast_text(inner, argument, node.type, safe=safe, storing=node.detail == "store")
+        return cast_text(argument, node.type, self.text, safe=safe, storing=node.detail == "store")
 
     def tried(self, node: e.Apply) -> str:
         return _Printer(self.page, safe=True).text(node.arguments[0])
 
     def concat(self, node: e.Apply) -> str:
-        if node.type.base != "varchar":
+        if node.type.base == "array":
+            return arrays_joined(self.all(node.arguments))
+        if node.type.base not in {"varchar", "char", "varbinary"}:
             msg = f"a concatenation that gives {node.type}"
             raise UnprintableError(msg)
         texts = self.all(node.arguments)
@@ -363,6 +397,8 @@ class _Printer:
         return f"({' || '.join(texts)})"
 
     def function(self, node: e.Apply) -> str:
+        if str(node.detail) in PATTERN_FUNCTIONS:
+            return once(lambda text: pattern_text(node, text), self.text(node.arguments[0]))
         template = FUNCTIONS.get(str(node.detail))
         if template is None:
             raise UnprintableError(_described(node))
@@ -373,24 +409,41 @@ class _Printer:
                 msg = f"{node.detail.name} with an argument {index + 1} that is empty or no constant"
                 raise UnprintableError(msg)
         for argument in node.arguments:
-            duckdb_type(argument.type)
+            if not isinstance(argument, e.Function):
+                duckdb_type(argument.type)
+        if str(node.detail) in COMPARED_ELEMENTS:
+            _check_compared(node.arguments[0].type.parameters[0], node.detail.name, floats=False)
 
         def fill(*texts: str) -> str:
-            def filled(match: re.Match[str]) -> str:
-                mark = match[1]
-                if mark == "type":
-                    return duckdb_type(node.type)
-                if mark.startswith("fail:"):
-                    _, code, message = mark.split(":", 2)
-                    return self.failure(code, "'" + message.replace("'", "''") + "'")
-                return texts[int(mark)]
+            return self._filled(template, texts, node.type)
 
-            return _MARK.sub(filled, template)
+        texts = self.all(node.arguments)
+        # A lambda is no value that a parameter could stand for.
+        return fill(*texts) if any(isinstance(part, e.Function) for part in node.arguments) else once(fill, *texts)
 
-        return once(fill, *self.all(node.arguments))
+    def _filled(self, template: str, texts: Sequence[str], kind: Type) -> str:
+        def filled(match: re.Match[str]) -> str:
+            mark = match[1]
+            if mark == "type":
+                return duckdb_type(kind)
+            if mark == "*":
+                return ", ".join(texts)
+            if mark.startswith("fail:"):
+                _, code, message = mark.split(":", 2)
+                parts = _ARGUMENT.split(message)
+                return self.failure(
+                    code,
+                    *(
+                        f"CAST({texts[int(part)]} AS VARCHAR)" if odd % 2 else text_literal(part)
+                        for odd, part in enumerate(parts)
+                    ),
+                )
+            return texts[int(mark)]
+
+        return _MARK.sub(filled, template)
 
     def written(self, node: e.Apply) -> str:
-        return moment_text(node, self.all(node.arguments[1:]))
+        return moment_text(node, self.all, self.failure)
 
     def subquery(self, node: e.Subquery) -> str:
         if node.outer:
@@ -436,11 +489,11 @@ def _fails(node: e.Apply) -> bool:
         return node.detail != "try" and not is_total(node.arguments[0].type, node.type)
     if node.name == "function":
         return "{fail" in FUNCTIONS.get(str(node.detail), "")
-    return node.name in {"written", "like"} and (node.name == "written" or len(node.arguments) > 2)
+    return node.name in {"written", "like", "subscript"} and (node.name != "like" or len(node.arguments) > 2)
 
 
-def _check_compared(kind: Type, what: str) -> None:
-    if kind.base not in _COMPARED and kind != UNKNOWN:
+def _check_compared(kind: Type, what: str, *, floats: bool = True) -> None:
+    if (kind.base not in _COMPARED and kind != UNKNOWN) or is_zoned(kind) or (is_float(kind) and not floats):
         msg = f"{what} of {kind}"
         raise UnprintableError(msg)
 
@@ -476,7 +529,10 @@ _WRITERS: Final[dict[str, Callable[[_Printer, Any], str]]] = {
     "nullif": _Printer.nullif,
     "greatest": _Printer.extreme,
     "least": _Printer.extreme,
+    "array": _Printer.array,
+    "row": _Printer.row,
     "field": _Printer.field,
+    "subscript": _Printer.subscript,
     "cast": _Printer.cast,
     "try": _Printer.tried,
     "function": _Printer.function,

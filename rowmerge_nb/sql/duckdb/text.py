@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql.typed.types import is_zoned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["UnprintableError", "duckdb_type", "failure", "literal", "once", "text_literal"]
+__all__ = ["UnprintableError", "bound", "duckdb_type", "failure", "field_names", "literal", "once", "text_literal"]
 
 _TYPES: Final = {
     "boolean": "BOOLEAN",
@@ -22,10 +23,13 @@ _TYPES: Final = {
     "real": "FLOAT",
     "double": "DOUBLE",
     "varchar": "VARCHAR",
+    "char": "VARCHAR",
+    "uuid": "VARCHAR",
     "varbinary": "BLOB",
     "date": "DATE",
     "time": "TIME",
     "timestamp": "TIMESTAMP",
+    "timestamp with time zone": "TIMESTAMPTZ",
 }
 _LONG: Final = 200
 """Texts up to this length are repeated."""
@@ -34,6 +38,7 @@ _ISO: Final = {
     "date": r"\d{4}-\d\d-\d\d",
     "time": r"\d\d:\d\d:\d\d\.\d{6}",
     "timestamp": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}",
+    "timestamp with time zone": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}",
 }
 
 
@@ -53,10 +58,32 @@ def duckdb_type(kind: Type) -> str:
     """
     if kind.base == "decimal":
         return f"DECIMAL({kind.parameters[0]},{kind.parameters[1]})"
+    if kind.base == "array":
+        return f"{duckdb_type(kind.parameters[0])}[]"
+    if kind.base == "map":
+        return f"MAP({', '.join(map(duckdb_type, kind.parameters))})"
+    if kind.base == "row":
+        pairs = zip(field_names(kind), kind.parameters, strict=True)
+        return f"STRUCT({', '.join(f'{quoted(name)} {duckdb_type(part)}' for name, part in pairs)})"
     if kind.base not in _TYPES or is_zoned(kind):
         msg = f"a value of type {kind}"
         raise UnprintableError(msg)
     return _TYPES[kind.base]
+
+
+def field_names(kind: Type) -> list[str]:
+    """Give the names that the fields of a row have as a struct, all of them different.
+
+    >>> from rowmerge_nb.spi.types import INTEGER, row_of
+    >>> field_names(row_of([("a", INTEGER), (None, INTEGER), ("A", INTEGER)]))
+    ['a', 'field1', 'A$2']
+    """
+    names: list[str] = []
+    for index, name in enumerate(kind.fields):
+        wanted = name or f"field{index}"
+        known = {other.lower() for other in names}
+        names.append(wanted if wanted.lower() not in known else f"{wanted}${index}")
+    return names
 
 
 def text_literal(value: str) -> str:
@@ -83,7 +110,7 @@ def literal(kind: Type, value: str | None) -> str:
     written = duckdb_type(kind)
     if kind.base == "boolean":
         return value
-    if kind.base == "varchar":
+    if kind.base in {"varchar", "char", "uuid"}:
         return text_literal(value)
     if kind.base in {"tinyint", "smallint", "integer", "bigint"}:
         return f"CAST({value} AS {written})"
@@ -92,6 +119,8 @@ def literal(kind: Type, value: str | None) -> str:
         raise UnprintableError(msg)
     if kind.base == "varbinary":
         return f"unhex('{value}')"
+    if kind.base == "timestamp with time zone":
+        return f"CAST('{value}+00' AS {written})"
     return f"CAST('{value}' AS {written})"
 
 
@@ -113,7 +142,21 @@ def once(write: Callable[..., str], *texts: str) -> str:
     60
     """
     written = write(*texts)
-    if not any(len(text) > _LONG and written.count(text) > 1 for text in texts) or any("(SELECT " in text for text in texts):
+    if not any(len(text) > _LONG and written.count(text) > 1 for text in texts):
+        return written
+    return bound(write, *texts)
+
+
+def bound(write: Callable[..., str], *texts: str) -> str:
+    """Write SQL in which parameters of a lambda stand for its arguments, so that each is computed once.
+
+    No lambda may hold a subquery: where there is one, the arguments are repeated.
+
+    >>> bound(lambda x: f"{x} * {x}", "(a + 1)")
+    'list_transform([(a + 1)], lambda v1_0: v1_0 * v1_0)[1]'
+    """
+    written = write(*texts)
+    if "(SELECT " in written:
         return written
     # No name that stands in the text already, be it another lambda's or a column's, may be caught.
     depth = max((int(found) for found in re.findall(r"v(\d+)_", written)), default=0) + 1

@@ -40,7 +40,7 @@ sequence(date, date) -> array(date) | IF(abs(datediff({1}, {0})) >= 10000, {too 
 repeat(T, bigint) T -> array(T) | CASE WHEN {1} > 10000 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be less than or equal to 10000} WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be greater than or equal to 0} ELSE array_repeat({0}, {int:1}) END
 reverse(array(E)) E -> array(E) | reverse({0})
 shuffle(array(E)) E -> array(E) | shuffle({0})
-slice(array(E), bigint, bigint) E -> array(E) | CASE WHEN {2} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:length must be greater than or equal to 0} WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} WHEN {1} < -size({0}) THEN slice({0}, 1, 0) ELSE slice({0}, {int:1}, {int:2}) END
+slice(array(E), bigint, bigint) E -> array(E) | CASE WHEN {2} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:length must be greater than or equal to 0} WHEN {1} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:SQL array indices start at 1} WHEN {1} < -size({0}) AND {2} IS NOT NULL THEN slice({0}, 1, 0) ELSE slice({0}, {int:1}, {int:2}) END
 trim_array(array(E), bigint) E -> array(E) | CASE WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:size must not be negative: $1} WHEN {1} > size({0}) THEN {too long} ELSE slice({0}, 1, size({0}) - {int:1}) END
 zip(array(T1), array(T2)) T1, T2 -> array(row(T1,T2)) | zip_with({0}, {1}, (x, y) -> named_struct('field0', x, 'field1', y))
 zip(array(T1), array(T2), array(T3)) T1, T2, T3 -> array(row(T1,T2,T3)) | transform({fields 3}, i -> named_struct('field0', get({0}, i), 'field1', get({1}, i), 'field2', get({2}, i)))

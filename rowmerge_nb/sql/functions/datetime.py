@@ -11,7 +11,6 @@ from typing import Final
 __all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
-now() -> timestamp(3) with time zone | date_trunc('MILLISECOND', current_timestamp())
 current_timezone() -> varchar | 'UTC'
 year(date) -> bigint | CAST(year({0}) AS BIGINT)
 year(timestamp(6)) -> bigint | CAST(year({0}) AS BIGINT)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Overload", "is_aggregate", "is_window", "known", "overloads", "parts", "rows_of", "signatures"]
 
-_VOLATILE: Final = frozenset({"random", "rand", "uuid", "shuffle", "now"})
+_VOLATILE: Final = frozenset({"random", "rand", "uuid", "shuffle"})
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.overloads import rows_of
 from rowmerge_nb.sql.functions.refused import REFUSED
 from rowmerge_nb.sql.functions.tables import AGGREGATES, SUBJECTS, WINDOWS
@@ -48,9 +49,12 @@ _NOTES: Final = {
 _INTRODUCTION: Final = (
     "Expressions mean what they mean in Trino 476. Each function below is written with Trino's signature and the Spark SQL that "
     "has the same meaning; `{0}` is the first argument, `{fail:CODE:message}` Trino's error. What is not here is refused: with "
-    "`FUNCTION_NOT_FOUND` and the nearest name if Trino does not know it, with `NOT_SUPPORTED` and the reason if it does."
+    "`FUNCTION_NOT_FOUND` and the nearest name if Trino does not know it, with `NOT_SUPPORTED` and the reason if it does. "
+    "What is `yes` in the last column can be computed [in the task that reads the target](speed.md#what-executes-a-row-change), by DuckDB; "
+    "what each of them needs for it is said there."
 )
-_FORMS: Final = "`CASE`, `COALESCE`, `NULLIF`, `IF`, `TRY`, `TRY_CAST`, `GREATEST`, `LEAST`, `CONCAT`, `TYPEOF`, `EXTRACT`, `JSON_EXTRACT`, `JSON_EXTRACT_SCALAR`, `JSON_SIZE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`"
+_IN_TASKS: Final = frozenset({*FUNCTIONS, *PATTERN_FUNCTIONS})
+_FORMS: Final = "`CASE`, `COALESCE`, `NULLIF`, `IF`, `TRY`, `TRY_CAST`, `GREATEST`, `LEAST`, `CONCAT`, `TYPEOF`, `EXTRACT`, `JSON_EXTRACT`, `JSON_EXTRACT_SCALAR`, `JSON_SIZE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`, `CURRENT_DATE`, `CURRENT_TIMESTAMP`, `LOCALTIME`, `LOCALTIMESTAMP`, `NOW`"
 
 
 def page() -> str:
@@ -78,12 +82,10 @@ def page() -> str:
 
 
 def _table(overloads: Iterable[Overload]) -> str:
-    lines = ["| Trino | result | Spark SQL |", "| --- | --- | --- |"]
+    lines = ["| Trino | result | Spark SQL | in tasks |", "| --- | --- | --- | --- |"]
     for overload in overloads:
-        if overload.refusal:
-            lines.append(f"| `{overload}` | `{overload.result}` | refused: {overload.refusal} |")
-        else:
-            lines.append(f"| `{overload}` | `{overload.result}` | {_code(overload.spark)} |")
+        written = f"refused: {overload.refusal}" if overload.refusal else _code(overload.spark)
+        lines.append(f"| `{overload}` | `{overload.result}` | {written} | {'yes' if str(overload) in _IN_TASKS else ''} |")
     return "\n".join(lines)
 
 

@@ -12,7 +12,6 @@ from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql.functions.json import PARSED
 from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, negation
 from rowmerge_nb.sql.spark.casts.casts import cast, store
-from rowmerge_nb.sql.spark.casts.moments import from_micros, rounded
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.spark.comparison import compared, distinct
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
@@ -23,7 +22,7 @@ from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, precision_of, spark_type
+from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,8 +245,6 @@ class _Printer:
 
     def function(self, node: e.Apply) -> str:
         overload: Overload = node.detail
-        if overload.name in _NOW:
-            return _now(overload.name, node.type)
         texts = self.all(node.arguments)
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
@@ -459,18 +456,6 @@ def _extreme(printer: _Printer, node: e.Apply) -> str:
         numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
         value = f"coalesce({node.name}({numbers}), {texts[0]})"
     return f"IF({nulls}, NULL, {value})"
-
-
-_NOW: Final = {
-    "current_date": "current_date()",
-    "current_timestamp": "unix_micros(current_timestamp())",
-    "localtimestamp": "unix_micros(current_timestamp())",
-    "localtime": "time_to_micros(CAST(localtimestamp() AS TIME(6)))",
-}
-
-
-def _now(name: str, kind: Type) -> str:
-    return _NOW[name] if name == "current_date" else from_micros(rounded(_NOW[name], precision_of(kind)), kind)
 
 
 def _json_path(printer: _Printer, node: e.Apply) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.spi.types import Type
@@ -34,6 +36,28 @@ class ConstantSet:
     has_null: bool
     query: str
     reads: Reads = NOTHING
+
+    @property
+    def whole(self) -> pa.Array:
+        """The values, with NULL behind them if it is in the list."""
+        import pyarrow as pa
+
+        return pa.concat_arrays([self.values, pa.nulls(1, self.values.type)]) if self.has_null else self.values
+
+    @cached_property
+    def name(self) -> str:
+        """A name that this list has and no other one.
+
+        >>> import pyarrow as pa
+        >>> from rowmerge_nb.spi.types import INTEGER
+        >>> one, other = (ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), null, "") for null in (False, True))
+        >>> one.name == other.name, one.name.startswith("$list_")
+        (False, True)
+        """
+        import pyarrow as pa
+
+        batch = pa.record_batch([self.whole], names=["v"])
+        return f"$list_{hashlib.sha256(batch.schema.serialize().to_pybytes() + batch.serialize().to_pybytes()).hexdigest()}"
 
     @property
     def _key(self) -> tuple[Any, ...]:

@@ -319,9 +319,7 @@ def text_literal(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
 
 
-_VOLATILE = frozenset(
-    {"any_value", "arbitrary", "array_agg", "current_date", "current_timestamp", "localtimestamp", "row_number"}
-)
+_VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
 
 
 def is_deterministic(node: Typed) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -19,30 +20,101 @@ from rowmerge_nb.engine.tasks.page_program import (
     translated,
 )
 from rowmerge_nb.errors import SetupError
+from rowmerge_nb.sql.analyzer import in_lists
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.duckdb.text import once
-from rowmerge_nb.sql.functions.duckdb import FUNCTIONS
+from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.tree.statements import Span
-from rowmerge_nb.sql.typed.expressions import references
-from tests.engine.tasks.page_expressions import computed, same, table, tree_of
-
-EXPRESSIONS = Path(__file__).with_name("page_expressions.txt").read_text("utf-8").splitlines()
+from rowmerge_nb.sql.typed.expressions import Apply, Constant, references, walk
+from tests.engine.tasks.page_expressions import computed, regexp, same, table, tree_of, values_of, wide_table
 
 
-def test_expressions_on_pages_give_what_spark_gives_for_values_that_trip_implementations_up(spark: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "rows", "file"),
+    [("v", table(), "page_expressions.txt"), ("w", wide_table(), "page_expressions_wide.txt")],
+    ids=["v", "w"],
+)
+def test_expressions_on_pages_give_what_spark_gives_for_values_that_trip_implementations_up(
+    spark: Any, name: str, rows: pa.Table, file: str
+) -> None:
+    expressions = Path(__file__).with_name(file).read_text("utf-8").splitlines()
     with Engine(spark=spark) as engine:
-        engine.register("v", table())
-        texts = ", ".join(f"{text} AS c{place}" for place, text in enumerate(EXPRESSIONS))
-        wanted = engine.run(f"SELECT {texts} FROM v").table
-    found = {text: computed(text)[0].to_pylist() for text in EXPRESSIONS}
-    columns = dict(zip(EXPRESSIONS, (column.to_pylist() for column in wanted.columns), strict=True))
-    different = {text: (values, columns[text]) for text, values in found.items() if not same(values, columns[text])}
+        engine.register(name, rows)
+        texts = ", ".join(f"{text} AS c{place}" for place, text in enumerate(expressions))
+        wanted = engine.run(f"SELECT {texts} FROM {name}").table
+    found = {text: values_of(computed(text, rows, name)[0]) for text in expressions}
+    columns = dict(zip(expressions, map(values_of, wanted.columns), strict=True))
+    different = {
+        text: [pair for pair in zip(values, columns[text], strict=True) if not same(pair[:1], pair[1:])]
+        for text, values in found.items()
+        if not same(values, columns[text])
+    }
     assert not different
 
 
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        ("1e23", "1.0E23"),
+        ("9.223372036854775e18", "9.223372036854775E18"),
+        ("1e-323", "9.9E-324"),
+        ("2e-3", "2.0E-3"),
+        ("5e-324", "4.9E-324"),
+    ],
+)
+def test_a_double_is_shown_with_the_fewest_digits_that_tell_it_as_java_does_from_19_on(number: str, shown: str) -> None:
+    rows = table().slice(0, 1).set_column(6, "d", pa.array([float(number)]))
+    assert computed("CAST(d AS varchar)", rows)[0].to_pylist() == [shown]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_read"),
+    [
+        *((pattern, True) for pattern in (r"^a+?b{2,3}$", "a|b$", r"[^\w-]\.", "(?:a(b))c", r"[\s,;]", r"é\D")),
+        *(
+            (pattern, False)
+            for pattern in (r"a$b", "(a$)", r"\bword", r"(a)\1", "(a*)*", "a++", "(?i)a", "[a[b]]", "[a&&b]", "a{2000}", r"\p{L}")
+        ),
+        *((pattern, False) for pattern in ("(", "a)", "[b-a]", "*a", "[]", "a{3,1}", r"\x41", "[a", "\\")),
+    ],
+)
+def test_only_patterns_that_both_engines_read_alike_are_computed_on_pages(pattern: str, is_read: bool) -> None:
+    node = regexp("regexp_like", pattern)
+    if is_read:
+        assert "regexp_matches" in PagePrinter().value(node)
+        return
+    with pytest.raises(UnprintableError, match="which is read otherwise there"):
+        PagePrinter().value(node)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("regexp_replace(s, 'a*', '')", "regexp_replace with a pattern that matches an empty text"),
+        ("regexp_replace(s, '(a)', '$1')", "regexp_replace with groups in its replacement"),
+        ("regexp_extract_all(s, 'x?')", "regexp_extract_all with a pattern that matches an empty text"),
+        ("regexp_like(s, t)", "regexp_like with a pattern, a group or a replacement that is no constant"),
+        ("regexp_extract(s, 'a$')", "the regular expression 'a$'"),
+    ],
+)
+def test_calls_with_patterns_that_differ_in_one_function_alone_are_refused_there(text: str, what: str) -> None:
+    tree, _ = tree_of(text)
+    with pytest.raises(UnprintableError) as caught:
+        PagePrinter().value(tree)
+    assert what in str(caught.value)
+
+
+def test_the_clock_of_a_statement_shows_one_moment_wherever_it_is_asked() -> None:
+    tree, _ = tree_of(
+        "CAST(current_timestamp(6) AS timestamp(6)) = localtimestamp(6) AND now() = current_timestamp AND a < current_date"
+    )
+    assert computed("CAST(current_timestamp(6) AS timestamp(6)) = localtimestamp(6)")[0].to_pylist() == [True] * 8
+    assert all(isinstance(part, Constant) or part.name != "function" for part in walk(tree) if isinstance(part, Apply | Constant))
+
+
 def test_every_function_of_the_table_is_one_of_trinos_signatures() -> None:
-    for signature in FUNCTIONS:
+    for signature in (*FUNCTIONS, *PATTERN_FUNCTIONS):
         name = signature.partition("(")[0]
         assert signature in {str(overload) for overload in overloads(name)}
 
@@ -77,6 +149,23 @@ def test_every_function_of_the_table_is_one_of_trinos_signatures() -> None:
         ("s LIKE 'a#b' ESCAPE '##'", "INVALID_FUNCTION_ARGUMENT", "Escape string must be a single character"),
         ("a + INTERVAL '1' HOUR", "INVALID_FUNCTION_ARGUMENT", "Cannot add hour, minutes or seconds to a date"),
         ("CAST(n AS decimal(38,2)) * DECIMAL '1000000000000000000000000000000000'", "NUMERIC_VALUE_OUT_OF_RANGE", "Decimal overflow"),
+        ("CAST(s AS date)", "INVALID_CAST_ARGUMENT", "Value cannot be cast to date: Aéb"),
+        ("CAST(s AS timestamp(3))", "INVALID_CAST_ARGUMENT", "Value cannot be cast to timestamp: Aéb"),
+        ("CAST(s AS double)", "INVALID_CAST_ARGUMENT", "Cannot cast 'Aéb' to DOUBLE"),
+        ("CAST(s AS boolean)", "INVALID_CAST_ARGUMENT", "Cannot cast 'Aéb' to BOOLEAN"),
+        ("CAST(s AS uuid)", "INVALID_CAST_ARGUMENT", "Cannot cast value to UUID: Aéb"),
+        ("CAST(reverse('5a4') AS uuid)", "INVALID_CAST_ARGUMENT", "Cannot cast value to UUID: 4a5"),
+        ("CAST(reverse('0-0-0-0-0') AS uuid)", "INVALID_CAST_ARGUMENT", "Invalid UUID string length: 9"),
+        ("CAST(s AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast VARCHAR 'Aéb' to DECIMAL(5, 2). Value is not a number."),
+        ("CAST(reverse('4321') AS decimal(5,2))", "INVALID_CAST_ARGUMENT", "Cannot cast VARCHAR '1234' to DECIMAL(5, 2). Value too large."),
+        ("CAST(d AS varchar(3))", "INVALID_CAST_ARGUMENT", "Value 1.5 (1.5E0) cannot be represented as varchar(3)"),
+        ("ARRAY[i][abs(j)]", "INVALID_FUNCTION_ARGUMENT", "Array subscript must be less than or equal to array length: 2 > 1"),
+        ("ARRAY[i][0]", "INVALID_FUNCTION_ARGUMENT", "SQL array indices start at 1"),
+        ("ARRAY[i][-abs(j)]", "INVALID_FUNCTION_ARGUMENT", "Array subscript is negative: -2"),
+        ("split(s, t || '')", "INVALID_FUNCTION_ARGUMENT", "The delimiter may not be the empty string"),
+        ("chr(l)", "INVALID_FUNCTION_ARGUMENT", "Not a valid Unicode code point: "),
+        ("date_trunc('decade', w)", "INVALID_FUNCTION_ARGUMENT", "'decade' is not a valid TIMESTAMP field"),
+        ("w + INTERVAL '300000' YEAR", "NUMERIC_VALUE_OUT_OF_RANGE", "Timestamp out of range"),
         ("CAST(j AS varchar(1))", "INVALID_CAST_ARGUMENT", "Value -2 cannot be represented as varchar(1)"),
     ],
 )  # fmt: skip
@@ -116,17 +205,18 @@ def test_terms_of_and_are_looked_at_in_their_order_while_all_before_are_true() -
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("regexp_like(s, 'a')", "the function regexp_like(varchar, varchar(1))"),
-        ("split(s, ',')", "the function split(varchar, varchar(1))"),
-        ("replace(s, t, 'x')", "replace with an argument 2 that is empty or no constant"),
-        ("CAST(d AS varchar)", "a cast from double to varchar"),
-        ("CAST(s AS date)", "a cast from varchar to date"),
-        ("CAST('31.1.2024' AS date)", "a cast from varchar(9) to date"),
+        ("CAST(CAST(d AS real) AS varchar)", "a cast from real to varchar"),
+        ("CAST(s AS time(3))", "a cast from varchar to time(3)"),
+        ("CAST(s AS timestamp(3) with time zone) IS NULL", "a cast from varchar to timestamp(3) with time zone"),
+        ("TRY_CAST(ARRAY[s] AS array(date))", "a cast from array(varchar) to array(date)"),
+        ("contains(ARRAY[d], e)", "the function contains(array(double), double)"),
+        ("contains(ARRAY[ARRAY[i]], ARRAY[j])", "contains of array(integer)"),
+        ("ARRAY[i] = ARRAY[j]", "= of array(integer)"),
+        ("format_datetime(w AT TIME ZONE 'Asia/Kolkata', 'HH')", "timestamp(6) with time zone"),
+        ("array_join(ARRAY[s], t)", "array_join with an argument 2 that is empty or no constant"),
+        ("from_utf8(to_utf8(s))", "the function from_utf8(varbinary)"),
         ("random()", "the function random()"),
-        ("current_date", "the function current_date()"),
-        ("ARRAY[i, j]", "the operation 'array' that gives array(integer)"),
         ("w AT TIME ZONE 'Asia/Kolkata' > TIMESTAMP '2024-01-01 00:00:00 UTC'", "timestamp"),
-        ("CAST(s AS char(3)) = 'a'", "= of char(3)"),
         ("power(d, 2)", "the function power(double, double)"),
         ("CAST(n AS decimal(38,2)) / 3", "the quotient of decimal(38,2) and decimal(10,0)"),
     ],
@@ -178,6 +268,49 @@ def test_a_list_of_values_is_looked_up_with_three_truths(values: list[int | None
     assert filtered('("i" IN (SELECT v FROM "$q0"))') == kept
     outside = [] if None in values else [i for i in (1, 2, 3) if i not in values] + ([] if values else [None])
     assert filtered('(NOT ("i" IN (SELECT v FROM "$q0")))') == outside
+
+
+@pytest.mark.parametrize("null", ["", ", NULL"])
+@pytest.mark.parametrize("negated", ["", "NOT "])
+@pytest.mark.parametrize(
+    ("value", "items"),
+    [
+        ("i", "1, 12, 2147483647"),
+        ("l", "10, 9007199254740993"),
+        ("n", "1.25, -2.5, 7"),
+        ("d", "0E0, 3E0, DOUBLE 'NaN', 2E0"),
+        ("s", "'abcabc', '', 'ßtraße'"),
+        ("a", "DATE '2024-02-29', DATE '1969-12-31'"),
+        ("w", "TIMESTAMP '2024-02-29 00:00:00', TIMESTAMP '1960-07-01 12:00:00.000001'"),
+        ("10 / nullif(j, 0)", "5, -5, 9"),
+        ("CAST(nullif(c, 'abc') AS varchar)", "'12', ' 7 '"),
+    ],
+)
+def test_a_long_list_is_looked_up_as_a_short_one_is_compared(value: str, items: str, negated: str, null: str) -> None:
+    text = f"{value} {negated}IN ({items}{null})"
+    compared = computed(text)[0].to_pylist()
+    with patch.object(in_lists, "_SHORT", 0):
+        tree, _ = tree_of(text)
+        assert any(isinstance(part, Apply) and part.name == "in set" for part in walk(tree))
+        assert computed(text)[0].to_pylist() == compared
+
+
+def test_two_lists_in_two_expressions_are_not_taken_for_each_other() -> None:
+    tree, symbols = tree_of("i = 1")
+    page = table().combine_chunks().to_batches()[0].rename_columns(symbols)
+    columns = []
+    for name, numbers in (("x", "1, 3"), ("y", "12, 0")):
+        with patch.object(in_lists, "_SHORT", 0):
+            tree, _ = tree_of(f"i IN ({numbers})")
+        printer = PagePrinter()
+        printed = printer.value(tree)
+        expression = PageExpression(printed, None, "", reads=references(tree), lists=dict(printer.lists))
+        columns.append(AssignedColumn(name, pa.bool_(), expression))
+    found = PageEvaluator(PageProgram(assigned=tuple(columns))).project(page)
+    assert [array.to_pylist() for array in found] == [
+        [True, False, False, False, False, None, False, True],
+        [False, False, True, False, False, None, True, False],
+    ]
 
 
 def test_a_page_without_rows_is_neither_filtered_nor_projected() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.spark.casts.moments import from_micros, local, micros, with_zone, zone_of
 from rowmerge_nb.sql.spark.text import fail, groups
+from rowmerge_nb.sql.typed.casts import WHITE
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
@@ -43,14 +44,14 @@ _NAMES: Final = {
     "real": "REAL",
 }
 _BLANK: Final = r"[\\x00-\\x20]*"
-_INTEGER: Final = rf"'^{_BLANK}[+-]?[0-9]+{_BLANK}$'"
-_FLOAT: Final = rf"'^{_BLANK}[+-]?(NaN|Infinity|([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[fFdD]?){_BLANK}$'"
-_DECIMAL: Final = r"'^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$'"
-_DATE: Final = r"'^([+-]?)([0-9]+)-([0-9][0-9]?)-([0-9][0-9]?)$'"
+_INTEGER: Final = rf"'^{_BLANK}[+-]?[0-9]+{_BLANK}\\z'"
+_FLOAT: Final = rf"'^{_BLANK}[+-]?(NaN|Infinity|([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[fFdD]?){_BLANK}\\z'"
+_DECIMAL: Final = r"'^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?\\z'"
+_DATE: Final = r"'^([+-]?)([0-9]+)-([0-9][0-9]?)-([0-9][0-9]?)\\z'"
 _CLOCK: Final = r"[0-9][0-9]?:[0-9][0-9]?(?::[0-9][0-9]?(?:[.][0-9]+)?)?"
-_TIME: Final = rf"'^{_CLOCK}$'"
-_MOMENT: Final = rf"'^([-+]?[0-9][0-9][0-9][0-9]+-[0-9][0-9]?-[0-9][0-9]?)(?: ({_CLOCK})?\\s*(.+)?)?$'"
-_UUID: Final = r"'^[0-9A-Fa-f]+(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)$'"
+_TIME: Final = rf"'^{_CLOCK}\\z'"
+_MOMENT: Final = rf"'^([-+]?[0-9][0-9][0-9][0-9]+-[0-9][0-9]?-[0-9][0-9]?)(?: ({_CLOCK})?\\s*(.+)?)?\\z'"
+_UUID: Final = r"'^[0-9A-Fa-f]+(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)\\z'"
 _MOST_FRACTION: Final = 18
 
 
@@ -114,13 +115,19 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
 
 def _to_date(text: str, source: Type, target: Type, safe: bool) -> str:
     # Spark wants four digits of a year at least; Trino takes any number of them.
-    whole = f"trim({text})"
-    year = f"lpad(regexp_extract({whole}, {_DATE}, 2), 4, '0')"
+    whole = _trimmed(text)
+    digits = f"regexp_extract({whole}, {_DATE}, 2)"
+    year = f"lpad({digits}, greatest(4, char_length({digits})), '0')"
     rest = f"regexp_extract({whole}, '-[0-9][0-9]?-[0-9][0-9]?$', 0)"
     padded = f"concat(regexp_extract({whole}, {_DATE}, 1), {year}, {rest})"
     usual = f"{whole} RLIKE '^[0-9][0-9][0-9][0-9]-'"
     tried = f"IF({whole} RLIKE {_DATE}, try_cast(IF({usual}, {whole}, {padded}) AS DATE), NULL)"
     return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to date: '", text))
+
+
+def _trimmed(text: str) -> str:
+    """Write a text without the white space around it, which is more than blanks."""
+    return f"trim(BOTH {text_literal(WHITE)} FROM {text})"
 
 
 def _to_time(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -155,7 +162,7 @@ def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _moment(text: str, write: Callable[[list[str]], str], safe: bool) -> str:
-    trimmed = f"trim({text})"
+    trimmed = _trimmed(text)
     tried = f"IF({trimmed} RLIKE {_MOMENT}, {groups(trimmed, _MOMENT, 3, write)}, NULL)"
     return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", text))
 

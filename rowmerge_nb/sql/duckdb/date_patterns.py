@@ -1,0 +1,73 @@
+"""Patterns of dates as DuckDB SQL that formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, text_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rowmerge_nb.sql.functions.date_patterns import Token
+
+__all__ = ["formatted"]
+
+_WORDS: Final = {
+    "era": "CASE WHEN year({t}) > 0 THEN 'AD' ELSE 'BC' END",
+    "short day name": "strftime({t}, '%a')",
+    "day name": "strftime({t}, '%A')",
+    "short month name": "strftime({t}, '%b')",
+    "month name": "strftime({t}, '%B')",
+    "halfday": "CASE WHEN hour({t}) < 12 THEN 'AM' ELSE 'PM' END",
+    "short year": "lpad(CAST((CASE WHEN year({t}) > 0 THEN year({t}) ELSE 1 - year({t}) END) % 100 AS VARCHAR), 2, '0')",
+}
+_NUMBERS: Final = {
+    "year": "year({t})",
+    "century": "year({t}) // 100",
+    "week year": "isoyear({t})",
+    "week": "week({t})",
+    "day of week": "isodow({t})",
+    "day": "day({t})",
+    "month": "month({t})",
+    "hour": "hour({t})",
+    "clock hour": "CASE WHEN hour({t}) = 0 THEN 24 ELSE hour({t}) END",
+    "hour of halfday": "hour({t}) % 12",
+    "clock hour of halfday": "(hour({t}) + 11) % 12 + 1",
+    "minute": "minute({t})",
+    "second": "second({t})",
+    "day of year": "dayofyear({t})",
+}
+_DECIMALS: Final = 9
+
+
+def formatted(tokens: Sequence[Token], clock: str) -> str:
+    """Write a timestamp by a pattern.
+
+    Args:
+        tokens: the pattern.
+        clock: the wall clock in DuckDB SQL.
+
+    Raises:
+        UnprintableError: the pattern asks for a zone.
+    """
+
+    def write(moment: str) -> str:
+        pieces = [_written(token, moment) for token in tokens]
+        return f"CASE WHEN {moment} IS NOT NULL THEN {' || '.join(pieces) or chr(39) * 2} END"
+
+    return bound(write, clock)
+
+
+def _written(token: Token, moment: str) -> str:
+    if token.field == "literal":
+        return text_literal(token.text)
+    if token.field in _WORDS:
+        return f"({_WORDS[token.field].format(t=moment)})"
+    if token.field == "fraction" and token.width <= _DECIMALS:
+        return f"rpad(substr(strftime({moment}, '%f'), 1, {token.width}), {token.width}, '0')"
+    if token.field not in _NUMBERS:
+        msg = f"a date pattern with a part '{token.field}'"
+        raise UnprintableError(msg)
+    shown = f"CAST({_NUMBERS[token.field].format(t=moment)} AS VARCHAR)"
+    return shown if token.width == 1 else f"lpad({shown}, greatest({token.width}, length({shown}))::INTEGER, '0')"

@@ -1,0 +1,299 @@
+r"""Casts from text and to text in DuckDB SQL: what Trino reads, what it writes, and what it says where it cannot.
+
+A text is taken apart by a regular expression and put together again in the plain form that DuckDB takes: its own casts read more than Trino's
+(``1_000``), and less.
+"""
+
+# All writers of casts have one signature, whether they need all of it or not.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type
+from rowmerge_nb.sql.typed.casts import WHITE
+from rowmerge_nb.sql.typed.types import precision_of
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["Writer", "decimal_of_digits", "from_text", "java_double", "shown_exact", "to_text"]
+
+Writer: TypeAlias = "Callable[[str, Type, Type, Callable[..., str]], str]"
+"""Writes a cast: the value's text, its type, the type wanted, and what writes a failure."""
+
+_CODE: Final = "INVALID_CAST_ARGUMENT"
+_NAMES: Final = {
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "integer": "INT",
+    "bigint": "BIGINT",
+    "real": "REAL",
+    "double": "DOUBLE",
+}
+_BLANK: Final = r"[\x00-\x20]*"
+_DIGITS: Final = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)"
+_NUMBER: Final = rf"[+-]?{_DIGITS}(?:[eE][+-]?[0-9]+)?"
+_PARTS: Final = r"^([+-]?)([0-9]*)[.]?([0-9]*)(?:[eE]([+-]?[0-9]+))?$"
+_DATE: Final = r"^([+-]?[0-9]{1,7})-([0-9][0-9]?)-([0-9][0-9]?)$"
+# The zone that may stand at the end is left aside, as Trino does.
+_MOMENT: Final = (
+    r"^([+-]?[0-9]{4,6})-([0-9][0-9]?)-([0-9][0-9]?)"
+    r"(?: (?:([0-9][0-9]?):([0-9][0-9]?)(?::([0-9][0-9]?)(?:[.]([0-9]+))?)?)?[\t-\r ]*(?:[^\n\r\x{85}\x{2028}\x{2029}]+)?)?$"
+)
+_UUID: Final = r"^[0-9A-Fa-f]+(?:-[0-9A-Fa-f]+){4}$"
+_UUID_LENGTH: Final = 36
+_FAR: Final = 100
+"""No decimal has so many digits."""
+_YEARS: Final = {"date": (-5_877_640, 5_881_579), "timestamp": (-290_306, 294_246)}
+"""The years of which DuckDB holds all days."""
+_MICROS: Final = 6
+
+
+def _checked(tried: str, text: str, message: str) -> str:
+    """Write a value that is NULL where it failed: with the error that says so."""
+    return tried if message == "NULL" else f"coalesce({tried}, CASE WHEN {text} IS NOT NULL THEN {message} END)"
+
+
+# -- from text --------------------------------------------------------------------------------------------------------
+
+
+def from_text(source: Type, target: Type) -> Writer | None:
+    """Give what writes casts of text to a type; None where there is nothing that is known to mean the same."""
+    if source.base == "char" and target.base not in {"varchar", "char", "date", "timestamp"}:
+        return None
+    return _READERS.get(target.base)
+
+
+def _to_varchar(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    if not target.parameters or (source.parameters and source.parameters[0] <= target.parameters[0]):
+        return text
+    return f"substr({text}, 1, {target.parameters[0]})"
+
+
+def _to_char(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    return f"rpad({text}, {target.parameters[0]}, ' ')"
+
+
+def _to_binary(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    return f"encode({text})"
+
+
+def _to_boolean(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    message = fail(_CODE, "'Cannot cast '''", text, "''' to BOOLEAN'")
+    return (
+        f"CASE WHEN lower({text}) IN ('t', 'true', '1') THEN true WHEN lower({text}) IN ('f', 'false', '0') THEN false "
+        f"WHEN {text} IS NOT NULL THEN {message} END"
+    )
+
+
+def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    number = f"regexp_extract({text}, '^{_BLANK}([+-]?[0-9]+){_BLANK}$', 1)"
+    message = fail(_CODE, "'Cannot cast '''", text, f"''' to {_NAMES[target.base]}'")
+    return _checked(f"TRY_CAST(nullif({number}, '') AS {duckdb_type(target)})", text, message)
+
+
+def _to_float(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    number = f"regexp_extract({text}, '^{_BLANK}({_NUMBER})[fFdD]?{_BLANK}$', 1)"
+    word = f"regexp_extract({text}, '^{_BLANK}([+-]?(?:NaN|Infinity)){_BLANK}$', 1)"
+    message = fail(_CODE, "'Cannot cast '''", text, f"''' to {_NAMES[target.base]}'")
+    return _checked(f"TRY_CAST(nullif({number} || replace({word}, '-NaN', 'NaN'), '') AS {duckdb_type(target)})", text, message)
+
+
+def _to_decimal(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    precision, scale = target.parameters
+    number = f"regexp_matches({text}, '^{_NUMBER}$')"
+    tried = f"CASE WHEN {number} THEN {decimal_of_digits(text, target)} END"
+    why = f"CASE WHEN {number} THEN 'Value too large.' ELSE 'Value is not a number.' END"
+    said = f"''' to DECIMAL({precision}, {scale}). '"
+    return _checked(tried, text, fail(_CODE, "'Cannot cast VARCHAR '''", text, said, f"({why})"))
+
+
+def decimal_of_digits(text: str, target: Type) -> str:
+    """Write the decimal that a number's text is, rounded half away from zero; NULL where it has no room.
+
+    DuckDB reads texts with exponents otherwise: they are written without.
+    """
+    plain = bound(_without_exponent, f"regexp_extract({text}, '{_PARTS}', ['s', 'w', 'f', 'e'])")
+    return f"TRY_CAST(CASE WHEN regexp_matches({text}, '[eE]') THEN {plain} ELSE {text} END AS {duckdb_type(target)})"
+
+
+def _without_exponent(parts: str) -> str:
+    """Write the digits of a number with its point moved to where its exponent says."""
+
+    def write(digits: str, point: str) -> str:
+        placed = (
+            f"CASE WHEN {point} IS NULL THEN NULL WHEN {digits} = '' OR {point} < -{_FAR} THEN '0' WHEN {point} <= 0 THEN '0.' || repeat('0', -{point}) || {digits} "
+            f"WHEN {point} <= {_FAR} THEN rpad(substr({digits}, 1, {point}), CAST({point} AS INTEGER), '0') || '.' || "
+            f"substr({digits}, {point} + 1) END"
+        )
+        return f"{parts}['s'] || {placed}"
+
+    digits = f"ltrim({parts}['w'] || {parts}['f'], '0')"
+    zeros = f"length({parts}['w'] || {parts}['f']) - length({digits})"
+    return bound(write, digits, f"(length({parts}['w']) - ({zeros}) + TRY_CAST({parts}['e'] AS INTEGER))")
+
+
+def _day(parts: str, kind: str) -> str:
+    """Write the date of a year, a month and a day, NULL where there is none."""
+    year, month, day = (f"TRY_CAST(nullif({parts}['{name}'], '') AS INTEGER)" for name in "ymd")
+    first, last = _YEARS[kind]
+    known = f"{year} BETWEEN {first} AND {last} AND {month} BETWEEN 1 AND 12"
+    within = f"{day} BETWEEN 1 AND day(last_day(make_date({year}, {month}, 1)))"
+    return f"CASE WHEN {known} THEN CASE WHEN {within} THEN make_date({year}, {month}, {day}) END END"
+
+
+def _to_date(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    parts = f"regexp_extract(trim({text}, '{WHITE}'), '{_DATE}', ['y', 'm', 'd'])"
+    tried = bound(lambda found: _day(found, "date"), parts)
+    return _checked(tried, text, fail(_CODE, "'Value cannot be cast to date: '", text))
+
+
+def _to_timestamp(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    precision = min(precision_of(target), _MICROS)
+
+    def write(found: str) -> str:
+        hour, minute, second = (f"coalesce(TRY_CAST(nullif({found}['{name}'], '') AS BIGINT), 0)" for name in "his")
+        # The first decimal that is cut off decides.
+        digits = f"CAST(rpad(substr({found}['f'], 1, {precision + 1}), {precision + 1}, '0') AS BIGINT)"
+        fraction = f"(({digits} + 5) // 10 * {10 ** (_MICROS - precision)})"
+        clock = f"(({hour} * 60 + {minute}) * 60 + {second}) * 1000000 + {fraction}"
+        within = f"{hour} < 24 AND {minute} < 60 AND {second} < 60"
+        return f"CASE WHEN {within} THEN make_timestamp(epoch_us(CAST({_day(found, 'timestamp')} AS TIMESTAMP)) + {clock}) END"
+
+    names = ", ".join(f"'{name}'" for name in "ymdhisf")
+    tried = bound(write, f"regexp_extract(trim({text}, '{WHITE}'), '{_MOMENT}', [{names}])")
+    return _checked(tried, text, fail(_CODE, "'Value cannot be cast to timestamp: '", text))
+
+
+def _to_uuid(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    formed = f"regexp_matches({text}, '{_UUID}')"
+    tried = f"CASE WHEN {formed} AND length({text}) = {_UUID_LENGTH} THEN lower({text}) END"
+    length = fail(_CODE, "'Invalid UUID string length: '", f"CAST(length({text}) AS VARCHAR)")
+    other = fail(_CODE, "'Cannot cast value to UUID: '", text)
+    return _checked(tried, text, "NULL" if length == "NULL" else f"CASE WHEN {formed} THEN {length} ELSE {other} END")
+
+
+_READERS: Final[dict[str, Writer]] = {
+    "varchar": _to_varchar,
+    "char": _to_char,
+    "varbinary": _to_binary,
+    "boolean": _to_boolean,
+    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint"), _to_integer),
+    **dict.fromkeys(("real", "double"), _to_float),
+    "decimal": _to_decimal,
+    "date": _to_date,
+    "timestamp": _to_timestamp,
+    "uuid": _to_uuid,
+}
+
+
+# -- to text ----------------------------------------------------------------------------------------------------------
+
+
+def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
+    """Write a cast to text, which must fit a bounded type: cutting it would make another value of it.
+
+    Raises:
+        UnprintableError: what Trino shows is not known of DuckDB.
+    """
+    write = _SHOWN.get(source.base)
+    if write is None:
+        msg = f"a cast from {source} to {target}"
+        raise UnprintableError(msg)
+    shown = write(text, source)
+    if not target.parameters:
+        return shown
+    length = target.parameters[0]
+
+    def fitting(found: str) -> str:
+        said = ["'Value '", java_double(text), "' ('", found, "')'"] if source.base == "double" else ["'Value '", found]
+        message = fail(_CODE, *said, f"' cannot be represented as {target.base}({length})'")
+        return f"CASE WHEN {found} IS NULL OR length({found}) <= {length} THEN {found} ELSE {message} END"
+
+    return bound(fitting, shown)
+
+
+def shown_exact(text: str, source: Type) -> str:
+    """Write an exact number as Trino shows it: DuckDB leaves the zero before the point out where it has no room in the type."""
+    plain = f"CAST({text} AS VARCHAR)"
+    if source.base == "decimal" and source.parameters[0] == source.parameters[1]:
+        return f"regexp_replace({plain}, '^(-?)[.]', '\\10.')"
+    return plain
+
+
+def shown_date(text: str, _source: Type) -> str:
+    """Write a date; years beyond four digits have a sign."""
+    year = f"year({text})"
+    far = f"CASE WHEN {year} < 0 THEN '-' ELSE '+' END || lpad(CAST(abs({year}) AS VARCHAR), greatest(4, length(CAST(abs({year}) AS VARCHAR)))::INTEGER, '0')"
+    rest = f"'-' || lpad(CAST(month({text}) AS VARCHAR), 2, '0') || '-' || lpad(CAST(day({text}) AS VARCHAR), 2, '0')"
+    return f"CASE WHEN {year} BETWEEN 1 AND 9999 THEN CAST({text} AS VARCHAR) WHEN {year} = 0 THEN '0000' || {rest} ELSE {far} || {rest} END"
+
+
+def _shown_timestamp(text: str, source: Type) -> str:
+    precision = precision_of(source)
+    length = len(" 00:00:00") + (precision + 1 if precision else 0)
+    clock = f"substr(strftime(CAST({text} AS TIMESTAMP), ' %H:%M:%S.%f'), 1, {length})"
+    shown = f"({shown_date(f'CAST({text} AS DATE)', source)}) || {clock}"
+    return f"{shown} || ' UTC'" if source.base == "timestamp with time zone" else shown
+
+
+def _digits(text: str) -> str:
+    """Write the shortest digits that make a float, and the power of ten of the first of them, as a struct of ``d`` and ``e``."""
+
+    def write(parts: str) -> str:
+        lead = f"CASE WHEN {parts}['w'] <> '0' THEN length({parts}['w']) ELSE length(ltrim({parts}['f'], '0')) - length({parts}['f']) END"
+        power = f"coalesce(TRY_CAST(nullif({parts}['e'], '') AS INTEGER), 0) + {lead} - 1"
+        return f"{{'d': trim({parts}['w'] || {parts}['f'], '0'), 'e': CAST({power} AS VARCHAR)}}"
+
+    return bound(write, f"regexp_extract(CAST(abs({text}) AS VARCHAR), '^([0-9]+)[.]?([0-9]*)(?:e(.+))?$', ['w', 'f', 'e'])")
+
+
+def _scientific(text: str) -> str:
+    """Write a float that is neither zero nor infinite as digits and a power; Java's has two digits at least, be they exact or not."""
+
+    def write(found: str) -> str:
+        two = f"printf('%.1e', CAST(abs({text}) AS DOUBLE))"
+        short = f"substr({two}, 1, 3) || 'E' || CAST(CAST(substr({two}, 5) AS INTEGER) AS VARCHAR)"
+        long = f"substr({found}['d'], 1, 1) || '.' || substr({found}['d'], 2) || 'E' || {found}['e']"
+        return f"CASE WHEN {text} < 0 THEN '-' ELSE '' END || CASE WHEN length({found}['d']) = 1 THEN {short} ELSE {long} END"
+
+    return bound(write, _digits(text))
+
+
+def _special(text: str) -> str:
+    infinite = f"CASE WHEN {text} > 0 THEN 'Infinity' ELSE '-Infinity' END"
+    return f"WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN 'NaN' WHEN isinf({text}) THEN {infinite}"
+
+
+def java_double(text: str) -> str:
+    """Write a float as errors show it, in Java's form: 1.5, 1.0E10, NaN, Infinity."""
+    near = f"{text} = 0 OR (abs({text}) >= 0.001::DOUBLE AND abs({text}) < 10000000.0::DOUBLE)"
+    return f"CASE {_special(text)} WHEN {near} THEN CAST({text} AS VARCHAR) ELSE {_scientific(text)} END"
+
+
+def shown_double(text: str, _source: Type) -> str:
+    """Write a double as Trino shows it: 1.0 is 1.0E0, and 123456.789 is 1.23456789E5."""
+    zero = f"WHEN {text} = 0 THEN CASE WHEN CAST({text} AS VARCHAR) LIKE '-%' THEN '-0E0' ELSE '0E0' END"
+    return f"CASE {_special(text)} {zero} ELSE {_scientific(text)} END"
+
+
+def _as_it_is(text: str, _source: Type) -> str:
+    return text
+
+
+def _plain(text: str, _source: Type) -> str:
+    return f"CAST({text} AS VARCHAR)"
+
+
+_SHOWN: Final[dict[str, Callable[[str, Type], str]]] = {
+    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "decimal"), shown_exact),
+    "boolean": _plain,
+    "date": shown_date,
+    "timestamp": _shown_timestamp,
+    "timestamp with time zone": _shown_timestamp,
+    "double": shown_double,
+    "uuid": _as_it_is,
+}
