@@ -14,7 +14,7 @@ from rowmerge_nb.trace.near import Difference
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["BITS", "BLANKS", "differences", "kinds_of", "normal_form", "without_one_letter"]
+__all__ = ["BITS", "BLANKS", "LETTERS", "differences", "kinds_of", "normal_form", "without_one_letter"]
 
 BLANKS: Final = "".join(
     map(
@@ -25,6 +25,8 @@ BLANKS: Final = "".join(
 """What Unicode calls white space, and the blanks without a width."""
 BITS: Final = {kind: 1 << place for place, kind in enumerate(Difference)}
 """What separates two values, as a set in one number."""
+LETTERS: Final = (4, 64)
+"""The lengths of texts of which one letter may differ: of shorter ones it says nothing, longer ones are no keys."""
 _NUMBER: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
 _MARK: Final = "\x01"
 """Before the form of a number, so that no text is taken for one; a text that begins with it has it twice."""

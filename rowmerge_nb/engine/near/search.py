@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.near.normal_forms import BITS, differences, kinds_of, normal_form, without_one_letter
+from rowmerge_nb.engine.near.normal_forms import BITS, LETTERS, differences, kinds_of, normal_form, without_one_letter
 from rowmerge_nb.engine.near.on import MOMENT, TEXT, On, UnreadableError, answers_of, key_values
 from rowmerge_nb.engine.tasks.page_program import require_duckdb
 from rowmerge_nb.spi.values import python_values
@@ -38,8 +38,6 @@ MOST_LETTERS: Final = 1_000_000
 """Keys that differ by one letter are looked for where the texts of both sides have no more characters together."""
 MOST_PAIRS: Final = 4_000_000
 """So many pairs of equal keys are asked what else ON demands."""
-LETTERS: Final = (4, 64)
-"""The lengths of texts of which one letter may differ: of shorter ones it says nothing, longer ones are no keys."""
 _ANSWERS: Final = {True: Answer.TRUE, False: Answer.FALSE, None: Answer.UNKNOWN}
 _KIND: Final = 1_000
 _ONE_LETTER: Final = 1_000 * _KIND

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.engine.near.glance import may_be_near
 from rowmerge_nb.engine.near.on import UnreadableError, on_of
 from rowmerge_nb.engine.near.search import SideRows, near_keys
 from rowmerge_nb.engine.spark.frames import is_spark_frame
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 
 __all__ = ["near_of"]
 
+NOTHING_NEAR: Final = (
+    "No source row without a partner has a key that a target row has written otherwise, or with one letter more, less or changed. "
+    "With near=True, or --near, it is also looked for keys of which one column has another value."
+)
 DUCKDB_INTERRUPTED: Final = "Query interrupted"
 """What DuckDB makes of an interrupt that comes while it works: a plain RuntimeError of this text."""
 
@@ -82,7 +87,11 @@ def _looked_for(run: MergeRun, answer: Answer, pages: PageSample | None) -> Near
         raise UnreadableError(msg)
     most = run.options.near or run.settings.small_rows
     source = _source_of(pages, on, run.shown[1]) if pages is not None else _read_source(run, answer, on, most)
-    return near_keys(on, source, _read_target(run, on, most))
+    target = _read_target(run, on, most)
+    # Most statements insert rows that are near to nothing, and are not to wait until that is searched.
+    if not run.options.near and not may_be_near(on, source, target):
+        return NearKeys(on.terms, problem=NOTHING_NEAR)
+    return near_keys(on, source, target)
 
 
 def _has_unmatched(pages: PageSample) -> bool:

@@ -47,8 +47,9 @@ def form(text: str) -> str:
     return str(normal_form(pa.array([text]))[0])
 
 
+# Without a capital I with a dot: what it is in lower case depends on whether it is composed, so that it has no one form.
 BASES = st.one_of(
-    st.text("aAbÄäéÅßİıΣσς日", min_size=1, max_size=5),
+    st.text("aAbÄäéÅßıΣσς日", min_size=1, max_size=5),
     st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-1000, max_value=1000).map(str),
     st.sampled_from(["0", "-0", "7", "+.5", "007", "\x017", "-", ".", "1.", "Ann\n2"]),
 )

@@ -24,6 +24,13 @@ KINDS = {str: VARCHAR, int: BIGINT}
 
 def looked_for(source: list[Any], target: list[Any], *types: Type, conditions: tuple[Condition, ...] = ()) -> NearKeys:
     """Look for near keys among rows whose columns are all keys, and of the target's also a number ``v``, its place."""
+    return near_keys(*sides(source, target, *types, conditions=conditions))
+
+
+def sides(
+    source: list[Any], target: list[Any], *types: Type, conditions: tuple[Condition, ...] = ()
+) -> tuple[On, SideRows, SideRows]:
+    """Give what is searched."""
     kinds = types or (VARCHAR,)
     terms = tuple(NearTerm(f"t.k{i} = s.k{i}") for i in range(len(kinds))) + tuple(NearTerm("v", key=False) for _ in conditions)
     keys = tuple(Key(Column(kind, f"t{i}"), Column(kind, f"s{i}"), i) for i, kind in enumerate(kinds))
@@ -36,7 +43,7 @@ def looked_for(source: list[Any], target: list[Any], *types: Type, conditions: t
         page = pa.RecordBatch.from_pydict(arrays)
         return SideRows(page, {symbol: symbol[1:] or "v" for symbol in arrays}, pa.array(range(len(rows))) if numbers else None)
 
-    return near_keys(On(terms, keys, conditions), side("s", source, True), side("t", target, False))
+    return On(terms, keys, conditions), side("s", source, True), side("t", target, False)
 
 
 def told(row: NearRow) -> tuple[Any, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
 from rowmerge_nb.engine.near import search
+from rowmerge_nb.engine.statements import near as near_module
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark
@@ -44,7 +45,6 @@ def sentences(engine: Engine, merge: str, **options: Any) -> list[str]:
         ("'7.0'", "t.k = s.k", "Source row 0 ('7.0') would match target row '7' as a number."),
         ("'Karol'", "t.k = s.k", "Source row 0 ('Karol') differs from target row 'Carol' by one letter."),
         ("CAST(NULL AS varchar)", "t.k = s.k", "Source row 0 (NULL) would match target row NULL if NULL were equal to NULL."),
-        ("'nobody'", "t.k = s.k", "Source row 0 ('nobody'): no key of the target is near."),
         (
             "'Dave'",
             "t.k = s.k AND t.v > 3",
@@ -74,6 +74,19 @@ def sentences(engine: Engine, merge: str, **options: Any) -> list[str]:
 )
 def test_each_reason_is_a_sentence(engine: Engine, source: str, on: str, said: str) -> None:
     assert sentences(engine, f"MERGE INTO t USING (VALUES ({source}, 9)) AS s (k, v) ON {on} {KEEPS}")[0] == said
+
+
+def test_where_nothing_is_near_at_a_glance_nothing_is_searched_unless_it_is_asked_for(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = f"MERGE INTO t USING (VALUES ('nobody', 9)) AS s (k, v) ON t.k = s.k {KEEPS}"
+    assert sentences(engine, statement, near=True) == ["Source row 0 ('nobody'): no key of the target is near."]
+    monkeypatch.setattr(near_module, "near_keys", lambda *_: pytest.fail("it was searched"))
+    result = engine.run(statement, rehearse=True)
+    assert str(result.near()).startswith("No source row without a partner has a key that a target row has written otherwise")
+    with pytest.raises(RowMergeError, match="With near=True") as refused:
+        result.near(k="nobody")
+    assert refused.value.code == "NOT_SUPPORTED"
 
 
 def test_a_unicode_form_is_told_and_char_is_said_to_be_padded(engine: Engine) -> None:
@@ -137,7 +150,7 @@ def test_rows_are_picked_by_their_number_and_by_values(engine: Engine, tmp_path:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"source_row": -1}, "source_row = -1 is of type int"),
+        ({"source_row": -1}, "source_row = -1 is not possible"),
         ({"source_row": True}, "Give the number of a row of the source"),
         ({"kk": 1}, "Neither side has a column 'kk'. Did you mean 'k'?"),
         ({"source_row": 77}, "None of the 1 source row without a partner that the trace holds is source row 77"),
