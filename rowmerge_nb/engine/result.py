@@ -236,7 +236,7 @@ class Result:
         """
         from rowmerge_nb.report.explorer.widget import Explorer
 
-        return Explorer(self.trace, None if self.again is None else self.again.run)
+        return Explorer(self.trace, self.again)
 
     def save_html(self, path: str | Path) -> None:
         """Write the explorer to a file that a browser opens by itself, without a server and without asking anything of one.
@@ -253,7 +253,8 @@ class Result:
         from rowmerge_nb.report.explorer.page import explorer_page
         from rowmerge_nb.trace.files import write_private
 
-        write_private(path, explorer_page(self.trace).encode("utf-8", "backslashreplace"), "The explorer")
+        untouched = None if self.again is None else self.again.untouched()
+        write_private(path, explorer_page(self.trace, untouched).encode("utf-8", "backslashreplace"), "The explorer")
 
     def quiz(self, n: int = 5, seed: int = 0) -> Quiz:
         """Make questions about the rows of a MERGE, with answers that `Quiz.check` tells.

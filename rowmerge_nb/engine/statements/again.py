@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from rowmerge_nb.errors import ConnectorError, RowMergeError
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.trace.trace import PageSample, Trace
 
 __all__ = ["Again", "with_copy"]
 
@@ -31,6 +33,8 @@ COPIES: Final = "$copies"
 """The catalog of copies; no statement can name it."""
 KEPT: Final = ("partitioned_by", "bucketed_by", "bucket_count", "primary_key")
 """Table properties that a copy takes over."""
+MOST_ROWS: Final = 1_000
+"""Of larger tables nobody is told which rows were not joined."""
 LEFT_OUT: Final = frozenset({"dry_run", "progress", "rehearse", "trace", "verify"})
 """Options of a run that are not those of a trial."""
 
@@ -115,21 +119,61 @@ class Again:
 
     def _rows(self, table: str) -> pa.Table:
         """Give the target's rows as they were, or those that took part."""
-        if not self.trace.committed:
-            return self.engine.table(table)
-        if isinstance(self.trace.version_before, int):
-            # A version that is not kept any more leaves what the trace has.
-            with suppress(ConnectorError):
-                return self.engine.table(table, self.trace.version_before)
+        whole = self._all_rows(table)
+        if whole is not None:
+            return whole
         pages = self.trace.pages
         if pages is None or pages.witness is None or not pages.complete or "target" not in pages.witness.schema.names:
             msg = f"The rows that this {self.trace.kind} had are not all in its trace"
             hint = "Run it with rehearse=True, or with trace='full'."
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
-        columns = pages.witness.column("target").flatten()
-        names = [field.name for field in pages.witness.schema.field("target").type]
-        first = _first_of_each(pages.row_ids, pages.witness.column("target").is_valid())
-        return pa.table(columns, names).take(first)
+        return _joined_targets(pages)
+
+    def _all_rows(self, table: str) -> pa.Table | None:
+        """Give all rows that the target had; None where nobody has them any more."""
+        if not self.trace.committed:
+            return self.engine.table(table)
+        if isinstance(self.trace.version_before, int):
+            with suppress(ConnectorError):
+                return self.engine.table(table, self.trace.version_before)
+        return None
+
+    def untouched(self) -> pa.Table | None:
+        """Give the target's rows that were not joined, or not chosen by WHERE; None where that is not known, and of large tables."""
+        pages, before = self.trace.pages, self.trace.rows_before
+        if pages is None or not pages.complete or pages.witness is None or before is None or before > MOST_ROWS:
+            return None
+        if "target" not in pages.witness.schema.names:
+            return None
+        try:
+            whole = self._all_rows(".".join(map(quoted, self.trace.name)))
+        except RowMergeError:
+            return None
+        touched = Counter(_texts(_joined_targets(pages)))
+        if whole is None or whole.num_rows != before:
+            return None
+        left = []
+        for index, text in enumerate(_texts(whole)):
+            if touched[text]:
+                touched[text] -= 1
+            else:
+                left.append(index)
+        # Rows that were changed in between, or are written otherwise, are not told as what they are not.
+        return None if touched.total() else whole.take(pa.array(left, pa.int64()))
+
+
+def _texts(rows: pa.Table) -> list[str]:
+    """Give a text per row that is the same for the same values."""
+    return [repr(row) for row in zip(*(python_values(column) for column in rows.columns), strict=True)]
+
+
+def _joined_targets(pages: PageSample) -> pa.Table:
+    """Give the target rows that were joined, each once."""
+    assert pages.witness is not None
+    target = pages.witness.column("target")
+    return pa.table(target.flatten(), [field.name for field in target.type]).take(
+        _first_of_each(pages.row_ids, target.is_valid())
+    )
 
 
 def _first_of_each(row_ids: pa.Array, wanted: pa.Array) -> pa.Array:

@@ -194,6 +194,10 @@ function render({ model, el }) {
         h("div", { class: "rx-group", role: "presentation" }, group),
         state.rows.map((row, index) => row.group === group && option(row, index, index === active)),
       ])),
+      !hidden() && state.others.length > 0 && [
+        h("div", { class: "rx-group" }, `untouched: ${state.apart}`),
+        h("ul", { class: "rx-others" }, state.others.map((values) => h("li", {}, h("b", {}, value(values[0])), " ", h("span", { class: "rx-values" }, `(${listed(values)})`)))),
+      ],
       state.rows[0]?.marks.length > 0 && !hidden() &&
         h("p", { class: "rm-p" }, "f false, ", h("span", { class: "rx-unknown" }, "?"), " unknown, x not true, e an error, \u00b7 fires and does nothing, \u2013 about other rows, blank: not reached"));
   }
@@ -457,9 +461,11 @@ function render({ model, el }) {
       else if (row.made) rows.push({ of, cells: row.made, style: row.style, sign: row.fate === "INSERT" ? "+" : "~" });
       else if (row.target) rows.push({ of, cells: row.target, sign: "" });
     });
+    for (const cells of state.others) rows.push({ of: null, cells, sign: "" });
+    const rest = (state.untouched ?? 0) - state.others.length;
     return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? "the new version" : "the old version")),
       table("What a reader sees", columns, rows, done ? (row) => row.sign : undefined),
-      state.untouched ? h("p", { class: "rm-p" }, `and ${state.untouched} row${state.untouched === 1 ? "" : "s"} ${state.apart}`) : "");
+      rest > 0 ? h("p", { class: "rm-p" }, `and ${rest} row${rest === 1 ? "" : "s"} ${state.apart}`) : "");
   }
 
   // -- drawing and keys -----------------------------------------------------------------------------------------------

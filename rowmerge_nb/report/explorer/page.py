@@ -14,6 +14,8 @@ from rowmerge_nb.report.model.report import build_report
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pyarrow as pa
+
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["explorer_module", "explorer_page", "explorer_styles", "opening"]
@@ -71,18 +73,19 @@ def opening(state: Mapping[str, Any]) -> tuple[int, str]:
     return row, "case" if "case" in keys else keys[0]
 
 
-def explorer_page(trace: Trace) -> str:
+def explorer_page(trace: Trace, untouched: pa.Table | None = None) -> str:
     """Write an HTML document with the explorer of a statement; without scripts it shows the report.
 
     Args:
         trace: the statement's trace.
+        untouched: rows of the target that were not joined, where they are known.
 
     Raises:
         RowMergeError: NOT_SUPPORTED, as `rowmerge_nb.report.explorer.state.explorer_state` says.
     """
     from markupsafe import escape
 
-    state = explorer_state(trace)
+    state = explorer_state(trace, untouched)
     # Within a script nothing is escaped, but its end is looked for.
     told = json.dumps(state).replace("<", "\\u003c")
     row, step = opening(state)

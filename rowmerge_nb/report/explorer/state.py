@@ -46,11 +46,12 @@ _GROUPS: Final = {
 _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "error"}
 
 
-def explorer_state(trace: Trace) -> dict[str, Any]:
+def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str, Any]:
     """Give what the explorer shows of a trace.
 
     Args:
         trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
+        untouched: rows of the target that were not joined, or not chosen by WHERE, where they are known.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for another statement, one that did not finish, one of the older flow, and where the trace has no rows
@@ -77,6 +78,7 @@ def explorer_state(trace: Trace) -> dict[str, Any]:
         "sides": {side: _sides(pages, side) for side in ("source", "target")},
         "rows": [_row(journey, trace) for journey in shown],
         "untouched": _untouched(trace),
+        "others": _rows_of(untouched),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
         "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed),
         "after": _after(report, pages, place),
@@ -287,6 +289,13 @@ def _untouched(trace: Trace) -> int | None:
     there = pages.witness.column("target").is_valid() if "target" in pages.witness.schema.names else None
     ids = pages.row_ids.filter(there) if there is not None else pages.row_ids
     return trace.rows_before - len({repr(row_id) for row_id in python_values(ids)})
+
+
+def _rows_of(rows: pa.Table | None) -> list[list[str | None]]:
+    if rows is None:
+        return []
+    columns = [python_values(column) for column in rows.slice(0, MOST_ROWS).columns]
+    return [[_value(value) for value in row] for row in zip(*columns, strict=True)]
 
 
 # -- pages ----------------------------------------------------------------------------------------------------------------

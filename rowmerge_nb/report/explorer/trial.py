@@ -11,6 +11,8 @@ from rowmerge_nb.words import plural
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import pyarrow as pa
+
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["TRIAL", "moved_since", "trial_state"]
@@ -20,17 +22,18 @@ _PAGES: Final = (("case", "before"), ("distinct", "before"), ("transform", "afte
 """The steps whose page a trial may change, and where the state has it."""
 
 
-def trial_state(trial: Trace, same: Mapping[str, Any]) -> dict[str, Any]:
+def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any]) -> dict[str, Any]:
     """Give what the explorer shows of a trial.
 
     Args:
         trial: its trace.
+        untouched: rows of the copy that were not joined, where they are known.
         same: the state of a trial of the statement as it was: the same rows, on the same copy.
 
     Raises:
         RowMergeError: NOT_SUPPORTED, see `explorer_state`.
     """
-    state = explorer_state(trial)
+    state = explorer_state(trial, untouched)
     steps = {step["key"] for step in state["steps"]}
     differs = [key for key, part in _PAGES if key in steps and _plain(state[part]) != _plain(same[part])]
     moved = list(_moved(same, state))

@@ -20,9 +20,8 @@ from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.statements.again import Again
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["Explorer"]
@@ -40,7 +39,7 @@ class Explorer(anywidget.AnyWidget):
 
     Args:
         trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
-        again: runs the statement once more, see `rowmerge_nb.engine.result.Result.what_if`; None where that cannot be.
+        again: runs the statement once more, see `rowmerge_nb.engine.statements.again.Again`; None where that cannot be.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for another trace; INVALID_ARGUMENTS where a row, step, clause or option is set that is not there.
@@ -74,8 +73,8 @@ class Explorer(anywidget.AnyWidget):
     trouble = traitlets.Unicode("").tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, trace: Trace, again: Callable[..., Result] | None = None) -> None:
-        run = explorer_state(trace)
+    def __init__(self, trace: Trace, again: Again | None = None) -> None:
+        run = explorer_state(trace, None if again is None else again.untouched())
         self._trace = trace
         self._again = again
         self._run = {**run, "choices": {name: list(choices) for name, choices in _CHOICES.items()} if again is not None else None}
@@ -102,10 +101,11 @@ class Explorer(anywidget.AnyWidget):
             return
         try:
             if self._same is None:
-                self._same = explorer_state(self._again().trace)
+                self._same = explorer_state(self._again.run().trace)
             statement = wanted.pop("statement")
-            self.tried = self._again(None if statement == self._as_it_was["statement"] else statement, **wanted)
-            state = trial_state(self.tried.trace, self._same)
+            self.tried = self._again.run(None if statement == self._as_it_was["statement"] else statement, **wanted)
+            untouched = self.tried.again.untouched() if self.tried.again is not None else None
+            state = trial_state(self.tried.trace, untouched, self._same)
         except RowMergeError as error:
             self.tried = None
             self.trouble = visible(str(error))

@@ -147,8 +147,8 @@ def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> Non
     assert explorer.state["trial"]["moved"] == []
     explorer.statement = statement.replace("m = 5", "m = 6")
     assert [(one["name"], one["was"], one["is"]) for one in explorer.state["trial"]["moved"]] == [
-        ("1", "0 DELETE", "1 UPDATE"),
-        ("2", "1 UPDATE", "0 DELETE"),
+        ("1", "clause 0 DELETE", "clause 1 UPDATE"),
+        ("2", "clause 1 UPDATE", "clause 0 DELETE"),
     ]
     assert (explorer.tried.count, explorer.trouble, explorer.tries) == (2, "", 2)
     shown = explorer.state
@@ -179,3 +179,26 @@ def test_an_explorer_of_a_trace_alone_tries_nothing_and_says_so(engine: Engine) 
     assert explorer.state["choices"] is None
     explorer.era = "current"
     assert explorer.trouble == "The statement cannot be run once more: there is no engine that has run it."
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MERGE INTO t USING (VALUES (1, 5), (1, 6)) AS s (id, m) ON t.id = s.id WHEN MATCHED AND m = 5 THEN DELETE",
+        "DELETE FROM t WHERE id = 1",
+    ],
+)
+def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(engine: Engine, statement: str) -> None:
+    engine.run(CREATE.format(t="t"))
+    result = engine.run(statement, rehearse=True)
+    state = result.explore().state
+    assert [row[:3] for row in state["others"]] == [["2", "20", "b"], ["3", None, "c"], [None, "40", "d"]]
+    assert state["untouched"] == 3
+    committed = engine.run(statement)
+    assert [row[:3] for row in committed.explore().state["others"]] == [row[:3] for row in state["others"]]
+    for _ in range(8):
+        engine.run("UPDATE t SET n = 3 WHERE id = 2")
+    forgotten = committed.explore().state
+    assert (forgotten["others"], forgotten["untouched"]) == ([], 3)
+    # What was rehearsed on other rows than the table has by now is not told by these.
+    assert result.explore().state["others"] == []
