@@ -297,21 +297,22 @@ def _failing_row(connection: Any, sql: str, table: pa.Table) -> pa.Table:
     return table.slice(low, 1)
 
 
-_process = threading.local()
+_connections: Final[dict[tuple[int, int], Any]] = {}
+"""By process and thread. Not a `threading.local`: a fork frees those of the threads that it does not have, and with them what they hold."""
 
 
 def _connection() -> Any:
     """Give this thread's connection to a DuckDB of this process: making one takes longer than computing a page.
 
-    That of a parent process is kept unused: closing it would wait for threads that a fork does not have.
+    That of a parent process, or of a thread that has ended, is kept: closing it would wait for threads that a fork does not have.
     """
-    made: dict[int, Any] = vars(_process).setdefault("connections", {})
-    if os.getpid() not in made:
+    me = (os.getpid(), threading.get_ident())
+    if me not in _connections:
         connection = require_duckdb().connect()
         for setting in _SETTINGS:
             connection.execute(setting)
-        made[os.getpid()] = connection
-    return made[os.getpid()]
+        _connections[me] = connection
+    return _connections[me]
 
 
 def _plain(assigned: Sequence[AssignedColumn], page: Page) -> list[pa.Array | None]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -356,3 +359,11 @@ def test_a_parameter_that_stands_for_a_long_text_does_not_catch_a_column() -> No
 
     text = once(lambda x: f'CASE WHEN {x} = 60 THEN "v1_0" ELSE {x} END', "+".join(['"v1_0"'] * 60))
     assert duckdb.sql(f'SELECT {text} FROM (SELECT 1 AS "v1_0")').fetchall() == [(1,)]
+
+
+def test_a_process_that_another_thread_starts_lives_on_after_a_page_was_computed() -> None:
+    # With preexec_fn, as PySpark starts Java, Python runs in the child before the program does.
+    computed("i % 5 + j")
+    with ThreadPoolExecutor(1) as another:
+        started = another.submit(subprocess.run, [sys.executable, "-c", ""], preexec_fn=int, check=False)
+    assert started.result().returncode == 0
