@@ -15,11 +15,11 @@ from rowmerge_nb.trace.journeys import Journey, told_journeys
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Why"]
+__all__ = ["Why", "has_values", "head_of"]
 
 
 class Why(ShownSequence[Journey]):
@@ -50,7 +50,9 @@ class Why(ShownSequence[Journey]):
             hint = did_you_mean(unknown[0], list(names)) or f"There are: {', '.join(sorted(names.values()))}."
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
         found = [
-            journey for journey in journeys if (source_row is None or journey.source_row == source_row) and _has(journey, columns)
+            journey
+            for journey in journeys
+            if (source_row is None or journey.source_row == source_row) and has_values((journey.source, journey.target), columns)
         ]
         if not found:
             wanted = [f"source row {source_row}"] if source_row is not None else []
@@ -66,7 +68,7 @@ class Why(ShownSequence[Journey]):
         return tuple(journey_row(journey, self._joined) for journey in self._items)
 
     def __str__(self) -> str:
-        blocks = [[_head(row), *(f"  {reason}" for reason in row.reasons)] for row in self.rows]
+        blocks = [[head_of(row), *(f"  {reason}" for reason in row.reasons)] for row in self.rows]
         return "\n\n".join("\n".join(block) for block in blocks)
 
     def __repr__(self) -> str:
@@ -74,7 +76,7 @@ class Why(ShownSequence[Journey]):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         text = str(self)
-        rows = [(_head(row), row.reasons) for row in self.rows]
+        rows = [(head_of(row), row.reasons) for row in self.rows]
         return {"text/plain": text, "text/html": render_parts("why.html.j2", {"rows": rows}, text, text)}
 
 
@@ -82,18 +84,20 @@ def _is_row(value: Any) -> bool:
     return value is None or (hasattr(value, "__index__") and not isinstance(value, bool) and index(value) >= 0)
 
 
-def _head(row: JourneyRow) -> str:
+def head_of(row: JourneyRow) -> str:
     """Name a row: of the source, or where it has none of the target; and what becomes of it."""
     which = f"Source row {row.source}" if row.source else f"Target row {row.target}"
     return f"{which}: {row.clause}"
 
 
-def _has(journey: Journey, columns: Mapping[str, Any]) -> bool:
-    """Tell whether one of a row's sides has all these values."""
-    sides = [{name.lower(): value for name, value in side.items()} for side in (journey.source, journey.target) if side]
-    return any(
-        all(name.lower() in side and _same(side[name.lower()], value) for name, value in columns.items()) for side in sides
-    )
+def has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any]) -> bool:
+    """Tell whether one of some rows has all these values; names are compared without case.
+
+    >>> has_values([None, {"Id": 5}], {"id": 5}), has_values([{"id": 4}], {"id": 5})
+    (True, False)
+    """
+    lowered = [{name.lower(): value for name, value in row.items()} for row in rows if row]
+    return any(all(name.lower() in row and _same(row[name.lower()], value) for name, value in columns.items()) for row in lowered)
 
 
 def _same(value: Any, wanted: Any) -> bool:
