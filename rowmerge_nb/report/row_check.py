@@ -126,7 +126,7 @@ class RowCheck:
         wanted = {name: row[name] for name in self._by}
         ways = [j for j in self._journeys if has_values((j.source, j.target, j.made), wanted)]
         if not ways and self._complete:
-            return ((f"({', '.join(cell(value).text for value in row.values())})", (self._untouched,)),)
+            return ((f"({', '.join(cell(value).text for value in wanted.values())})", (self._untouched,)),)
         told = [journey_row(way, self._joined) for way in ways]
         return tuple((head_of(one), one.reasons) for one in told)
 
