@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rowmerge_nb.report.words.values import Cell
+    from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["RowCheck", "WrongRow"]
@@ -66,9 +68,7 @@ class RowCheck:
 
     def __init__(self, trace: Trace, total: int, missing: pa.Table, unexpected: pa.Table, by: Sequence[str]) -> None:
         self.missing, self.unexpected = missing, unexpected
-        self._total, self._by, self._joined = total, tuple(by), trace.kind == "MERGE"
-        self._journeys = () if self.same else journeys_of(trace) or ()
-        self._complete = bool(self._journeys) and trace.pages is not None and trace.pages.complete
+        self._trace, self._total, self._by = trace, total, tuple(by)
 
     @classmethod
     def of(cls, trace: Trace, rows: pa.Table, wanted: pa.Table, by: str | Iterable[str] | None = None) -> RowCheck:
@@ -122,12 +122,17 @@ class RowCheck:
         rows = [(kind, *row.values()) for kind, table in tables for row in _rows(table)]
         return pd.DataFrame(rows, columns=["row", *self.missing.column_names], dtype=object)
 
+    @cached_property
+    def _journeys(self) -> Sequence[Journey]:
+        """The ways of the statement's rows: made for showing alone, since of a large statement they take long."""
+        return journeys_of(self._trace) or ()
+
     def _about(self, row: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
         wanted = {name: row[name] for name in self._by}
         ways = [j for j in self._journeys if has_values((j.source, j.target, j.made), wanted)]
-        if not ways and self._complete:
+        if not ways and self._journeys and self._trace.pages is not None and self._trace.pages.complete:
             return ((f"({', '.join(cell(value).text for value in wanted.values())})", (self._untouched,)),)
-        told = [journey_row(way, self._joined) for way in ways]
+        told = [journey_row(way, self._trace.kind == "MERGE") for way in ways]
         return tuple((head_of(one), one.reasons) for one in told)
 
     @property
@@ -138,7 +143,7 @@ class RowCheck:
     @property
     def _untouched(self) -> str:
         which = "its values" if len(self._by) == self.missing.num_columns else f"its {join(list(self._by))}"
-        return f"None of the {plural(len(self._journeys), 'row')} that took part has {which}."
+        return f"No row that took part has {which}."
 
     def __str__(self) -> str:
         lines = [self.sentence]
@@ -178,11 +183,13 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 
 def _names(by: str | Iterable[str], known: Mapping[str, str]) -> list[str]:
     """Give the columns that are meant, as the table has them."""
-    given = [by] if isinstance(by, str) else list(checked(by, "by", Iterable, "the name of a column, or a list of names"))
+    form = "the name of a column, or a list of names"
+    given = [by] if isinstance(by, str) else list(checked(by, "by", Iterable, form))
+    checked(given, "by", lambda names: len(names) > 0, "one column at least, or nothing")
     for name in given:
         if str(name).lower() not in known:
             raise _no_column(str(name), known)
-    return [known[str(name).lower()] for name in given]
+    return list(dict.fromkeys(known[str(name).lower()] for name in given))
 
 
 def _no_column(name: str, known: Mapping[str, str]) -> RowMergeError:

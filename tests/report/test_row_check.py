@@ -67,7 +67,7 @@ def test_wrong_rows_are_told_with_the_reasons_of_the_rows_of_the_same_key(engine
         "  No clause fires, so the row does nothing.\n"
         "\n"
         "(Dave)\n"
-        "  None of the 3 rows that took part has its customer."
+        "  No row that took part has its customer."
     )
     html = check._repr_mimebundle_()["text/html"]
     assert "since source.n is NULL" in html
@@ -95,6 +95,8 @@ def test_rows_are_counted_and_of_many_the_first_are_shown(engine: Engine) -> Non
         10,
         "and 2 more",
     )
+    hostile = engine.run("SELECT '<b>x' AS a").check_rows(pd.DataFrame({"a": []}))
+    assert "&lt;b&gt;x" in hostile._repr_mimebundle_()["text/html"]
     nothing = engine.run("SELECT * FROM accounts WHERE false")
     assert nothing.check_rows(LEFT.head(0)).sentence == "Right: no row, as wanted."
 
@@ -112,7 +114,7 @@ def test_update_and_delete_are_checked_as_well(engine: Engine) -> None:
         (
             "accounts",
             None,
-            "wanted = 'accounts' is of type str, which is not possible. Give a DataFrame|wanted = 'accounts' is not",
+            "wanted = 'accounts' is not possible. Give a DataFrame",
         ),
         (LEFT.rename(columns={"customer": "custmer"}), None, "The rows have no column 'custmer'. Did you mean 'customer'"),
         (LEFT[["customer"]], None, "The wanted rows have no column 'purchases'. The columns are: customer, purchases."),
@@ -121,6 +123,7 @@ def test_update_and_delete_are_checked_as_well(engine: Engine) -> None:
         (LEFT, "name", "The rows have no column 'name'"),
         (LEFT, ["customer", "purchase"], "Did you mean 'purchases'"),
         (LEFT, 5, "by = 5 is"),
+        (LEFT, [], "by is of type list, which is not possible. Give one column at least"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(engine: Engine, wanted: Any, by: Any, said: str) -> None:
