@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.errors import RowMergeError, checked
+from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.nodes import explain_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     import pandas as pd
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.outcome import Balance
     from rowmerge_nb.report.near import Near
     from rowmerge_nb.report.quiz import Quiz
+    from rowmerge_nb.report.row_check import RowCheck
     from rowmerge_nb.report.verdicts import Verdicts
     from rowmerge_nb.report.why import Why
     from rowmerge_nb.trace.trace import Call, PageSample, Trace, VerificationRecord
@@ -226,6 +230,48 @@ class Result:
         from rowmerge_nb.report.near import Near
 
         return Near.of(self.trace, source_row, columns)
+
+    def check_rows(self, wanted: Any, by: str | Iterable[str] | None = None) -> RowCheck:
+        """Compare the rows that the statement left with those that were wanted; what differs is shown with its reasons.
+
+        Of a query these are its rows, of a rehearsal the target's rows as they would have been, and of a MERGE, UPDATE or DELETE that was
+        committed the target's rows as they are now.
+
+        Args:
+            wanted: a DataFrame (pandas, Arrow, Polars, Spark) with the columns of these rows, in any order. How often a row is in it matters,
+                the order of rows does not.
+            by: the columns that tell which row is meant: a wrong row is explained by the joined rows whose source, target or new row has
+                the same values in them. None for all columns.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for what is no DataFrame, and for columns that are missing, not known, or have values of another
+                type; NOT_SUPPORTED where the rows are not known: of a statement that failed or did not run, of a rehearsal in a store that
+                does not show them, and of `what_if` after a commit, which has only the rows that took part.
+        """
+        from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected
+        from rowmerge_nb.engine.spark.frames import is_frame, is_spark_frame
+        from rowmerge_nb.report.row_check import RowCheck
+
+        checked(wanted, "wanted", is_frame, "a DataFrame: of pandas, Arrow, Polars or Spark")
+        frame = collected(wanted) if is_spark_frame(wanted) else wanted
+        return RowCheck.of(self.trace, self._rows_left(), as_arrow("wanted", frame), by)
+
+    def _rows_left(self) -> pa.Table:
+        trace, again = self.trace, self.again
+        rows: pa.Table | None = None
+        if trace.kind not in ROW_CHANGES:
+            rows = self.table
+        elif trace.committed and trace.state is StatementState.FINISHED and again is not None:
+            rows = again.engine.table(".".join(map(quoted, trace.name)))
+        elif again is None or not again.trace.committed:
+            rows = self.rehearsed
+        if rows is None:
+            msg = f"The rows that this {trace.kind} left are not known"
+            if trace.error is not None:
+                msg = f"This {trace.kind} failed ({trace.error.code}), so it left no rows to check"
+            hint = "Check a query of the table, or a MERGE, UPDATE or DELETE that has run."
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+        return rows
 
     def explore(self) -> Explorer:
         """Give the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.

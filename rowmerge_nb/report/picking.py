@@ -12,7 +12,7 @@ from rowmerge_nb.names import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["check_columns", "check_source_row", "has_values", "in_words"]
+__all__ = ["any_has_values", "check_columns", "check_source_row", "has_values", "in_words"]
 
 
 def check_source_row(source_row: Any) -> None:
@@ -49,6 +49,11 @@ def has_values(side: Mapping[str, Any], columns: Mapping[str, Any]) -> bool:
     """
     values = {name.lower(): value for name, value in side.items()}
     return all(name.lower() in values and _same(values[name.lower()], value) for name, value in columns.items())
+
+
+def any_has_values(rows: Iterable[Mapping[str, Any] | None], columns: Mapping[str, Any]) -> bool:
+    """Tell whether one of some rows has all these values."""
+    return any(has_values(row, columns) for row in rows if row)
 
 
 def _same(value: Any, wanted: Any) -> bool:

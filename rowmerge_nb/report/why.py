@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
-from rowmerge_nb.report.picking import check_columns, check_source_row, has_values, in_words
+from rowmerge_nb.report.picking import any_has_values, check_columns, check_source_row, in_words
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.trace.journeys import Journey, told_journeys
 from rowmerge_nb.words import plural
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Why"]
+__all__ = ["Why", "head_of"]
 
 
 class Why(ShownSequence[Journey]):
@@ -44,7 +44,10 @@ class Why(ShownSequence[Journey]):
         journeys = told_journeys(trace)
         check_columns(columns, (side for journey in journeys for side in (journey.source, journey.target)))
         found = [
-            journey for journey in journeys if (source_row is None or journey.source_row == source_row) and _has(journey, columns)
+            journey
+            for journey in journeys
+            if (source_row is None or journey.source_row == source_row)
+            and any_has_values((journey.source, journey.target), columns)
         ]
         if not found:
             msg = f"None of the {plural(len(journeys), 'row')} that the trace holds is {in_words(source_row, columns)}"
@@ -58,7 +61,7 @@ class Why(ShownSequence[Journey]):
         return tuple(journey_row(journey, self._joined) for journey in self._items)
 
     def __str__(self) -> str:
-        blocks = [[_head(row), *(f"  {reason}" for reason in row.reasons)] for row in self.rows]
+        blocks = [[head_of(row), *(f"  {reason}" for reason in row.reasons)] for row in self.rows]
         return "\n\n".join("\n".join(block) for block in blocks)
 
     def __repr__(self) -> str:
@@ -66,16 +69,11 @@ class Why(ShownSequence[Journey]):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         text = str(self)
-        rows = [(_head(row), row.reasons) for row in self.rows]
+        rows = [(head_of(row), row.reasons) for row in self.rows]
         return {"text/plain": text, "text/html": render_parts("why.html.j2", {"rows": rows}, text, text)}
 
 
-def _head(row: JourneyRow) -> str:
+def head_of(row: JourneyRow) -> str:
     """Name a row: of the source, or where it has none of the target; and what becomes of it."""
     which = f"Source row {row.source}" if row.source else f"Target row {row.target}"
     return f"{which}: {row.clause}"
-
-
-def _has(journey: Journey, columns: Mapping[str, Any]) -> bool:
-    """Tell whether one of a row's sides has all these values."""
-    return any(has_values(side, columns) for side in (journey.source, journey.target) if side)

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.spi.connector import Connector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
     from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
+    from rowmerge_nb.spi.procedures import Procedure
 
 __all__ = ["UNSET", "Fault", "FaultyConnector"]
 
@@ -240,6 +242,18 @@ class FaultyConnector(Connector):
     def shared_directory(self) -> Path | None:
         """The directory of the connector that is wrapped."""
         return self.connector.shared_directory
+
+    def get_procedures(self) -> Sequence[Procedure]:
+        """Give the procedures of the connector that is wrapped."""
+        return self.connector.get_procedures()
+
+    def orphans(self) -> Sequence[Orphan]:
+        """List what the connector that is wrapped lists."""
+        return self.connector.orphans()
+
+    def remove_orphans(self) -> Sequence[Orphan]:
+        """Have the connector that is wrapped remove it."""
+        return self.connector.remove_orphans()
 
     def close(self) -> None:
         """Close the connector that is wrapped."""
