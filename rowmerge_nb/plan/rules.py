@@ -54,7 +54,7 @@ class RuleSettings:
 
     >>> RuleSettings(source_bytes="1 GB")
     Traceback (most recent call last):
-    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: source_bytes = '1 GB' is of type str, which is not possible. Give a whole number from 0 on.
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: source_bytes = '1 GB' is not possible. Give a whole number from 0 on.
     """
 
     small_rows: int = 10_000

@@ -168,7 +168,7 @@ def test_a_store_without_versions_has_none_to_tell(engine: Engine) -> None:
 
 def test_a_table_s_former_version_is_no_text(engine: Engine) -> None:
     engine.register("t", pa.table({"id": [1]}))
-    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: version = '1' is of type str"):
+    with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: version = '1' is not possible"):
         engine.table("t", "1")  # type: ignore[arg-type]
     with pytest.raises(RowMergeError, match=r"NOT_FOUND: Version 9 of table .default[.]t. is not kept"):
         engine.table("t", 9)

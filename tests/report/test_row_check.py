@@ -56,7 +56,7 @@ def test_wrong_rows_are_told_with_the_reasons_of_the_rows_of_the_same_key(engine
         "missing     Ed             NULL\n"
         "unexpected  Dave           11.0\n"
         "\n"
-        "Source row 1 (Carol, 9): case 0 DELETE\n"
+        "Source row 1 (Carol, 9): clause 0 DELETE\n"
         "  It has a partner: ON is true: t.customer = s.customer (source.customer = 'Carol', target.customer = 'Carol').\n"
         "  Clause 0 fires: s.n > 8 (source.n = 9).\n"
         "  The first clause that fires is the only one: 1 is not reached.\n"
@@ -77,9 +77,9 @@ def test_wrong_rows_are_told_with_the_reasons_of_the_rows_of_the_same_key(engine
 def test_without_a_key_the_rows_that_were_there_or_were_made_explain(engine: Engine) -> None:
     check = engine.run(MERGE, rehearse=True).check_rows(engine.table("accounts"))
     text = str(check)
-    assert "Source row 0 (Aaron, 6): case 1 UPDATE" in text  # made ('Aaron', 6), of ('Aaron', 5)
-    assert "Source row 1 (Carol, 9): case 0 DELETE" in text  # took ('Carol', 3)
-    assert text.count("Aaron, 6): case") == 1
+    assert "Source row 0 (Aaron, 6): clause 1 UPDATE" in text  # made ('Aaron', 6), of ('Aaron', 5)
+    assert "Source row 1 (Carol, 9): clause 0 DELETE" in text  # took ('Carol', 3)
+    assert text.count("Aaron, 6): clause") == 1
     assert "Ed" not in text
 
 

@@ -23,6 +23,8 @@ the error says that the outcome is unknown.
 **After it**, between the result and its way to the caller, there is nothing left to stop: `told_wherever_it_came` says that the change is there,
 and gives the result. It also tells of an interrupt that comes before a statement's run, while its transaction is made.
 
+**Where nothing stays**, as in the making of a cache, `told_where_nothing_stays` ends what was begun and says so in a sentence.
+
 **In a cell** an interrupt may come before the engine is asked or after it has answered. `told_in_cell` makes the same error of it, so that the
 cell's report says what became of the statement.
 

@@ -44,12 +44,11 @@ def version_of(context: Context, period: s.QueryPeriod) -> ConnectorTableVersion
         said = f"Type {kind} invalid. Temporal pointers must be of type Timestamp, Timestamp with Time Zone, or Date."
         context.error("TYPE_MISMATCH", said, period.span, "Write TIMESTAMP '...' or DATE '...'.")
     if isinstance(value, e.Constant):
-        pointer, now = _plain(value), dt.datetime.now(dt.UTC)
+        pointer = _plain(value)
     else:
-        # A moment that is made of the present one is compared with that: asked for later, it would be over. It may be rounded, too.
-        present = [analyzer.analyze(s.Special(period.span, "CURRENT_TIMESTAMP", digits)) for digits in (3, 6)]
-        pointer, *rounded = map(_moment, context.evaluate([value, *present], period.end.span))
-        now = min(rounded)
+        [pointer] = map(_moment, context.evaluate([value], period.end.span))
+    # The statement's present, which may be rounded in it.
+    now = context.now.replace(microsecond=context.now.microsecond // 1000 * 1000)
     if pointer is None:
         context.error("INVALID_ARGUMENTS", "Pointer value cannot be NULL", period.span)
     version = ConnectorTableVersion(pointer, pointer_type, kind)

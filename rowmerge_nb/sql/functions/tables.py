@@ -43,6 +43,7 @@ FORMS: Final = {
     "json_extract_scalar": "json_extract_scalar(json, path) -> varchar",
     "json_size": "json_size(json, path) -> bigint",
     "least": "least(value, value, ...)",
+    "now": "now() -> timestamp(3) with time zone",
     "nullif": "nullif(value, other): NULL where they are equal",
     "try": "try(expression): NULL where it fails",
     "typeof": "typeof(value) -> varchar",
