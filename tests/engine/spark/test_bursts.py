@@ -16,13 +16,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_interrupts_wait_for_the_end_of_a_short_call() -> None:
-    done = []
+    done, handler = [], signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), interrupts_afterwards():
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         done.append("ended")
     assert done == ["ended"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_a_handler_of_somebody_elses_is_not_interrupted_itself(monkeypatch: pytest.MonkeyPatch) -> None:
