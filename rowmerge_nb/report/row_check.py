@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.names import did_you_mean
@@ -227,11 +228,18 @@ def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give values of the column's type.") from error
 
 
+def _equal(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Give values that Arrow groups as SQL compares them: there is one zero, and one NaN."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), pc.add(values, pa.scalar(0.0, values.type)))
+
+
 def _differing(rows: pa.Table, wanted: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Give what the second has more than the first, and the first more than the second."""
     both = pa.concat_tables([wanted, rows])
     # Arrow groups by values that are no lists and no rows; of those the text.
-    keys = [pa.array(map(repr, python_values(one))) if pa.types.is_nested(one.type) else one for one in both.columns]
+    keys = [pa.array(map(repr, python_values(one))) if pa.types.is_nested(one.type) else _equal(one) for one in both.columns]
     sides = np.repeat(np.array([-1, 1], np.int64), [wanted.num_rows, rows.num_rows])
     names = [str(at) for at in range(len(keys))]
     table = pa.table([*keys, np.arange(both.num_rows), sides], [*names, "at", "more"])

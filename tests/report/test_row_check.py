@@ -156,3 +156,8 @@ def test_rows_that_are_not_known_are_not_compared(engine: Engine, tmp_path: Path
     engine.run("DROP TABLE accounts")
     with pytest.raises(RowMergeError, match="accounts"):
         done.check_rows(LEFT)
+
+
+def test_there_is_one_zero_and_one_nan(engine: Engine) -> None:
+    wanted = pa.table({"d": [0.0, float("nan"), None]})
+    assert engine.run("SELECT * FROM (VALUES -0e0, nan(), CAST(NULL AS double)) AS v (d)").check_rows(wanted).same

@@ -13,11 +13,14 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.errors import ConnectorError, RowMergeError
+from rowmerge_nb.connectors.memory.tables import schema_of
+from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.names import quoted
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.trace import NoticeRecord
+from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,8 +42,8 @@ LEFT_OUT: Final = frozenset({"dry_run", "progress", "rehearse", "trace", "verify
 """Options of a run that are not those of a trial."""
 
 
-def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[str], pa.Table] | None = None) -> Engine:
-    """Give an engine that reads and changes a copy of a table in memory in its place.
+def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[str], pa.Table] | None = None) -> tuple[Engine, int]:
+    """Give an engine that reads and changes a copy of a table in memory in its place, and how many rows the copy has.
 
     Args:
         engine: the engine.
@@ -48,7 +51,7 @@ def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[str], pa.Ta
         rows: gives what the copy holds, of the table's name as it is written; None for the table's rows as they are now.
 
     Raises:
-        RowMergeError: TABLE_NOT_FOUND, the table is not there any more.
+        RowMergeError: TABLE_NOT_FOUND, the table is not there any more; TRANSACTION_CONFLICT, it has other columns than its rows had.
     """
     catalog, schema, table = name
     known = engine.table_metadata(catalog, schema, table)
@@ -59,9 +62,18 @@ def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[str], pa.Ta
     properties = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
     written = ".".join(map(quoted, name))
     there = engine.table(written) if rows is None else rows(written)
+    now = [column.name for column in known.columns]
+    if there.column_names != now:
+        msg = f"Table '{'.'.join(name)}' has other columns now ({', '.join(now)}) than its rows had ({', '.join(there.column_names)})"
+        raise RowMergeError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again, on the table as it is.")
+    try:
+        there = there.cast(schema_of(known.columns))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        msg = f"Table '{'.'.join(name)}' has columns of other types now than its rows had: {error_text(error)}"
+        raise RowMergeError(msg, code="TRANSACTION_CONFLICT", hint="Run the statement again, on the table as it is.") from error
     memory.put(ConnectorTableMetadata(SchemaTableName(schema, table), known.columns, properties), there)
     connectors: dict[str, Connector] = {COPIES: memory}
-    return engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)})
+    return engine.with_copies(connectors, {(catalog, schema, table): (COPIES, schema, table)}), there.num_rows
 
 
 @dataclass(frozen=True)
@@ -92,9 +104,12 @@ class Again:
             options: see `rowmerge_nb.engine.options.Options`; what is not given is as it was.
 
         Raises:
-            RowMergeError: the statement is wrong or fails; INVALID_ARGUMENTS for one with another target; NOT_SUPPORTED where the rows that it
-                had are not known.
+            RowMergeError: the statement is wrong or fails; INVALID_ARGUMENTS for one with another target, and for an option that a rehearsal
+                decides itself; NOT_SUPPORTED where the rows that it had are not known.
         """
+        if refused := sorted(LEFT_OUT.intersection(options)):
+            msg = f"The option {refused[0]} has no place here: the statement is rehearsed, with all of its rows in the trace"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {refused[0]} out.")
         text = self.sql if sql is None else sql
         kept = {name: value for name, value in self.options.items() if name not in LEFT_OUT}
         chosen = {**kept, "flow": Flow.MERGE, **options}
@@ -111,10 +126,30 @@ class Again:
                 )
         result = self._on_copy.run(text, rehearse=True, trace=TraceLevel.FULL, **chosen)
         result.again = replace(self, sql=text, options=chosen)
+        copied = self.missing
+        if copied:
+            result.trace = replace(result.trace, notices=(*result.trace.notices, NoticeRecord(copied)))
         return result
 
-    @cached_property
+    @property
+    def missing(self) -> str:
+        """A sentence about the rows that the copy has not; ``""`` if it has all."""
+        held, before = self._copied[1], self.trace.rows_before
+        if held == before:
+            return ""
+        there = f"{number(held)} of {plural(before, 'row')}" if before is not None else plural(held, "row")
+        return (
+            f"The copy has {there} of {self.trace.qualified}: those that took part, since connector '{self.trace.connector}' does not keep "
+            "the version before. What the statement does to other rows is not known, nor what a subquery would find among them."
+        )
+
+    @property
     def _on_copy(self) -> Engine:
+        return self._copied[0]
+
+    @cached_property
+    def _copied(self) -> tuple[Engine, int]:
+        """The engine that has the copy, and how many rows that has."""
         return with_copy(self.engine, self.trace.name, self._rows)
 
     def _rows(self, table: str) -> pa.Table:
@@ -123,7 +158,7 @@ class Again:
         if whole is not None:
             return whole
         pages = self.trace.pages
-        if pages is None or pages.witness is None or not pages.complete or "target" not in pages.witness.schema.names:
+        if pages is None or not pages.complete or not _has_whole_targets(pages):
             msg = f"The rows that this {self.trace.kind} had are not all in its trace"
             hint = "Run it with rehearse=True, or with trace='full'."
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
@@ -160,6 +195,14 @@ class Again:
                 left.append(index)
         # Rows that were changed in between, or are written otherwise, are not told as what they are not.
         return None if touched.total() else whole.take(pa.array(left, pa.int64()))
+
+
+def _has_whole_targets(pages: PageSample) -> bool:
+    """Tell whether the sample has all columns of the target rows."""
+    if pages.witness is None or "target" not in pages.witness.schema.names:
+        return False
+    fields: int = pages.witness.schema.field("target").type.num_fields
+    return fields == pages.layout.column_count
 
 
 def _texts(rows: pa.Table) -> list[str]:

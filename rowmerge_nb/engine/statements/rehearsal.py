@@ -74,7 +74,7 @@ def compare(engine: Engine, sql: str, by: str, options: Mapping[str, Any]) -> Co
     option, names = WAYS[by]
     notice = ""
     if by == "paradigms" and planned.connector != "memory":
-        engine = with_copy(engine, planned.name)
+        engine, _ = with_copy(engine, planned.name)
         notice = f"Connector '{planned.connector}' works by {planned.paradigm} only: both sides ran on a copy of {planned.qualified} in memory."
     if by == "flows":
         notice = "Calls that read are counted in the flow updatable alone: there the page sources that read are those that write."

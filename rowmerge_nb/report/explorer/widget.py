@@ -110,7 +110,7 @@ class Explorer(anywidget.AnyWidget):
             self.tried = None
             self.trouble = visible(str(error))
             return
-        state["trial"]["note"] = moved_since(self._run, self._same)
+        state["trial"]["note"] = " ".join(filter(None, [moved_since(self._run, self._same), visible(self._again.missing)]))
         self._show({**state, "choices": self._run["choices"]})
 
     def _show(self, state: dict[str, Any]) -> None:

@@ -176,7 +176,8 @@ def _float_to_integer(text: str, source: Type, target: Type, fail: Callable[...,
         within = f"{text} >= -9223372036854775808.0::DOUBLE AND {text} < 9223372036854775808.0::DOUBLE"
     else:
         far = fail("NUMERIC_VALUE_OUT_OF_RANGE", f"'Out of range for {base}: '", shown)
-        within = f"round({text}) BETWEEN {-limit} AND {limit - 1}"
+        # As doubles: beside a real, 2147483647 would be the next one, which is out of range.
+        within = f"round(CAST({text} AS DOUBLE)) BETWEEN {-limit}::DOUBLE AND {limit - 1}::DOUBLE"
     value = f"CAST(round({text}) AS {duckdb_type(target)})"
     return f"CASE WHEN {text} IS NULL THEN NULL WHEN isnan({text}) THEN {nan} WHEN {within} THEN {value} ELSE {far} END"
 

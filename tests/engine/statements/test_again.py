@@ -81,6 +81,30 @@ def test_another_statement_is_tried_on_the_rows_that_took_part(engine: Engine) -
     assert engine.run("UPDATE t SET n = 2 WHERE id = 9", rehearse=True).what_if(everything).count == 4
 
 
+def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path: Path) -> None:
+    engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
+    engine.run(
+        "CREATE TABLE shop.main.t WITH (primary_key = ARRAY['id']) AS SELECT * FROM (VALUES (1, 5), (2, 6), (3, 7)) AS v (id, n)"
+    )
+    result = engine.run("UPDATE shop.main.t SET n = 0 WHERE id < 3")
+    [notice] = result.what_if("DELETE FROM shop.main.t WHERE id = 3").trace.notices
+    assert notice.message.startswith("The copy has 2 of 3 rows of shop.main.t: those that took part")
+    explorer = result.explore()
+    explorer.era = "current"
+    assert explorer.state["trial"]["note"] == notice.message
+    assert engine.run("DELETE FROM shop.main.t WHERE id = 3", rehearse=True).what_if().trace.notices == ()
+
+
+@pytest.mark.parametrize("columns", ["q varchar, p integer", "id date, n integer"])
+def test_a_table_that_has_other_columns_by_now_is_no_copy_of_what_it_was(engine: Engine, columns: str) -> None:
+    engine.run("CREATE TABLE t AS SELECT 'a' AS id, 5 AS n")
+    result = engine.run("UPDATE t SET n = 0", trace="full")
+    engine.run_script(f"DROP TABLE t; CREATE TABLE t ({columns})")
+    with pytest.raises(RowMergeError, match="than its rows had") as refused:
+        result.what_if()
+    assert refused.value.code == "TRANSACTION_CONFLICT"
+
+
 def test_a_rule_that_ends_the_statement_ends_the_trial(engine: Engine) -> None:
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10)) AS v (id, n)")
     twice = """MERGE INTO t USING (VALUES (1, 1), (1, 2)) AS s (id, m) ON t.id = s.id
@@ -120,6 +144,10 @@ def test_what_cannot_be_run_once_more_says_why(engine: Engine, tmp_path: Path) -
     result = engine.run("DELETE FROM t WHERE id = 2")
     with pytest.raises(RowMergeError, match="There is no option 'paradime'"):
         result.what_if(paradime="x")
+    for option in ({"rehearse": True}, {"trace": "auto"}, {"dry_run": True}):
+        with pytest.raises(RowMergeError, match="has no place here") as refused:
+            result.what_if(**option)
+        assert refused.value.code == "INVALID_ARGUMENTS"
     save_trace(result.trace, tmp_path / "t.json")
     assert load_trace(tmp_path / "t.json").statement == "DELETE FROM t WHERE id = 2"
     last = engine.run("DELETE FROM t WHERE id = 3")
