@@ -14,8 +14,9 @@ Everything public is on this page. Names are loaded when they are first used: im
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.lazy import at_first_use
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector as PostgresConnector
     from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector as SqliteConnector
     from rowmerge_nb.connectors.memory.connector import MemoryConnector as MemoryConnector
+    from rowmerge_nb.default import audit as audit
     from rowmerge_nb.default import default_engine as default_engine
     from rowmerge_nb.default import restore as restore
     from rowmerge_nb.default import run as run
@@ -40,12 +42,15 @@ if TYPE_CHECKING:
     from rowmerge_nb.errors import SetupError as SetupError
     from rowmerge_nb.errors import StatementInterrupted as StatementInterrupted
     from rowmerge_nb.machine import doctor as doctor
+    from rowmerge_nb.replays.run import replay as replay
     from rowmerge_nb.spi.connector import Connector as Connector
     from rowmerge_nb.spi.operations import Era as Era
     from rowmerge_nb.spi.operations import Operation as Operation
     from rowmerge_nb.spi.operations import RowChangeParadigm as RowChangeParadigm
     from rowmerge_nb.trace.files import load_trace as load_trace
     from rowmerge_nb.trace.files import save_trace as save_trace
+    from rowmerge_nb.trace.record import Record as Record
+    from rowmerge_nb.trace.record_files import load_record as load_record
     from rowmerge_nb.trace.trace import Trace as Trace
 
 __version__ = "0.1.0"
@@ -64,6 +69,7 @@ _HOMES = {
     "Operation": "spi.operations",
     "ParseError": "errors",
     "PostgresConnector": "connectors.jdbc.postgresql.connector",
+    "Record": "trace.record",
     "Result": "engine.result",
     "RowChangeParadigm": "spi.operations",
     "RowMergeError": "errors",
@@ -71,9 +77,12 @@ _HOMES = {
     "SqliteConnector": "connectors.jdbc.sqlite.connector",
     "StatementInterrupted": "errors",
     "Trace": "trace.trace",
+    "audit": "default",
     "default_engine": "default",
     "doctor": "machine",
+    "load_record": "trace.record_files",
     "load_trace": "trace.files",
+    "replay": "replays.run",
     "restore": "default",
     "run": "default",
     "save_trace": "trace.files",
@@ -83,18 +92,7 @@ _HOMES = {
 __all__ = sorted([*_HOMES, "load_ipython_extension", "unload_ipython_extension"])  # noqa: PLE0605 - one list of names, not two
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    # The next use finds it without coming here.
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = at_first_use(__name__, _HOMES)
 
 
 def load_ipython_extension(ipython: InteractiveShell) -> None:

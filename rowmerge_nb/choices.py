@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["ROW_CHANGES", "Dialect", "Flow", "RepeatedMatches", "StatementState", "TraceLevel"]
+__all__ = ["CHOSEN_RULES", "ROW_CHANGES", "Dialect", "Flow", "RepeatedMatches", "StatementState", "TraceLevel"]
 
 
 ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
@@ -35,6 +35,12 @@ class RepeatedMatches(StrEnum):
 
     TRINO = "trino"
     STANDARD = "standard"
+    NONE = "none"
+    """None of them: an audit asks what each would do. Nobody can choose it, see `CHOSEN_RULES`."""
+
+
+CHOSEN_RULES: Final = (RepeatedMatches.TRINO, RepeatedMatches.STANDARD)
+"""The rules for repeated matches that a user has."""
 
 
 class Dialect(StrEnum):

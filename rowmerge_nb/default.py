@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.spark.lazy_session import LazySession
+    from rowmerge_nb.trace.audit import Audit
 
-__all__ = ["default_engine", "made_engine", "restore", "run", "undo"]
+__all__ = ["audit", "default_engine", "made_engine", "restore", "run", "undo"]
 
 _lock = threading.Lock()
 _engines: list[Engine] = []
@@ -61,6 +62,22 @@ def run(sql: str, **options: Any) -> Result:
         RowMergeError: the statement is wrong or failed; the tables are as they were.
     """
     return default_engine().run(sql, **options)
+
+
+def audit(table: str | None = None, *, before: Any, after: Any = None, statement: str, **arguments: Any) -> Audit:
+    """Audit with the default engine what another engine has committed; see `Engine.audit`.
+
+    Args:
+        table: the table; None for the statement's target.
+        before: the table before the statement: what names a state of it, or its rows.
+        after: the table afterwards; None for the table as it is now.
+        statement: the statement that the other engine has run.
+        arguments: those of `Engine.audit` that are left.
+
+    Raises:
+        RowMergeError: the statement is wrong, a state is not there, or the two do not go together.
+    """
+    return default_engine().audit(table, before=before, after=after, statement=statement, **arguments)
 
 
 def undo(table: str | None = None) -> Result:

@@ -285,6 +285,7 @@ class ExecutionError(RowMergeError):
 
     Attributes:
         origin: the number of the statement's expression that it came from, where its message tells.
+        row: a sentence with the values of the row that it came from, which is also in the hint; ``""`` where none is known.
 
     >>> ExecutionError("Division by zero", code="DIVISION_BY_ZERO", step="Project").step
     'Project'
@@ -296,6 +297,7 @@ class ExecutionError(RowMergeError):
         super().__init__(message, **place)
         self.step = step
         self.origin: int | None = None
+        self.row = ""
 
 
 class DuplicateMatchError(ExecutionError):

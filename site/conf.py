@@ -15,8 +15,17 @@ ROOT = Path(__file__).resolve().parent.parent
 # The notebooks' numbers are their order. A page of docs/ has its place here; a test finds the one that has none.
 NAVIGATION = {
     "Notebooks": [f"notebooks/{path.stem}" for path in sorted(ROOT.glob("notebooks/*.ipynb"))],
-    "Learn": ["docs/README", "docs/teaching", "docs/explorer", "docs/why", "docs/versions", "docs/duplicates", "docs/flows"],
-    "Use": ["docs/stores", "docs/clusters", "docs/speed", "docs/own-connector"],
+    "Learn": [
+        "docs/README",
+        "docs/teaching",
+        "docs/explorer",
+        "docs/why",
+        "docs/versions",
+        "docs/audit",
+        "docs/duplicates",
+        "docs/flows",
+    ],
+    "Use": ["docs/stores", "docs/clusters", "docs/speed", "docs/own-connector", "docs/debugging", "docs/replay"],
     "Look up": ["docs/types", "docs/functions", "docs/trino-differences", "site/api", "site/spi", "site/testing"],
     "Project": ["CONTRIBUTING", "CHANGELOG"],
 }

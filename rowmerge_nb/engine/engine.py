@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.choices import ROW_CHANGES
+from rowmerge_nb.engine.audit.audit import MOST_ROWS, Request, audit
 from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
 from rowmerge_nb.engine.catalog.orphans import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.options import Options
 from rowmerge_nb.engine.spark.lazy_session import LazySession
-from rowmerge_nb.engine.statements.again import Again
+from rowmerge_nb.engine.statements.again import LEFT_OUT, Again
 from rowmerge_nb.engine.statements.rehearsal import compare
 from rowmerge_nb.engine.statements.runner import StatementRunner
 from rowmerge_nb.engine.statements.undo import restore, undo
@@ -28,9 +29,13 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.names import StatementTables
     from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.statements.runner import Looking
     from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
+    from rowmerge_nb.trace.trace import AskedRows
 
 __all__ = ["Engine", "TableInfo"]
 
@@ -92,6 +97,14 @@ class Engine:
         None where none run, where Spark is not started, and with Spark Connect.
         """
         return self._session.tasks()
+
+    def running_rows(self) -> int | None:
+        """Give how many rows the Spark stages that run now have read or handed on, whichever is more, as their finished tasks told, from any thread.
+
+        None where none run or none was counted, where Spark is not started, and with Spark Connect: what our tasks read from a store by
+        themselves Spark does not count until it is handed on.
+        """
+        return self._session.rows()
 
     @property
     def closed(self) -> bool:
@@ -197,6 +210,14 @@ class Engine:
             raise RuntimeError(msg)
         return result.table
 
+    def full_name(self, name: str) -> TableName:
+        """Complete a table's name of one to three parts by the default catalog and schema; whether there is such a table is not asked.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for more parts.
+        """
+        return self._catalogs.full_name(name)
+
     def table_metadata(self, catalog: str, schema: str, table: str) -> ConnectorTableMetadata | None:
         """Give a table's columns and properties; None if there is no such table. Names are in lower case."""
         return self._catalogs.metadata((catalog, schema, table), self.options)
@@ -222,6 +243,34 @@ class Engine:
         """
         found = self._look(lambda tables: tables.columns(parts))
         return None if found is None else [(column.name, str(column.type)) for column in found]
+
+    def procedures(self, *parts: str) -> list[tuple[str, str]]:
+        """Give the names that may follow the first parts of a procedure's name, with what each is; below a whole name its arguments.
+
+        Args:
+            parts: none, a catalog, a catalog and a schema, or all three.
+
+        >>> from rowmerge_nb import Engine
+        >>> Engine().procedures()
+        []
+        """
+        named = tuple(part.lower() for part in parts)
+        return self._look(lambda tables: list(tables.procedures_below(named)))
+
+    def table_properties(self, *parts: str) -> list[tuple[str, str]]:
+        """Give the properties that ``CREATE TABLE ... WITH`` takes in the catalog of a table, and what each means.
+
+        Args:
+            parts: the table's name, completed by the default catalog and schema; whether there is such a table is not asked.
+
+        Raises:
+            AnalysisError: CATALOG_NOT_FOUND.
+
+        >>> from rowmerge_nb import Engine
+        >>> [name for name, _ in Engine().table_properties("t")][:2]
+        ['bucket_count', 'bucketed_by']
+        """
+        return self._look(lambda tables: list(tables.table_properties(parts)))
 
     def _look(self, ask: Callable[[StatementTables], T]) -> T:
         """Ask what there is, in a transaction of its own."""
@@ -272,6 +321,10 @@ class Engine:
         """
         return [self._again(result, options) for result in self._runner.run_script(sql, self.options.changed(**options))]
 
+    def look(self, sql: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: Looking) -> AskedRows:
+        """Look at the rows of a statement as it had them, see `StatementRunner.look`."""
+        return self._runner.look(sql, options, versions, look)
+
     def _again(self, result: Result, options: Mapping[str, Any]) -> Result:
         """Let a result know how its statement is run once more."""
         if result.trace.kind in ROW_CHANGES:
@@ -280,7 +333,9 @@ class Engine:
             frames = {
                 name: frame for name, frame in (options.get("namespace") or {}).items() if str(name).lower() in text.lower()
             }
-            result.again = Again(self, result.trace, text, {**options, "namespace": frames})
+            # The text has the values of its parameters.
+            kept = {name: value for name, value in options.items() if name not in LEFT_OUT and name != "parameters"}
+            result.again = Again(self, result.trace, text, {**kept, "namespace": frames})
         return result
 
     def compare(self, sql: str, *, by: str, **options: Any) -> Comparison:
@@ -296,6 +351,44 @@ class Engine:
             RowMergeError: the statement is wrong, or this cannot be compared. What fails in one way only is part of the comparison.
         """
         return compare(self, sql, by, options)
+
+    def audit(
+        self,
+        table: str | None = None,
+        *,
+        before: Any,
+        after: Any = None,
+        statement: str,
+        source: Any = None,
+        by: str | Sequence[str] | None = None,
+        rows: int = MOST_ROWS,
+        **options: Any,
+    ) -> Audit:
+        """Audit what another engine has committed: whether a table holds what a MERGE, UPDATE or DELETE must have left of it.
+
+        The statement is evaluated on the table as it was before, and nothing is begun or written in any store. What it leaves is compared with
+        the table as it is afterwards, row by row, wherever the rows and their files lie: two tables that hold the same rows agree.
+
+        Args:
+            table: the table's name; None for the statement's target.
+            before: the table before the statement: a version's number, a snapshot's id, the name of a tag or a branch, a Hive write id, a
+                moment; or its rows, as a DataFrame.
+            after: the table afterwards, likewise; None for the table as it is now.
+            statement: the statement that the other engine has run.
+            source: the states of sources, by the names of tables, or one for all of them; or their rows. None for what they were when the other
+                engine committed, where their stores know that, or else for what they are now, which the audit tells.
+            by: the columns that tell which row is meant; None for those that ON reads, or that an UPDATE leaves.
+            rows: so many of the rows that differ are told, of either kind; all are counted.
+            options: ``dialect``, ``namespace``, ``progress`` and ``rules_off`` of `Options`.
+
+        Raises:
+            RowMergeError: the statement is wrong, or fails on the table as it was. INVALID_ARGUMENTS for a state that is not there, states in
+                the wrong order or with other columns, and another target; TABLE_NOT_FOUND; NOT_SUPPORTED for another statement, and where the
+                store keeps no former states.
+        """
+        return audit(
+            self._runner, Request(statement, table, before, after, source, by, rows), self.options.changed(**options), options
+        )
 
     def with_copies(self, connectors: Mapping[str, Connector], copies: Mapping[TableName, TableName]) -> Engine:
         """Give an engine over the same session and tables, which has further catalogs, and takes copies in place of tables."""

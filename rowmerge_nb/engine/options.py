@@ -7,28 +7,37 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.choices import Dialect, Flow, RepeatedMatches, TraceLevel
-from rowmerge_nb.errors import RowMergeError, checked, error_text
+from rowmerge_nb.choices import CHOSEN_RULES, Dialect, Flow, RepeatedMatches, TraceLevel
+from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
+from rowmerge_nb.errors import RowMergeError, checked, checked_path, error_text
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.tasks.audit import RowChooser
+
 __all__ = ["Options"]
 
-_CHOICES: Mapping[str, type[StrEnum]] = {
-    "era": Era,
-    "duplicates": RepeatedMatches,
-    "dialect": Dialect,
-    "trace": TraceLevel,
-    "flow": Flow,
+_CHOICES: Mapping[str, tuple[StrEnum, ...]] = {
+    "era": tuple(Era),
+    "duplicates": CHOSEN_RULES,
+    "dialect": tuple(Dialect),
+    "trace": tuple(TraceLevel),
+    "flow": tuple(Flow),
 }
+_OURS: Final = frozenset({"chooser"})
+"""Options that no user gives."""
 
 VERIFIERS = ("duckdb", "postgresql")
 """The engines that a statement can be verified by."""
 NEAR_ROWS: Final = 2_000_000
 """Of tables of at most so many rows the nearest keys are looked for where that is asked without a number."""
+
+RECORD_BYTES: Final = 1 << 26
+"""A record has so many bytes of pages, unless more are asked for."""
 
 
 class Progress:
@@ -75,11 +84,21 @@ class Options:
             (the server that the variable ROWMERGE_POSTGRES names) or ``postgresql://...``; None for none.
         near: the nearest keys of the rows of a MERGE that have no partner are looked for in tables of so many rows at most; True means 2,000,000,
             and 0 that it is done for small statements alone.
+        check: read the table back after the commit, and compare its rows with those that the statement must have left: True, False, or None for
+            small tables of connectors that say `checked_after_commit`.
+        record: keep all pages that are handed to the connector, for `Result.record`: True, or the path of a file to save the record as; it is
+            also saved where the statement fails. Without it those of a call in a task that fails are kept.
+        record_bytes: so many bytes of pages are kept at most, and as many of the target's rows; 64 MiB by default.
+        record_every: of so many rows of the pages one is kept; 1 by default, which is all of them.
+        why: a condition in SQL on the rows of a MERGE, UPDATE or DELETE, over the columns of the target and, by alias, of the source: those
+            for which it is true, 30 at most, are in the trace whole, however large the statement is; ``""`` for none.
         rehearse: run the statement up to its finish call, then roll it back: everything is done, and nothing is committed.
         rules_off: names of plan rules that are not applied.
         namespace: DataFrames that the statement may name.
+        parameters: the values of ``?`` in the statement, in their order.
         progress: is told each step as it begins. An error that it raises does not end the statement: it is told as a warning, and the
             steps after it are not told.
+        chooser: chooses the joined rows that the trace keeps, in place of the first of each clause; None but for an audit.
 
     >>> Options().changed(era="current").era
     <Era.CURRENT: 'current'>
@@ -97,10 +116,17 @@ class Options:
     trace: TraceLevel = TraceLevel.AUTO
     verify: str | None = None
     near: int = 0
+    check: bool | None = None
+    record: bool | str = False
+    record_bytes: int = RECORD_BYTES
+    record_every: int = 1
+    why: str = ""
     rehearse: bool = False
     rules_off: frozenset[str] = frozenset()
     namespace: Mapping[str, Any] = field(default_factory=dict)
+    parameters: tuple[Any, ...] = ()
     progress: Callable[[str], None] | None = None
+    chooser: RowChooser | None = None
 
     def changed(self, **values: Any) -> Options:
         """Give options with some values replaced; None leaves a value as it is.
@@ -108,7 +134,7 @@ class Options:
         Raises:
             RowMergeError: INVALID_ARGUMENTS for an unknown option or value; the hint lists what there is.
         """
-        names = [f.name for f in fields(self)]
+        names = [f.name for f in fields(self) if f.name not in _OURS]
         given = {}
         for name, value in values.items():
             if name not in names:
@@ -118,6 +144,11 @@ class Options:
             if value is not None:
                 given[name] = _checked(name, value)
         return replace(self, **given)
+
+    @property
+    def keeping(self) -> Keeping:
+        """Which pages tasks keep of those that they hand to the connector."""
+        return Keeping(self.record_bytes, always=True, every=self.record_every) if self.record else IN_CASE
 
     def step(self, name: str) -> None:
         """Tell that a step begins."""
@@ -141,23 +172,41 @@ def _checked(name: str, value: Any) -> Any:
         return frozenset(value)
     if name == "verify" and str(value) not in VERIFIERS and not str(value).startswith(("postgresql://", "postgres://")):
         _refuse(name, value, (*VERIFIERS, "postgresql://..."))
+    if name == "check":
+        return checked(value, "check", lambda given: isinstance(given, bool), "True, False, or None for what the connector says")
     if name == "near":
         rows = checked(value, "near", _is_bound, "True, False, or the number of rows of a table at most, from 0")
         return NEAR_ROWS if rows is True else int(rows)
+    if name == "record":
+        return checked_path(value, "record") if not isinstance(value, bool) else value
+    if name in {"record_bytes", "record_every"}:
+        return checked(value, name, _is_positive, "a whole number from 1")
+    if name == "why":
+        return checked(value, "why", _is_condition, "a condition on rows in SQL, as \"t.customer = 'Dave'\"")
     if name == "progress":
         return (
             value
             if isinstance(value, Progress)
             else Progress(checked(value, "progress", callable, "a function of a step's name"))
         )
+    if name == "parameters":
+        return tuple(checked(value, "parameters", lambda given: isinstance(given, list | tuple), "a list of values"))
     if name == "namespace":
         return checked(value, "namespace", Mapping, "a dictionary of DataFrames")
     if name in _CHOICES:
         choices = _CHOICES[name]
-        if str(value) not in tuple(choices):
-            _refuse(name, value, tuple(choices))
-        return choices(str(value))
+        if str(value) not in choices:
+            _refuse(name, value, choices)
+        return choices[choices.index(str(value))]
     return value
+
+
+def _is_positive(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _is_condition(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _is_bound(value: Any) -> bool:

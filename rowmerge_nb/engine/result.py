@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import ROW_CHANGES, StatementState
@@ -12,7 +12,7 @@ from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.nodes import explain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -26,12 +26,29 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.row_check import RowCheck
     from rowmerge_nb.report.verdicts import Verdicts
     from rowmerge_nb.report.why import Why
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.trace.record import Record
     from rowmerge_nb.trace.trace import Call, PageSample, Trace, VerificationRecord
 
-__all__ = ["Result"]
+__all__ = ["Recording", "Result"]
 
 MOST_ROWS: Final = 60
 """So many rows of a query or of RETURNING are shown."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was kept of a statement so that its calls can be made again.
+
+    Args:
+        record: the record; None where there is none.
+        connector: the connector that it is about, while its engine lives.
+        missing: why there is no record.
+    """
+
+    record: Record | None
+    connector: Connector | None = None
+    missing: str = ""
 
 
 class Result:
@@ -42,6 +59,7 @@ class Result:
         table: the rows of a query, or those of RETURNING; None otherwise.
         explained: the text of an EXPLAIN or SHOW CREATE; None for other statements.
         rehearsed: of a rehearsal the target's rows as they would have been, where the connector shows them; None otherwise.
+        recording: what was kept so that its calls can be made again; None where nothing was.
 
     Attributes:
         again: how the statement is run once more; None of those that change no rows.
@@ -53,11 +71,13 @@ class Result:
         table: pa.Table | None = None,
         explained: str | None = None,
         rehearsed: pa.Table | None = None,
+        recording: Recording | None = None,
     ) -> None:
         self.trace = trace
         self.table = table
         self.explained = explained
         self.rehearsed = rehearsed
+        self.recording = recording
         self.again: Again | None = None
 
     @property
@@ -157,7 +177,7 @@ class Result:
         """
         import pandas as pd
 
-        from rowmerge_nb.trace.journeys import told_journeys
+        from rowmerge_nb.trace.journeys import asked_journeys, journeys_of, told_journeys
 
         rows = [
             {
@@ -171,28 +191,34 @@ class Result:
                 "becomes": journey.becomes,
                 "writers": journey.writers,
             }
-            for journey in told_journeys(self.trace)
+            for journey in journeys_of(self.trace) or asked_journeys(self.trace) or told_journeys(self.trace)
         ]
         # Every row has all columns, in the order of the way that rows go.
         names = sorted(dict.fromkeys(name for row in rows for name in row), key=_column_order)
         return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
 
-    def why(self, source_row: int | None = None, **columns: Any) -> Why:
+    def why(self, row: int | Mapping[str, Any] | None = None, /, *, source_row: int | None = None, **columns: Any) -> Why:
         """Say why rows went the way they did: what ON and each WHEN condition came to for them, and which part decided.
 
+        Of a large statement, whose trace has not all rows, those that are asked for are looked up in the version of the target that the
+        statement was made from, 30 at most, by one job of Spark; sources are read as they are now.
+
         Args:
-            source_row: the number of the row in the source, from 0, as `journeys` has it; None for any.
-            columns: values of columns that the row has, of either side: ``why(customer="Dave")``. Without any, all rows are told.
+            row: the number of the row in the source, from 0, as `journeys` has it; or values by columns, whatever these are called:
+                ``why({"first name": "Dave"})``.
+            source_row: the number of the row in the source by name; None for any.
+            columns: values of columns that the row has, of either side: ``why(customer="Dave")``. Without any, all rows of the trace are told.
 
         Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where the trace has no rows
-                with the values of both sides: of other statements, and of large ones.
+            RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; AMBIGUOUS_NAME for ``source_row=`` where
+                that is also a column; NOT_SUPPORTED of other statements, and where neither the trace has these rows nor the store the
+                version from before: ``why=`` with the run carries them into the trace.
         """
         from rowmerge_nb.report.why import Why
 
-        return Why.of(self.trace, source_row, columns)
+        return Why.of(self.trace, row, source_row, columns, None if self.again is None else self.again.asked)
 
-    def what_if(self, sql: str | None = None, **options: Any) -> Result:
+    def what_if(self, sql: str | None = None, *, source: Mapping[int, Mapping[str, Any]] | None = None, **options: Any) -> Result:
         """Rehearse the statement once more on the rows that it had, changed or with other options; nothing is committed.
 
         It runs on a copy of the target in memory, as the version before has it; where the store keeps none, with the rows that took part, or
@@ -200,27 +226,32 @@ class Result:
 
         Args:
             sql: the statement as it is to be, with the same target; None for the same one.
+            source: cells of a MERGE's source that are to have other values, by the row's number, from 0 as `journeys` has it, and the column:
+                ``{3: {"price": 2}}``. The source is VALUES, a table or a DataFrame (not one of Spark) of at most 1,000 rows, and stays as it
+                is. Values are of the column's type, or texts that are read as that; None is NULL.
             options: those of `rowmerge_nb.engine.options.Options` that are to be otherwise: ``paradigm``, ``era``, ``duplicates``, ...
 
         Raises:
-            RowMergeError: the statement is wrong or fails: ``error.result`` has what is known; INVALID_ARGUMENTS for one with another target;
-                NOT_SUPPORTED where no engine has run it, as of a saved trace, or where the trace has not all rows that took part.
+            RowMergeError: the statement is wrong or fails: ``error.result`` has what is known; INVALID_ARGUMENTS for one with another target, and
+                for a source row or column that is not there or a value of another type; TRANSACTION_CONFLICT where the source has other rows
+                now; NOT_SUPPORTED for cells of another source, where no engine has run it, as of a saved trace, or where the trace has not all rows that took part.
         """
         if self.again is None:
             msg = f"This {self.trace.kind} cannot be run once more"
             raise RowMergeError(
                 msg, code="NOT_SUPPORTED", hint="A MERGE, UPDATE or DELETE can, of which an engine has given the result."
             )
-        return self.again.run(sql, **options)
+        return self.again.run(sql, source, **options)
 
-    def near(self, source_row: int | None = None, **columns: Any) -> Near:
+    def near(self, row: int | Mapping[str, Any] | None = None, /, *, source_row: int | None = None, **columns: Any) -> Near:
         """Say of the source rows of a MERGE that have no partner which keys of the target are nearest, and what separates them.
 
         Blanks at the ends, case, Unicode form, the writing of a number, NULL, one key of several, one letter, or another condition of ON:
         ``docs/why.md`` has all of them. Rows of the target that no source row matches are told as well where they are near to one.
 
         Args:
-            source_row: the number of the row in the source, from 0, as `journeys` has it; None for any.
+            row: the number of the row in the source, from 0, as `journeys` has it; or values by columns, whatever these are called.
+            source_row: the number of the row in the source by name; None for any.
             columns: values of columns that ON reads: ``near(customer="Dave ")``. Without any, all rows are told.
 
         Raises:
@@ -229,7 +260,7 @@ class Result:
         """
         from rowmerge_nb.report.near import Near
 
-        return Near.of(self.trace, source_row, columns)
+        return Near.of(self.trace, row, source_row, columns)
 
     def check_rows(self, wanted: Any, by: str | Iterable[str] | None = None) -> RowCheck:
         """Compare the rows that the statement left with those that were wanted; what differs is shown with its reasons.
@@ -239,13 +270,13 @@ class Result:
 
         Args:
             wanted: a DataFrame (pandas, Arrow, Polars, Spark) with the columns of these rows, in any order. How often a row is in it matters,
-                the order of rows does not.
+                the order of rows does not; of a column of type char, neither do blanks at the end.
             by: the columns that tell which row is meant: a wrong row is explained by the joined rows whose source, target or new row has
                 the same values in them. None for all columns.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS for what is no DataFrame, and for columns that are missing, not known, or have values of another
-                type; NOT_SUPPORTED where the rows are not known: of a statement that failed or did not run, of a rehearsal in a store that
+                type; NOT_SUPPORTED for values that no SQL type holds, as nanoseconds, and where the rows are not known: of a statement that failed or did not run, of a rehearsal in a store that
                 does not show them, and of `what_if` after a commit, which has only the rows that took part.
         """
         from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected
@@ -254,7 +285,23 @@ class Result:
 
         checked(wanted, "wanted", is_frame, "a DataFrame: of pandas, Arrow, Polars or Spark")
         frame = collected(wanted) if is_spark_frame(wanted) else wanted
-        return RowCheck.of(self.trace, self._rows_left(), as_arrow("wanted", frame), by)
+        return RowCheck.of(self.trace, self._rows_left(), as_arrow("wanted", frame, exact=True), by, padded=self._padded())
+
+    def _padded(self) -> frozenset[str]:
+        """Give the columns of type char among those of the rows that it left."""
+        if self.trace.kind not in ROW_CHANGES:
+            return (
+                frozenset(name for name, kind in self.trace.plan[0].layout if kind.startswith("char"))
+                if self.trace.plan
+                else frozenset()
+            )
+        assert self.again is not None
+        # That of a trial is a copy of the same table.
+        catalog, schema, table = self.again.trace.name
+        known = self.again.engine.table_metadata(catalog, schema, table)
+        return (
+            frozenset(column.name for column in known.columns if column.type.base == "char") if known is not None else frozenset()
+        )
 
     def _rows_left(self) -> pa.Table:
         trace, again = self.trace, self.again
@@ -272,6 +319,22 @@ class Result:
             hint = "Check a query of the table, or a MERGE, UPDATE or DELETE that has run."
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
         return rows
+
+    def record(self) -> Record:
+        """Give the record: the pages that the statement handed to its connector, and the rows that its target had.
+
+        `rowmerge_nb.replay` makes the calls again, in this process and without Spark; ``record().save(path)`` keeps it.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED where no pages were kept: run it with ``record=True``. Without that the pages are kept of a writer,
+                or a split, in which a call of the connector failed.
+        """
+        if self.recording is not None and self.recording.record is not None:
+            return self.recording.record
+        missing = self.recording.missing if self.recording is not None else ""
+        msg = f"The pages of this {self.trace.kind} were not kept{f': {missing}' if missing else ''}"
+        hint = "Run the statement with record=True, or %%merge --record FILE; a trace that was saved has none."
+        raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
     def explore(self) -> Explorer:
         """Give the explorer: a widget in which rows are followed step by step, with the reasons, and what becomes of them can be guessed.
@@ -299,7 +362,7 @@ class Result:
         from rowmerge_nb.report.explorer.page import explorer_page
         from rowmerge_nb.trace.files import write_private
 
-        untouched = None if self.again is None else self.again.untouched()
+        untouched = None if self.again is None else self.again.untouched(self.trace)
         write_private(path, explorer_page(self.trace, untouched).encode("utf-8", "backslashreplace"), "The explorer")
 
     def quiz(self, n: int = 5, seed: int = 0) -> Quiz:

@@ -15,7 +15,7 @@ from traitlets import Bool, Enum, Int, Unicode
 from rowmerge_nb.engine.spark.interrupts import told_in_cell
 from rowmerge_nb.errors import RowMergeError, SetupError
 from rowmerge_nb.names import nearest
-from rowmerge_nb.notebook import transformer
+from rowmerge_nb.notebook import debugging, transformer
 from rowmerge_nb.notebook.completion import matcher
 from rowmerge_nb.notebook.display import (
     Bundle,
@@ -29,7 +29,7 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
-from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, docstring, help_text, parse_line
+from rowmerge_nb.notebook.options import COMMANDS, OPTIONS, MagicUse, docstring, help_text, parse_line, states_of
 from rowmerge_nb.notebook.orphans import orphans_bundle
 from rowmerge_nb.notebook.progress import Progress
 from rowmerge_nb.notebook.template import Rendered, render
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
 
 __all__ = ["MergeMagic", "project_defaults", "register", "unregister"]
@@ -99,6 +100,8 @@ class MergeMagic(Magics):
                 self.shell.user_ns["_merge"] = error.result
             at = getattr(error, "cell_line", first_line)
             show(error_bundle(error, at, parts=getattr(error, "cell_parts", None), timings=self.timings))
+            if error.result is not None and use.has("explore"):
+                _explore(error.result)
             # `from None`: what lies below is the engine's own business; it stays in the exception's __context__.
             raise without_traceback(error, at) from None
 
@@ -119,12 +122,14 @@ class MergeMagic(Magics):
         if not statements:
             msg = "The cell has no statement"
             raise RowMergeError(msg, code="SYNTAX_ERROR", hint="Write one below the line of %%merge, or behind %merge")
+        _check_record(use, len(statements))
         options = self._options(use)
         for number, (text, offset) in enumerate(statements, 1):
             try:
                 whole_cell = first_line > 1 and self.progress
                 tasks = getattr(engine, "running_tasks", lambda: None)
-                with Progress(self.shell, lambda: show_all(shown), whole_cell=whole_cell, tasks=tasks) as progress:
+                rows = getattr(engine, "running_rows", lambda: None)
+                with Progress(self.shell, lambda: show_all(shown), whole_cell=whole_cell, tasks=tasks, rows=rows) as progress:
                     result = self._statement(engine, text, use, {**options, "progress": progress})
             except RowMergeError as error:
                 _note_line(error, rendered, offset, len(text), first_line)
@@ -142,21 +147,28 @@ class MergeMagic(Magics):
                 if use.has("explore"):
                     _explore(result)
 
-    def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison:
+    def _statement(self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]) -> Result | Comparison | Audit:
         _check_rehearsal(use)
 
-        def run() -> Result | Comparison:
+        def run() -> Result | Comparison | Audit:
+            if use.has("audit"):
+                chosen = _for_audit(use, options)
+                return engine.audit(statement=text, **chosen)
             if use.has("compare"):
                 return engine.compare(text, by=use.values["compare"], **_for_comparison(use, options))
             if use.has("explain"):
                 return engine.explain(text, **options)
-            asked = {name: True for name in ("rehearse", "near") if use.has(name)}
+            asked: dict[str, Any] = {name: True for name in ("rehearse", "near", "check") if use.has(name)}
+            if use.has("record"):
+                asked["record"] = use.values["record"]
+            if use.has("why"):
+                asked["why"] = use.values["why"]
             return engine.run(text, dry_run=use.has("dry-run"), **asked, **options)
 
         return told_in_cell(run, lambda: options["progress"].last in {"commit", "verify"}, text)
 
     def _bundle(self, result: Any, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
-        if use.has("compare"):
+        if use.has("compare") or use.has("audit"):
             return dict(result._repr_mimebundle_())
         if use.has("explain"):
             return plan_bundle(result, use.values["explain"])
@@ -286,6 +298,23 @@ def _check_rehearsal(use: MagicUse) -> None:
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave one of them out.")
 
 
+def _check_record(use: MagicUse, statements: int) -> None:
+    """Refuse to record what hands nothing to a connector, and several statements in one file.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS.
+    """
+    if not use.has("record"):
+        return
+    for name in ("explain", "dry-run", "compare"):
+        if use.has(name):
+            msg = f"--record and --{name} do not go together: no pages are kept of it"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave one of them out.")
+    if statements > 1:
+        msg = f"--record saves the record of one statement, and the cell has {statements}"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Put the statement to record into a cell of its own.")
+
+
 def _explore(result: Any) -> None:
     """Show the explorer of a statement that changes rows; what cannot be explored is told, and is no error of the statement."""
     from rowmerge_nb.choices import ROW_CHANGES
@@ -306,12 +335,29 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
     """
     from rowmerge_nb.engine.statements.rehearsal import DECIDED
 
-    for name in ("explain", "dry-run", "show", "explore", "near"):
+    for name in ("explain", "dry-run", "show", "explore", "near", "check", "why"):
         if use.has(name):
             msg = f"--compare and --{name} do not go together"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{name} out.")
     left_out = {"verify", *DECIDED[use.values["compare"]]}
     return {name: value for name, value in options.items() if name not in left_out or use.has(name)}
+
+
+def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the arguments of an audit: the states, and options; defaults of what it has not are left out, and are refused if written.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for an option of the magic that does not go together with it.
+    """
+    from rowmerge_nb.engine.audit.audit import REFUSED
+
+    for name in ("explain", "dry-run", "show", "explore", "near", "compare", "rehearse"):
+        if use.has(name):
+            msg = f"--audit and --{name} do not go together"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave --{name} out.")
+    before, after = states_of(use.values["audit"])
+    chosen = {name: value for name, value in options.items() if name not in REFUSED or use.has(name)}
+    return {**chosen, "before": before, "after": after}
 
 
 def _command_of(rest: str) -> str:
@@ -403,6 +449,10 @@ def _note_line(error: RowMergeError, rendered: Rendered, offset: int, length: in
         # The statement is a value's text, of which the cell has no lines.
         error.__dict__["cell_line"] = 1
         return
+    if error.statement not in {None, rendered.text, rendered.text[offset : offset + length]}:
+        # It is about the text of an option.
+        error.__dict__["cell_line"] = 1
+        return
     line = error.shown[0] or 1
     at = offset
     for _ in range(line - 1):
@@ -472,6 +522,7 @@ def register(shell: InteractiveShell) -> MergeMagic:
     shell.register_magics(magic)
     matcher.register(shell, magic.for_completion)
     transformer.register(shell)
+    debugging.register(shell)
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
     return magic
@@ -506,3 +557,4 @@ def unregister(shell: InteractiveShell) -> None:
         shell.magics_manager.magics[kind].pop("merge", None)
     matcher.unregister(shell)
     transformer.unregister(shell)
+    debugging.unregister(shell)

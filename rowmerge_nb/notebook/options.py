@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, NoReturn
@@ -13,7 +15,7 @@ from typing import Final, NoReturn
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.names import nearest
 
-__all__ = ["COMMANDS", "OPTIONS", "STATEMENT", "MagicOption", "MagicUse", "docstring", "help_text", "parse_line"]
+__all__ = ["COMMANDS", "OPTIONS", "STATEMENT", "MagicOption", "MagicUse", "docstring", "help_text", "parse_line", "states_of"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ OPTIONS: Final = (
     MagicOption("dry-run", "Plan the statement and show the report of the plan; nothing begins."),
     MagicOption(
         "show",
-        "The parts of the report to show: outcome, clauses, plan, pages, stored, calls, diff, journeys, near, verdicts; or short, learn, connector.",
+        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls, diff, journeys, near, verdicts; or short, learn, connector.",
         "PART,PART",
     ),
     MagicOption(
@@ -88,6 +90,12 @@ OPTIONS: Final = (
         "Run a MERGE, UPDATE or DELETE in two ways on the same rows and show both side by side; nothing is committed.",
         "flows|paradigms|duplicates",
     ),
+    MagicOption(
+        "audit",
+        "Evaluate the statement on its target as it was before, and compare what it leaves with what another engine has committed; "
+        "nothing is written. States are versions, snapshots, tags, write ids or moments; without AFTER the table as it is.",
+        "BEFORE..AFTER",
+    ),
     MagicOption("trace", "How many rows the report keeps: some, all, or counts only.", "auto|full|off"),
     MagicOption(
         "verify",
@@ -96,8 +104,22 @@ OPTIONS: Final = (
         assumed="duckdb",
     ),
     MagicOption(
+        "check",
+        "Read the table back after the commit, and tell whether it has the rows that the statement must have left.",
+    ),
+    MagicOption(
         "near",
         "Look for the nearest keys of the rows of a MERGE that have no partner, in large tables too; result.near() tells them.",
+    ),
+    MagicOption(
+        "record",
+        "Save the record of the statement as FILE: the pages handed to the connector, for rowmerge_nb.replay(FILE, connector).",
+        "FILE",
+    ),
+    MagicOption(
+        "why",
+        "Tell of the joined rows for which a condition in SQL is true what every clause said to them and why, in large tables too.",
+        "CONDITION",
     ),
     MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
     MagicOption("orphans", "With the command doctor: list what dead processes have left behind in the stores of all catalogs."),
@@ -129,7 +151,7 @@ _WIDTHS: Final = (14, 27, 56)
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _BY_SHORT: Final = {option.short: option for option in OPTIONS if option.short}
 STATEMENT: Final = re.compile(
-    r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table|truncate)\b"
+    r"(?i)(?:merge|select|with|values|insert|update|delete|create|drop|explain|show|desc|describe|table|truncate|alter|call|prepare|execute|deallocate)\b"
 )
 
 
@@ -188,6 +210,36 @@ def parse_line(line: str) -> MagicUse:
         else:
             break
     return MagicUse(values, quiet_name, rest)
+
+
+def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | None]:
+    """Read the value of ``--audit``: what names the states before and after, None for the table as it is.
+
+    A number is a version, a snapshot or a write id; a date, or a date with a time, a moment; all else a tag or a branch.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS if that is not what is written.
+
+    >>> states_of("3..5"), states_of("before-may.."), states_of("2026-05-01..2026-05-02T08:30:00")
+    ((3, 5), ('before-may', None), (datetime.date(2026, 5, 1), datetime.datetime(2026, 5, 2, 8, 30)))
+    >>> states_of("3")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.RowMergeError: INVALID_ARGUMENTS: --audit needs two states, and got '3'. Write --audit BEFORE..AFTER, or --audit 3.. ...
+    """
+    before, dots, after = text.partition("..")
+    if not dots or not before or ".." in after:
+        hint = f"Write --audit BEFORE..AFTER, or --audit {before or 'BEFORE'}.. for the table as it is now"
+        _refuse(f"--audit needs two states, and got '{text}'", hint)
+    return _state(before), _state(after) if after else None
+
+
+def _state(word: str) -> int | str | dt.date:
+    if word.isdecimal():
+        return int(word)
+    for read in (dt.date.fromisoformat, dt.datetime.fromisoformat):
+        with suppress(ValueError):
+            return read(word)
+    return word
 
 
 def _next_word(text: str) -> tuple[str, str]:

@@ -43,6 +43,7 @@ class Progress:
         again: shows the reports once more that the cell has shown already.
         whole_cell: the statement is in the body of a cell magic.
         tasks: gives how many of Spark's tasks are done, and how many there are; None where none run.
+        rows: gives how many rows they have read or handed on; None where that is not known.
 
     Attributes:
         last: the step that was told last; ``""`` before there is one.
@@ -55,8 +56,10 @@ class Progress:
         *,
         whole_cell: bool = True,
         tasks: Callable[[], tuple[int, int] | None] = lambda: None,
+        rows: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._tasks = tasks
+        self._rows = rows
         self._painter = _painter(shell, again, whole_cell)
         self.last = ""
         self._began = time.monotonic()
@@ -101,6 +104,8 @@ class Progress:
         words = _STEPS.get(self.last, self.last) or "working"
         tasks = self._tasks() if self.last == "run" else None
         done = "" if tasks is None else f", {number(tasks[0])} of {plural(tasks[1], 'task')} done"
+        if tasks is not None and (rows := self._rows()) is not None:
+            done += f", {plural(rows, 'row')}"
         return f"{words}{done}, {time.monotonic() - self._began:.0f} s"
 
 

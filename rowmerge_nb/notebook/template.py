@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -13,6 +11,7 @@ from typing import Any, Final
 
 from rowmerge_nb.engine.spark.frames import is_frame
 from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.sql.constants import constant_of
 
 __all__ = ["Rendered", "render"]
 
@@ -211,60 +210,10 @@ def _literal(value: Any) -> str:
     if isinstance(value, list | tuple):
         # A row within a list of rows.
         return f"({sql_text(value)})"
-    if type(value).__name__ in {"NAType", "NaTType"}:
-        return "NULL"
-    # NumPy's numbers and times, and pandas' as well, say what they are in Python.
-    if hasattr(value, "to_pydatetime"):
-        value = value.to_pydatetime()
-    elif hasattr(value, "item") and not isinstance(value, str | bytes) and getattr(value, "size", 1) == 1:
-        value = value.item()
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "true" if value else "false"
-        case float():
-            return _double(value)
-        case int():
-            return str(value)
-        case decimal.Decimal():
-            return f"DECIMAL '{value:f}'"
-        case dt.datetime():
-            zone = f" {_offset(value)}" if value.tzinfo else ""
-            return f"TIMESTAMP '{value.replace(tzinfo=None).isoformat(' ')}{zone}'"
-        case dt.date():
-            return f"DATE '{value.isoformat()}'"
-        case dt.time():
-            return f"TIME '{value.isoformat()}'"
-        case bytes():
-            return f"X'{value.hex()}'"
-        case str():
-            return "'" + value.replace("'", "''") + "'"
-        case _:
-            text = str(value)
-            if text.startswith("<"):
-                msg = f"A value of type {type(value).__name__} cannot be written as SQL"
-                raise _NotSqlError(msg)
-            return text
-
-
-def _double(value: float) -> str:
-    """Write a double: with an exponent, because SQL takes ``1.5`` for a decimal.
-
-    >>> _double(1.5), _double(1e300), _double(float("nan"))
-    ('1.5E0', '1E300', 'nan()')
-    """
-    if value != value:  # noqa: PLR0124 - the one number that is not itself
-        return "nan()"
-    if value in {float("inf"), float("-inf")}:
-        return "infinity()" if value > 0 else "-infinity()"
-    text = repr(value)
-    if "e" in text:
-        return text.replace("e", "E").replace("E+", "E")
-    return f"{text}E0"
-
-
-def _offset(value: dt.datetime) -> str:
-    minutes = round((value.utcoffset() or dt.timedelta()).total_seconds() / 60)
-    sign = "-" if minutes < 0 else "+"
-    return f"{sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+    if (found := constant_of(value)) is not None:
+        return found
+    text = str(value)
+    if text.startswith("<"):
+        msg = f"A value of type {type(value).__name__} cannot be written as SQL"
+        raise _NotSqlError(msg)
+    return text

@@ -290,8 +290,10 @@ def _form(node: MergeWriter) -> tuple[str, ...]:
     if form.by_spark:
         return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
     reading = "the tasks that read" if form.many_tasks else "the task that reads"
-    source = ", each of which gets all of the source" if form.many_tasks and join_of(node) is not None else ""
-    return (f"What is below it runs in {reading} the target{source}, on pages",)
+    if not form.many_tasks or join_of(node) is None:
+        return (f"What is below it runs in {reading} the target, on pages",)
+    rest = "; each writer takes its own of the source rows that none has matched" if isinstance(node.source, Exchange) else ""
+    return (f"What is below it runs in {reading} the target, each of which gets all of the source, on pages{rest}",)
 
 
 def _case_text(case: SearchedCase) -> str:
@@ -333,4 +335,5 @@ _FULL_MEANING = (
 _DUPLICATE_PREDICATES = {
     RepeatedMatches.TRINO: "CASE WHEN not(is_distinct) AND unique_id IS NOT NULL THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
     RepeatedMatches.STANDARD: "CASE WHEN count(case_number >= 0) OVER (unique_id) > 1 THEN fail(MERGE_TARGET_ROW_MULTIPLE_MATCHES) ELSE true END",
+    RepeatedMatches.NONE: "true",
 }

@@ -27,7 +27,7 @@ TEXT_BYTES = 32
 
 
 def form_of(
-    below: Sequence[PlanNode], join: Join | None, rows: tuple[int | None, int | None], settings: RuleSettings, *, exchange: bool
+    below: Sequence[PlanNode], join: Join | None, rows: tuple[int | None, int | None], settings: RuleSettings
 ) -> PhysicalForm:
     """Choose what executes a plan from the scan of the target to the processor.
 
@@ -36,7 +36,6 @@ def form_of(
         join: the join among them; None of an UPDATE or DELETE.
         rows: how many rows the target and the source have, where that is known; an UPDATE and a DELETE have no source.
         settings: up to where a task takes the whole of a table.
-        exchange: changed rows have to be sent to certain writers.
     """
     if any(symbol.name == RETURNING for node in below for symbol in node.outputs):
         return PhysicalForm("RETURNING is computed by Spark")
@@ -56,21 +55,17 @@ def form_of(
         both = sum(rows * _width_of(side) for rows, side in zip((target, source), join.sources, strict=True))
         if both <= settings.one_task_bytes:
             return PhysicalForm(paged=True)
-    return _replicated(join, source, settings, exchange=exchange)
+    return _replicated(join, source, settings)
 
 
-def _replicated(join: Join, source: int | None, settings: RuleSettings, *, exchange: bool) -> PhysicalForm:
-    if exchange:
-        return PhysicalForm("rows go on to the writers of their partitions or buckets")
+def _replicated(join: Join, source: int | None, settings: RuleSettings) -> PhysicalForm:
     if not join.key_columns:
         return PhysicalForm("ON has no columns that must be equal")
     if source is None:
         return PhysicalForm("nobody knows how large the source is")
     size = source * _width_of(join.right)
     if size > settings.source_bytes:
-        said = (
-            f"the source, about {size >> 20} MiB, is not sent to every task: that is done up to {settings.source_bytes >> 20} MiB"
-        )
+        said = f"the source, about {size >> 20} MiB, is not sent to every task: that is done up to {settings.source_bytes >> 20} MiB (source_bytes)"
         return PhysicalForm(said)
     return PhysicalForm(many_tasks=True)
 

@@ -125,7 +125,7 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
         kept = kept or [0]
         return replace(node, outputs=tuple(node.outputs[i] for i in kept), columns=tuple(node.columns[i] for i in kept))
 
-    return _rewrite(plan, prune)
+    return rewritten(plan, prune)
 
 
 def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
@@ -152,7 +152,7 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
             return replace(node, outputs=tuple(symbol for symbol in node.outputs if symbol not in dropped))
         return node
 
-    return _rewrite(plan, prune)
+    return rewritten(plan, prune)
 
 
 def _changing_rows(plan: PlanNode) -> int | None:
@@ -191,9 +191,9 @@ def prune_target(plan: Output, settings: RuleSettings) -> Output:
             )
             return replace(inner, source=semi)
 
-        return replace(node, left=_rewrite(node.left, insert))
+        return replace(node, left=rewritten(node.left, insert))
 
-    return _rewrite(plan, prune)
+    return rewritten(plan, prune)
 
 
 def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
@@ -205,7 +205,7 @@ def replicate_small_target(plan: Output, settings: RuleSettings) -> Output:
             return replace(node, replicate_target=rows is not None and rows <= settings.small_rows)
         return node
 
-    return _rewrite(plan, choose)
+    return rewritten(plan, choose)
 
 
 def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
@@ -237,7 +237,7 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
             return replace(node, exchange=scattered)
         return node
 
-    return _rewrite(plan, choose)
+    return rewritten(plan, choose)
 
 
 def change_in_task(plan: Output, settings: RuleSettings) -> Output:
@@ -251,14 +251,14 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     join = join_of(writer)
     target, source = join.sources if join is not None else (writer, None)
     rows = (estimated_rows(target), estimated_rows(source) if source is not None else None)
-    form = form_of(chain(writer.source), join, rows, settings, exchange=_exchange_stays(writer, settings))
+    form = form_of(chain(writer.source), join, rows, settings)
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join) and (form.many_tasks or form.paged):
             return replace(node, distribution="REPLICATED", replicate_target=False)
         return replace(node, form=form) if isinstance(node, MergeWriter) else node
 
-    return _rewrite(plan, choose)
+    return rewritten(plan, choose)
 
 
 def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
@@ -278,13 +278,7 @@ def write_where_rows_are(plan: Output, settings: RuleSettings) -> Output:
         many, in_task = (node.form.many_tasks, node.form.in_task) if node.form is not None else (False, False)
         return replace(node, source=node.source.source) if many or (not small and (few or in_task)) else node
 
-    return _rewrite(plan, stay)
-
-
-def _exchange_stays(writer: MergeWriter, settings: RuleSettings) -> bool:
-    """Tell whether changed rows are sent to certain writers, whatever executes the rest."""
-    exchange = writer.source
-    return isinstance(exchange, Exchange) and not (_is_dispensable(exchange) and "write_where_rows_are" not in settings.off)
+    return rewritten(plan, stay)
 
 
 def _is_dispensable(exchange: Exchange) -> bool:
@@ -299,7 +293,7 @@ def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
     def fuse(node: PlanNode) -> PlanNode:
         return replace(node, fused=not isinstance(node.source, Exchange)) if isinstance(node, MergeWriter) else node
 
-    return _rewrite(plan, fuse)
+    return rewritten(plan, fuse)
 
 
 def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
@@ -312,7 +306,7 @@ def insert_few_rows_at_once(plan: Output, settings: RuleSettings) -> Output:
                 return replace(node, source=node.source.source)
         return node
 
-    return _rewrite(plan, gather)
+    return rewritten(plan, gather)
 
 
 Node = TypeVar("Node", bound=PlanNode)
@@ -332,13 +326,13 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
 """All rules by name, in the order in which they are applied."""
 
 
-def _rewrite(node: Node, change: Callable[[PlanNode], PlanNode]) -> Node:
+def rewritten(node: Node, change: Callable[[PlanNode], PlanNode]) -> Node:
     """Rewrite a plan from its leaves up."""
     children: dict[str, Any] = {}
     for field in fields(node):
         value = getattr(node, field.name)
         if isinstance(value, PlanNode) and field.name in {"source", "left", "right"}:
-            changed = _rewrite(value, change)
+            changed = rewritten(value, change)
             if changed is not value:
                 children[field.name] = changed
     changed_node: Any = replace(node, **children) if children else node

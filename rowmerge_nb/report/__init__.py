@@ -6,8 +6,9 @@ only give it a form. Importing this package is cheap; pyarrow, Jinja2 and Graphv
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.lazy import at_first_use
 
 if TYPE_CHECKING:
     from rowmerge_nb.report.bundle import mime_bundle as mime_bundle
@@ -39,8 +40,4 @@ _HOMES = {
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = at_first_use(__name__, _HOMES)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.html import render_parts
-from rowmerge_nb.report.model.alignment import aligned_plans, aligned_rows
+from rowmerge_nb.report.model.alignment import aligned_plans, aligned_rows, unaligned
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import WIDTH, diff_lines, stored_lines
 from rowmerge_nb.report.words.columns import columns_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.report import Report
     from rowmerge_nb.report.words.values import Cell
     from rowmerge_nb.trace.comparison import Comparison, Metric, Side
+    from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["comparison_bundle"]
 
@@ -33,7 +34,10 @@ _TOLD_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
 
 def comparison_bundle(comparison: Comparison) -> dict[str, str]:
     """Make what a notebook stores for a comparison: exactly the keys ``text/plain`` and ``text/html``."""
-    text = "\n".join(_lines(comparison))
+    rows = aligned(comparison)
+    handed = handed_pages(comparison) if not rows else []
+    why = _unaligned(comparison) if handed else ""
+    text = "\n".join(_lines(comparison, rows, handed, why))
     names: dict[str, Any] = {
         "comparison": comparison,
         "sides": [(side, error_of(side)) for side in (comparison.left, comparison.right)],
@@ -41,8 +45,9 @@ def comparison_bundle(comparison: Comparison) -> dict[str, str]:
         "columns": column_names(comparison),
         "more": max(0, len(comparison.differences) - SHOWN),
         "report": changed_rows(comparison),
-        "aligned": aligned(comparison),
-        "handed": handed_pages(comparison),
+        "aligned": rows,
+        "handed": handed,
+        "unaligned": why,
         "plan": plan_lines(comparison),
         "texts": [metric_texts(comparison, metric) for metric in comparison.metrics],
         "open": True,
@@ -90,8 +95,16 @@ def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
 
 def aligned(comparison: Comparison) -> tuple[AlignedRow, ...]:
     """Give what became of each row on both sides; nothing where that is the same, or not known of all."""
-    traces = [side.whole or side.result.trace for side in (comparison.left, comparison.right)]
-    return aligned_rows(*traces)
+    return aligned_rows(*_whole_traces(comparison))
+
+
+def _unaligned(comparison: Comparison) -> str:
+    return unaligned(*_whole_traces(comparison))
+
+
+def _whole_traces(comparison: Comparison) -> tuple[Trace, Trace]:
+    left, right = (side.whole or side.result.trace for side in (comparison.left, comparison.right))
+    return left, right
 
 
 def column_names(comparison: Comparison) -> list[str]:
@@ -116,9 +129,7 @@ def changed_rows(comparison: Comparison) -> Report | None:
 
 
 def handed_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
-    """Give what each side hands to the connector, cut to a few rows; nothing where both hand over the same, or rows are aligned."""
-    if aligned(comparison):
-        return []
+    """Give what each side hands to the connector, cut to a few rows; nothing where both hand over the same."""
     sides = [(side.name, build_report(side.result.trace).stored) for side in (comparison.left, comparison.right)]
     if sides[0][1] == sides[1][1]:
         return []
@@ -131,7 +142,7 @@ def _shortened(stored: Stored) -> Stored:
     return replace(stored, pages=pages, summary=stored.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""))
 
 
-def _lines(comparison: Comparison) -> list[str]:
+def _lines(comparison: Comparison, both: tuple[AlignedRow, ...], handed: list[tuple[str, Stored]], why: str) -> list[str]:
     sides = (comparison.left, comparison.right)
     lines = [comparison.sentence, "Nothing was committed: each side ran in a transaction of its own and was rolled back."]
     lines += [comparison.notice] if comparison.notice else []
@@ -149,11 +160,12 @@ def _lines(comparison: Comparison) -> list[str]:
             lines.append(f"and {more:,} more")
     if (report := changed_rows(comparison)) is not None:
         lines += ["", *diff_lines(report)]
-    if rows_of_both := aligned(comparison):
+    if both:
         heads = ["source row", "values", "", *(side.name for side in sides)]
-        table = [heads, *(list(line) for row in rows_of_both for line in row.lines)]
+        table = [heads, *(list(line) for row in both for line in row.lines)]
         lines += ["", "What transform_page makes of each row", *(line.rstrip() for line in columns_of(table, right={0}))]
-    for name, stored in handed_pages(comparison):
+    lines += ["", *textwrap.wrap(why, WIDTH)] if why else []
+    for name, stored in handed:
         lines += ["", f"{stored.title}, {name}: {stored.summary}", *stored_lines(stored)]
     lines += ["", "Connector calls", *columns_of([["method", *(s.name for s in sides)], *_calls(comparison)], right={1, 2})]
     if plan := plan_lines(comparison):

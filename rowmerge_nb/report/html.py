@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.model.failures import Failure
-from rowmerge_nb.report.model.report import Report, build_report, parts_to_show
+from rowmerge_nb.report.model.report import Report, build_report, missing_parts, parts_to_show
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.words import code_parts, number
@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
     from rowmerge_nb.trace.verdicts import Verdict
 
-__all__ = ["PageEntry", "render_failure", "render_html", "render_page", "render_parts", "style_for", "style_sheet"]
+__all__ = [
+    "PageEntry",
+    "render_failure",
+    "render_html",
+    "render_page",
+    "render_parts",
+    "render_standing_alone",
+    "style_for",
+    "style_sheet",
+]
 
 _OURS: Final = ".rm.rm.rm.rm"
 _RULE: Final = re.compile(r"(\.rm\.rm\.rm\.rm[^{]*)\{[^{}]*\}")
@@ -37,7 +46,9 @@ _CLASS: Final = re.compile(r"\.([\w-]+)")
 _ELEMENT: Final = re.compile(r"(?:^|[\s>])([a-z]+)")
 _CLASSES: Final = re.compile(r'class="([^"]*)"')
 _TAGS: Final = re.compile(r"<([a-z]+)")
-_FOLDED: Final = frozenset({"stored", "calls", "diff", "journeys"})
+_FOLDED: Final = frozenset({"stored", "calls", "journeys"})
+_OPEN: Final = "diff"
+"""The fold that is open by itself: what readers ask first is which rows were changed."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +72,8 @@ def render_html(
         number: tells this output's ids from those of the same statement shown before.
         first_line: the number of the cell's line on which the statement begins.
     """
-    names = None if show is None else parts_to_show(report, show)
-    return _fragment(report, names, timings=timings, number=number, first_line=first_line)
+    wanted = show if show is None or isinstance(show, str) else tuple(show)
+    return _fragment(report, wanted, timings=timings, number=number, first_line=first_line)
 
 
 def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> str:
@@ -88,6 +99,20 @@ def render_page(reports: Sequence[Report | Trace | PageEntry], title: str) -> st
                 "fragment": Markup(fragment),  # noqa: S704 - made by our own templates, which escape
             }
         )
+    return _document(title, entries)
+
+
+def render_standing_alone(title: str, statement: str, fragment: str) -> str:
+    """Write an HTML document with one fragment that `render_parts` has made, and the statement that it is about."""
+    from markupsafe import Markup
+
+    entry = {"heading": "", "sentence": "", "statement": statement, "fragment": Markup(fragment)}  # noqa: S704 - escaped by its template
+    return _document(title, [entry])
+
+
+def _document(title: str, entries: Sequence[dict[str, Any]]) -> str:
+    from markupsafe import Markup
+
     page = _environment().get_template("page.html.j2")
     text = page.render(title=title, entries=entries, style=Markup(style_sheet())) + "\n"  # noqa: S704 - our own file
     # Half a character, which a text may hold, has no form in a file.
@@ -167,27 +192,29 @@ def _asked(selector: str) -> frozenset[str]:
 
 
 def _fragment(
-    report: Report, names: tuple[str, ...] | None, *, timings: bool, number: int, first_line: int, styled: bool = True
+    report: Report, show: str | tuple[str, ...] | None, *, timings: bool, number: int, first_line: int, styled: bool = True
 ) -> str:
     from markupsafe import Markup
 
     environment = _environment()
     prefix = _prefix(f"{report.state} {report.statement}", number)
     parts = []
-    for part in parts_to_show(report, names):
+    for part in parts_to_show(report, show):
         context: dict[str, Any] = {
             "report": report,
             "verdicts": report.verdicts,
             "timings": timings,
             "first_line": first_line,
-            "open": names is not None and part in _FOLDED,
+            "open": part == _OPEN or (show is not None and part in _FOLDED),
         }
         context |= _drawings(report, part, prefix)
         if report.failure is not None and part == "outcome":
             context |= _failure_names(report.failure, first_line)
         # Escaped by the template.
         parts.append(Markup(environment.get_template(f"{part}.html.j2").render(context)))  # noqa: S704
-    text = render_text(report, show=names, timings=timings, first_line=first_line)
+    if absent := missing_parts(report, show):
+        parts.append(Markup(environment.get_template("absent.html.j2").render(sentences=absent)))  # noqa: S704 - as above
+    text = render_text(report, show=show, timings=timings, first_line=first_line)
     return _wrap(prefix, text, parts, styled=styled)
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.html import render_parts
-from rowmerge_nb.report.picking import check_columns, check_source_row, has_values, in_words
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.columns import columns_of
 from rowmerge_nb.report.words.near import counts_of, key_text, near_sentence, separation_text, summary_of
 from rowmerge_nb.trace.near import NearKeys, NearRow, NearSide
+from rowmerge_nb.trace.picking import check_columns, has_values, in_words, picked
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -39,21 +39,23 @@ class Near(ShownSequence[NearRow]):
         self._picked = picked
 
     @classmethod
-    def of(cls, trace: Trace, source_row: int | None, columns: Mapping[str, Any]) -> Near:
+    def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Near:
         """Look rows up in a trace.
 
         Args:
             trace: the trace.
-            source_row: the number of the source row, from 0; None for any.
+            row: what `Result.near` takes without a name: the number of the source row, from 0, or values by columns.
+            source_row: the number of the source row; None for any.
             columns: values of columns that ON reads; rows of either side that have them are given.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where nothing was
                 looked for.
         """
-        check_source_row(source_row)
         keys = _keys_of(trace)
         sources, targets = (side.told if side is not None else () for side in (keys.source, keys.target))
+        names = (name for one in (*sources, *targets) for name in one.columns)
+        source_row, columns = picked(row, source_row, columns, names)
         if source_row is None and not columns:
             return cls(keys, sources, targets)
         if keys.source is None:

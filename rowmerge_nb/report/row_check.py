@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,17 +14,17 @@ from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import journey_row
-from rowmerge_nb.report.picking import any_has_values
-from rowmerge_nb.report.why import head_of
 from rowmerge_nb.report.words.columns import columns_of
 from rowmerge_nb.report.words.values import cell, is_number
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.bags import differing
 from rowmerge_nb.trace.journeys import journeys_of
+from rowmerge_nb.trace.picking import any_has_values
 from rowmerge_nb.words import join, number, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
     import pandas as pd
@@ -66,14 +65,25 @@ class RowCheck:
         missing: the rows that were wanted and are not there; a row that is missing twice is in it twice.
         unexpected: the rows that are there and were not wanted.
         by: the columns by which joined rows are found that explain a wrong row.
+        padded: the columns of type char.
     """
 
-    def __init__(self, trace: Trace, total: int, missing: pa.Table, unexpected: pa.Table, by: Sequence[str]) -> None:
+    def __init__(
+        self, trace: Trace, total: int, missing: pa.Table, unexpected: pa.Table, by: Sequence[str], padded: Collection[str] = ()
+    ) -> None:
         self.missing, self.unexpected = missing, unexpected
         self._trace, self._total, self._by = trace, total, tuple(by)
+        self._padded = frozenset(name.lower() for name in padded)
 
     @classmethod
-    def of(cls, trace: Trace, rows: pa.Table, wanted: pa.Table, by: str | Iterable[str] | None = None) -> RowCheck:
+    def of(
+        cls,
+        trace: Trace,
+        rows: pa.Table,
+        wanted: pa.Table,
+        by: str | Iterable[str] | None = None,
+        padded: Collection[str] = (),
+    ) -> RowCheck:
         """Compare.
 
         Args:
@@ -81,15 +91,16 @@ class RowCheck:
             rows: the rows that it left.
             wanted: those that it was to leave: columns of the same names, in any order, with values that fit.
             by: the columns that tell which row is meant; None for all.
+            padded: the columns of type char, which are compared without the blanks that fill them up.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if columns are missing, not known, or have values of another type.
         """
-        wanted = _like(wanted, rows.schema)
+        wanted, rows = (_without_padding(side, padded) for side in (_like(wanted, rows.schema), rows))
         found = {name.lower(): name for name in rows.column_names}
         keys = _names(by, found) if by is not None else rows.column_names
-        missing, unexpected = _differing(rows, wanted)
-        return cls(trace, rows.num_rows, missing, unexpected, keys)
+        missing, unexpected = differing(rows, wanted)
+        return cls(trace, rows.num_rows, missing, unexpected, keys, padded)
 
     @property
     def same(self) -> bool:
@@ -131,11 +142,17 @@ class RowCheck:
 
     def _about(self, row: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
         wanted = {name: row[name] for name in self._by}
-        ways = [j for j in self._journeys if any_has_values((j.source, j.target, j.made), wanted)]
+        ways = [j for j in self._journeys if any_has_values(map(self._trimmed, (j.source, j.target, j.made)), wanted)]
         if not ways and self._journeys and self._trace.pages is not None and self._trace.pages.complete:
             return ((f"({', '.join(cell(value).text for value in wanted.values())})", (self._untouched,)),)
         told = [journey_row(way, self._trace.kind == "MERGE") for way in ways]
-        return tuple((head_of(one), one.reasons) for one in told)
+        return tuple((one.head, one.reasons) for one in told)
+
+    def _trimmed(self, side: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Give a row whose columns of type char have no blanks at the end."""
+        if side is None or not self._padded:
+            return side
+        return {n: v.rstrip(" ") if n.lower() in self._padded and isinstance(v, str) else v for n, v in side.items()}
 
     @property
     def _more(self) -> str:
@@ -183,6 +200,14 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
+def _without_padding(rows: pa.Table, padded: Collection[str]) -> pa.Table:
+    """Give rows whose columns of type char have no blanks at the end."""
+    for at, name in enumerate(rows.column_names):
+        if name in padded:
+            rows = rows.set_column(at, rows.schema.field(at), pc.utf8_rtrim(rows.column(at), " "))
+    return rows
+
+
 def _names(by: str | Iterable[str], known: Mapping[str, str]) -> list[str]:
     """Give the columns that are meant, as the table has them."""
     form = "the name of a column, or a list of names"
@@ -226,24 +251,3 @@ def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         msg = f"Column '{field.name}' of the wanted rows does not fit {from_arrow(field.type)}: {error}"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give values of the column's type.") from error
-
-
-def _equal(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give values that Arrow groups as SQL compares them: there is one zero, and one NaN."""
-    if not pa.types.is_floating(values.type):
-        return values
-    return pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), pc.add(values, pa.scalar(0.0, values.type)))
-
-
-def _differing(rows: pa.Table, wanted: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Give what the second has more than the first, and the first more than the second."""
-    both = pa.concat_tables([wanted, rows])
-    # Arrow groups by values that are no lists and no rows; of those the text.
-    keys = [pa.array(map(repr, python_values(one))) if pa.types.is_nested(one.type) else _equal(one) for one in both.columns]
-    sides = np.repeat(np.array([-1, 1], np.int64), [wanted.num_rows, rows.num_rows])
-    names = [str(at) for at in range(len(keys))]
-    table = pa.table([*keys, np.arange(both.num_rows), sides], [*names, "at", "more"])
-    groups = table.group_by(names, use_threads=False).aggregate([("at", "min"), ("more", "sum")])
-    at, more = groups.column("at_min").to_numpy(), groups.column("more_sum").to_numpy()
-    missing, unexpected = (both.take(np.repeat(at, np.maximum(times, 0))) for times in (-more, more))
-    return missing, unexpected

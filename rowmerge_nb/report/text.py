@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.report.model.clauses import clause_label, condition_text
 from rowmerge_nb.report.model.failures import failure_text
 from rowmerge_nb.report.model.plan import CHANGERS, WRITERS
-from rowmerge_nb.report.model.report import parts_to_show
+from rowmerge_nb.report.model.report import missing_parts, parts_to_show
 from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import by_operation, phrase_text
 from rowmerge_nb.report.words.values import Cell, cell
@@ -51,6 +51,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
     5 rows inserted into accounts.
     """
     writers = {
+        "check": lambda: _check(report),
         "clauses": lambda: _clauses(report, first_line),
         "plan": lambda: _plan(report),
         "pages": lambda: _pages(report),
@@ -63,6 +64,7 @@ def render_text(report: Report, *, show: str | Iterable[str] | None = None, timi
     }
     blocks = [_outcome(report, timings, first_line)]
     blocks += [writers[part]() for part in parts_to_show(report, show) if part != "outcome"]
+    blocks += [textwrap.wrap(sentence, WIDTH) for sentence in missing_parts(report, show)]
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
 
 
@@ -310,9 +312,29 @@ def _journeys(report: Report) -> list[str]:
     journeys = report.journeys
     if journeys is None:
         return []
-    grid = [list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)]
-    lines = [f"Row journeys: {journeys.summary}", *columns_of(grid)]
-    return [*lines, f"Clauses: {journeys.marks}."] if journeys.joined else lines
+    lines = [f"Row journeys: {journeys.summary}"]
+    if journeys.rows:
+        lines += columns_of([list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)])
+        lines += [f"Clauses: {journeys.marks}."] if journeys.joined else []
+    lines += textwrap.wrap(journeys.remark, WIDTH)
+    if journeys.asked:
+        for row in journeys.rows:
+            lines += ["", row.head, *(f"  {reason}" for reason in row.reasons)]
+    if journeys.others:
+        lines += [f"{journeys.apart}:", *(f"  {row}" for row in journeys.others)]
+    return lines
+
+
+def _check(report: Report) -> list[str]:
+    """Write what the store does not hold as it must."""
+    if report.check is None:
+        return []
+    lines = textwrap.wrap(report.check.message, WIDTH)
+    for row in report.check.rows:
+        lines += textwrap.wrap(row.sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
+        told = "; ".join(filter(None, [row.call, row.way]))
+        lines += textwrap.wrap(told, WIDTH, initial_indent="  ", subsequent_indent="  ") if told else []
+    return [*lines, report.check.more] if report.check.more else lines
 
 
 def _near(report: Report) -> list[str]:

@@ -2,58 +2,84 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
-from rowmerge_nb.report.picking import any_has_values, check_columns, check_source_row, in_words
 from rowmerge_nb.report.sequence import ShownSequence
-from rowmerge_nb.trace.journeys import Journey, told_journeys
+from rowmerge_nb.trace.journeys import Journey, asked_journeys, journeys_of, told_journeys, untouched_journeys
+from rowmerge_nb.trace.picking import any_has_values, check_columns, in_words, picked
 from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["Why", "head_of"]
+    Ask = Callable[[Any, Any, Mapping[str, Any]], Trace]
+
+__all__ = ["Why"]
+
+
+MORE: Final = "There may be more of them: these are those that are known."
 
 
 class Why(ShownSequence[Journey]):
     """The journeys of some rows; a sequence of `Journey` that shows itself as sentences."""
 
-    def __init__(self, journeys: Sequence[Journey], *, joined: bool) -> None:
+    def __init__(self, journeys: Sequence[Journey], *, joined: bool, more: bool = False) -> None:
         super().__init__(journeys)
         self._joined = joined
+        self._more = more
 
     @classmethod
-    def of(cls, trace: Trace, source_row: int | None, columns: Mapping[str, Any]) -> Why:
-        """Look rows up in a trace.
+    def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any], ask: Ask | None = None) -> Why:
+        """Look rows up in a trace, and elsewhere where it has not all of them.
 
         Args:
             trace: the trace.
-            source_row: the number of the source row, from 0; None for any.
+            row: what `Result.why` takes without a name: the number of the source row, from 0, or values by columns.
+            source_row: the number of the source row; None for any.
             columns: values that the source row or the target row has, by column.
+            ask: takes ``row``, ``source_row`` and ``columns``, and gives a trace with these rows as the ones that were asked for; None where nobody can be asked.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if no row is like this, or no column has such a name; NOT_SUPPORTED where the trace has
-                no rows with the values of both sides.
+                no rows with the values of both sides, and nobody else knows them.
         """
-        check_source_row(source_row)
-        journeys = told_journeys(trace)
-        check_columns(columns, (side for journey in journeys for side in (journey.source, journey.target)))
-        found = [
-            journey
-            for journey in journeys
-            if (source_row is None or journey.source_row == source_row)
-            and any_has_values((journey.source, journey.target), columns)
-        ]
-        if not found:
-            msg = f"None of the {plural(len(journeys), 'row')} that the trace holds is {in_words(source_row, columns)}"
-            hint = "The trace of a large statement holds the first rows of each clause, with trace='full' all; a target row that no row of the source matches is not among them."
-            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
-        return cls(found, joined=trace.kind == "MERGE")
+        held = journeys_of(trace) or ()
+        known = held + tuple(one for one in asked_journeys(trace) if not any(_same_row(one, other) for other in held))
+        sides = [side for one in known for side in (one.source, one.target)]
+        number, values = picked(row, source_row, columns, (name for side in sides for name in side or {}))
+        if number is None and not values:
+            return cls(known or told_journeys(trace), joined=trace.kind == "MERGE")
+        if known:
+            check_columns(values, sides)
+        everyone = (*known, *(untouched_journeys(trace) if number is None else ()))
+        found = [one for one in everyone if number in {None, one.source_row} and any_has_values((one.source, one.target), values)]
+        complete = trace.joined == 0 or (trace.pages is not None and trace.pages.complete and trace.pages.witness is not None)
+        if complete or ask is None:
+            if not everyone:
+                told_journeys(trace)
+            if not found:
+                raise _none_is_like(plural(len(known), "row"), in_words(number, values))
+            return cls(found, joined=trace.kind == "MERGE")
+        return cls._asked(trace, lambda: ask(row, source_row, columns), in_words(number, values), found)
+
+    @classmethod
+    def _asked(cls, trace: Trace, ask: Callable[[], Trace], words: str, found: Sequence[Journey]) -> Why:
+        """Look rows up where the trace has not all of them; those that it has are told where nobody else knows better."""
+        try:
+            asked = ask()
+        except RowMergeError as error:
+            if found and error.code == "NOT_SUPPORTED":
+                return cls(found, joined=trace.kind == "MERGE", more=True)
+            raise
+        rows = asked_journeys(asked)
+        if not rows:
+            raise _none_is_like(plural(trace.joined, "row") if trace.joined is not None else "rows", words)
+        return cls(rows, joined=trace.kind == "MERGE", more=asked.asked is not None and asked.asked.more)
 
     @property
     def rows(self) -> tuple[JourneyRow, ...]:
@@ -61,19 +87,23 @@ class Why(ShownSequence[Journey]):
         return tuple(journey_row(journey, self._joined) for journey in self._items)
 
     def __str__(self) -> str:
-        blocks = [[head_of(row), *(f"  {reason}" for reason in row.reasons)] for row in self.rows]
-        return "\n\n".join("\n".join(block) for block in blocks)
+        blocks = [[row.head, *(f"  {reason}" for reason in row.reasons)] for row in self.rows]
+        return "\n\n".join(["\n".join(block) for block in blocks] + ([MORE] if self._more else []))
 
     def __repr__(self) -> str:
         return f"<Why: {plural(len(self), 'row')}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         text = str(self)
-        rows = [(head_of(row), row.reasons) for row in self.rows]
+        rows = [(row.head, row.reasons) for row in self.rows] + ([(MORE, ())] if self._more else [])
         return {"text/plain": text, "text/html": render_parts("why.html.j2", {"rows": rows}, text, text)}
 
 
-def head_of(row: JourneyRow) -> str:
-    """Name a row: of the source, or where it has none of the target; and what becomes of it."""
-    which = f"Source row {row.source}" if row.source else f"Target row {row.target}"
-    return f"{which}: {row.clause}"
+def _same_row(one: Journey, other: Journey) -> bool:
+    return (one.source_row, one.source, one.target) == (other.source_row, other.source, other.target)
+
+
+def _none_is_like(rows: str, words: str) -> RowMergeError:
+    msg = f"None of the {rows} that took part is {words}"
+    hint = "Target rows that no row of the source matches are not among them where the table is large, nor those that WHERE has not chosen."
+    return RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)

@@ -8,10 +8,18 @@ Names are loaded when they are first used: what needs one module does not wait f
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.lazy import at_first_use
 
 if TYPE_CHECKING:
+    from rowmerge_nb.spi.alterations import AddColumn as AddColumn
+    from rowmerge_nb.spi.alterations import ColumnPosition as ColumnPosition
+    from rowmerge_nb.spi.alterations import DropColumn as DropColumn
+    from rowmerge_nb.spi.alterations import DropNotNull as DropNotNull
+    from rowmerge_nb.spi.alterations import RenameColumn as RenameColumn
+    from rowmerge_nb.spi.alterations import RenameTable as RenameTable
+    from rowmerge_nb.spi.alterations import SetColumnType as SetColumnType
     from rowmerge_nb.spi.connector import Connector as Connector
     from rowmerge_nb.spi.connector import Orphan as Orphan
     from rowmerge_nb.spi.handles import ColumnHandle as ColumnHandle
@@ -66,10 +74,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.updatable import values_and_row_ids as values_and_row_ids
 
 _HOMES: Final = {
+    "AddColumn": "alterations",
     "BucketFunction": "layout",
     "ColumnDomain": "page_source",
     "ColumnHandle": "handles",
     "ColumnMetadata": "metadata",
+    "ColumnPosition": "alterations",
     "Connector": "connector",
     "ConnectorInsertTableHandle": "handles",
     "ConnectorMergeSink": "merge_sink",
@@ -92,6 +102,8 @@ _HOMES: Final = {
     "ConnectorTransactionHandle": "handles",
     "ConnectorViewDefinition": "metadata",
     "Constraint": "page_source",
+    "DropColumn": "alterations",
+    "DropNotNull": "alterations",
     "Era": "operations",
     "Fragments": "handles",
     "MergePage": "page",
@@ -103,8 +115,11 @@ _HOMES: Final = {
     "PointerType": "handles",
     "Procedure": "procedures",
     "ProcedureArgument": "procedures",
+    "RenameColumn": "alterations",
+    "RenameTable": "alterations",
     "RowChangeParadigm": "operations",
     "SchemaTableName": "handles",
+    "SetColumnType": "alterations",
     "TableStatistics": "metadata",
     "Type": "types",
     "UpdatablePageSource": "updatable",
@@ -123,15 +138,4 @@ _HOMES: Final = {
 __all__ = sorted(_HOMES)  # noqa: PLE0605 - one list of names, not two
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    # The next use finds it without coming here.
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = at_first_use(__name__, _HOMES)

@@ -59,6 +59,12 @@ class Connector(ABC):
     The engine then lets no interrupt into such a call, makes it in a thread of its own, and never makes it for a rehearsal.
     """
 
+    checked_after_commit: bool = True
+    """Whether the rows of a small table are read back after a statement, and compared with what it must have left, unless its user says otherwise.
+
+    The stores that come along are proven, and say False.
+    """
+
     commits_in_thread: bool = False
     """Whether ``commit`` may be called in another thread than everything before it: one that hangs can then be given up."""
 

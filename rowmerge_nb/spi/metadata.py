@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from rowmerge_nb.errors import ConnectorError
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
+    from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
@@ -124,6 +126,20 @@ class ConnectorMetadata(ABC):
         """Give the version that a handle reads; None (the default) where none is kept, as of a table that has never had rows."""
         return None
 
+    def get_former_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> ConnectorTableHandle | None:
+        """Give a handle for the table as it was, for an audit: what is read need not be there for long.
+
+        By default what `get_versioned_table_handle` gives. A store that keeps no versions, and yet finds a former state as long as nobody has
+        cleaned up, gives that here.
+        """
+        return self.get_versioned_table_handle(session, name, version)
+
+    def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
+        """Give the moment at which the version that a handle reads was committed, with a zone; None (the default) where that is not known."""
+        return None
+
     def restore_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
     ) -> None:
@@ -179,6 +195,14 @@ class ConnectorMetadata(ABC):
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         """Remove all rows of a table. Raises ConnectorError NOT_SUPPORTED by default."""
         self._refuse("truncating tables", "truncate_table", "DELETE FROM without WHERE removes all rows as well.")
+
+    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+        """Alter a table; the change is visible with the commit, which refuses with TRANSACTION_CONFLICT if the table has changed since.
+
+        In Trino these are ``addColumn``, ``dropColumn``, ``renameColumn``, ``setColumnType``, ``dropNotNullConstraint`` and ``renameTable``.
+        Raises ConnectorError NOT_SUPPORTED by default, and for what this store cannot do.
+        """
+        self._refuse("altering tables", "alter_table")
 
     shows_own_changes: ClassVar[bool] = False
     """Whether a table handle asked for after ``finish_merge`` shows this transaction what it has changed, before the commit."""

@@ -72,7 +72,7 @@ class Type:
             return f"timestamp({self.parameters[0]}) with time zone"
         if not self.parameters:
             return self.base
-        return f"{self.base}({','.join(str(p) for p in self.parameters)})"
+        return f"{self.base}({(', ' if self.base == 'map' else ',').join(str(p) for p in self.parameters)})"
 
     @cached_property
     def arrow(self) -> pa.DataType:
@@ -175,7 +175,7 @@ def map_of(key: Type, value: Type) -> Type:
     """Give the type of maps.
 
     >>> str(map_of(VARCHAR, BIGINT))
-    'map(varchar,bigint)'
+    'map(varchar, bigint)'
     """
     return Type("map", (key, value))
 
@@ -201,7 +201,7 @@ def parse_type(text: str) -> Type:
         ValueError: the text is not a type; the message holds it.
 
     >>> str(parse_type("map(varchar, array(decimal(12, 2)))"))
-    'map(varchar,array(decimal(12,2)))'
+    'map(varchar, array(decimal(12,2)))'
     >>> str(parse_type("TIMESTAMP(6) WITH TIME ZONE")), str(parse_type("decimal")), str(parse_type("timestamp"))
     ('timestamp(6) with time zone', 'decimal(38,0)', 'timestamp(3)')
     >>> str(parse_type('row("a b" bigint, c varchar)'))
@@ -297,6 +297,9 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
 def _number(argument: list[str], text: str) -> int:
     if len(argument) != 1 or not argument[0].isdecimal():
         msg = f"{text!r} is not a type: {' '.join(argument)!r} is not a number"
+        raise ValueError(msg)
+    if int(argument[0]) >= 2**63:
+        msg = f"Unknown type: {text}"
         raise ValueError(msg)
     return int(argument[0])
 

@@ -167,6 +167,11 @@ class FaultyConnector(Connector):
         return getattr(self.connector, name)
 
     @property
+    def checked_after_commit(self) -> bool:  # type: ignore[override]
+        """What the connector says."""
+        return self.connector.checked_after_commit
+
+    @property
     def name(self) -> str:  # type: ignore[override]
         """The name of the connector that is wrapped."""
         return self.connector.name

@@ -17,7 +17,8 @@ from rowmerge_nb.trace.trace import CHANGED_TWICE
 
 __all__ = ["FORMAT", "of_present_format"]
 
-FORMAT: Final = "rowmerge_nb trace 4"
+FORMAT: Final = "rowmerge_nb trace 5"
+_FOURTH: Final = "rowmerge_nb trace 4"
 _THIRD: Final = "rowmerge_nb trace 3"
 _SECOND: Final = "rowmerge_nb trace 2"
 _FIRST: Final = "rowmerge_nb trace 1"
@@ -38,10 +39,20 @@ def of_present_format(content: Any) -> Any:
     if not isinstance(content, dict) or len(content) != 1:
         return None
     if _FIRST in content:
-        return _without_versions_and_near(_without_reasons(_with_layouts(_from_first(content[_FIRST]))))
+        return _without_what_came_fifth(_without_versions_and_near(_without_reasons(_with_layouts(_from_first(content[_FIRST])))))
     if _SECOND in content:
-        return _without_versions_and_near(_without_reasons(content[_SECOND]))
-    return _without_versions_and_near(content[_THIRD]) if _THIRD in content else content.get(FORMAT)
+        return _without_what_came_fifth(_without_versions_and_near(_without_reasons(content[_SECOND])))
+    if _THIRD in content:
+        return _without_what_came_fifth(_without_versions_and_near(content[_THIRD]))
+    return _without_what_came_fifth(content[_FOURTH]) if _FOURTH in content else content.get(FORMAT)
+
+
+def _without_what_came_fifth(value: Any) -> Any:
+    """Nobody could ask for rows, or for a look after the commit, and of rows that were not joined nothing was told."""
+    trace = _fields(value, "Trace")
+    if trace:
+        trace |= {"asked": None, "untouched": None, "check": None}
+    return value
 
 
 def _without_versions_and_near(value: Any) -> Any:

@@ -16,7 +16,7 @@ from rowmerge_nb.trace.earlier import FORMAT, of_present_format
 from rowmerge_nb.trace.schema import TraceSchemaError, decoded, encoded
 from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["load_trace", "save_trace", "write_private"]
+__all__ = ["checked_file", "load_trace", "read_file", "save_trace", "write_private"]
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
@@ -57,7 +57,7 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
             cannot be written, GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
     """
     try:
-        _replace(_checked(path), content)
+        _replace(checked_file(path), content)
     except OSError as error:
         denied = isinstance(error, PermissionError)
         code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED" if denied else "INVALID_ARGUMENTS"
@@ -76,7 +76,7 @@ def load_trace(path: str | Path) -> Trace:
             in it.
     """
     try:
-        content = json.loads(_read(_checked(path)).decode("utf-8"))
+        content = json.loads(read_file(checked_file(path)).decode("utf-8"))
         return _drawable(decoded(_of_this_format(content)))
     except TraceSchemaError as error:
         wrong = str(error)
@@ -112,14 +112,15 @@ def _of_this_format(content: Any) -> Any:
     raise TraceSchemaError(path="$", wrong=wrong)
 
 
-def _checked(path: str | Path) -> Path:
+def checked_file(path: str | Path) -> Path:
+    """Give a path that a file can have; INVALID_ARGUMENTS for anything else."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
         msg = f"{path!r} is not the path of a file"
         raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give a path such as 'trace.json'.")
     return Path(path)
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """Read a file that is one: a pipe is not waited for."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -30,12 +30,14 @@ __all__ = [
     "Journey",
     "TermTruth",
     "Verdict",
+    "asked_journeys",
     "case_numbers",
     "join_of_clause",
     "joins_of",
     "journeys_of",
     "sides_of",
     "told_journeys",
+    "untouched_journeys",
 ]
 
 NO_CLAUSE: Final = -1
@@ -160,6 +162,13 @@ class Journey:
     page_row: int = 0
 
 
+def in_source_order(pages: PageSample) -> list[int]:
+    """Give the places of a sample's rows in the order of the source, those without a source row last."""
+    assert pages.witness is not None
+    numbers = pages.witness.column("source_row").to_pylist()
+    return sorted(range(len(numbers)), key=lambda row: (numbers[row] is None, numbers[row] or 0))
+
+
 def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] | None:
     """Give the journeys of the rows that a trace holds, in the order of the source; None where rows were not kept with both sides.
 
@@ -169,12 +178,45 @@ def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] |
         trace: the trace.
         limit: how many are wanted; None for all.
     """
-    whole = trace.pages
-    if whole is None or whole.witness is None:
+    return None if trace.pages is None else _of_pages(trace, trace.pages, limit)
+
+
+def asked_journeys(trace: Trace) -> tuple[Journey, ...]:
+    """Give the journeys of the rows that were asked for; none where nobody has, or no row was like that."""
+    pages = None if trace.asked is None else trace.asked.pages
+    return () if pages is None else _of_pages(trace, pages) or ()
+
+
+def untouched_journeys(trace: Trace) -> tuple[Journey, ...]:
+    """Give what there is to say of the target rows that no row of the source matches; none where they are not known."""
+    if trace.untouched is None or trace.kind != "MERGE":
+        return ()
+    verdicts = tuple(Verdict(clause, Fate.NOT_APPLICABLE) for clause in trace.clauses if clause.number >= 0)
+    names = trace.untouched.schema.names
+    columns = [python_values(column) for column in trace.untouched.columns]
+    return tuple(
+        Journey(
+            source_row=None,
+            source=None,
+            target=dict(zip(names, row, strict=True)),
+            join=Join.NOT_MATCHED_BY_SOURCE,
+            passed=(),
+            case_number=NO_CLAUSE,
+            clause="",
+            operation=Operation.NONE,
+            becomes="",
+            writers=(),
+            verdicts=verdicts,
+        )
+        for row in zip(*columns, strict=True)
+    )
+
+
+def _of_pages(trace: Trace, whole: PageSample, limit: int | None = None) -> tuple[Journey, ...] | None:
+    if whole.witness is None:
         return None
     merged = trace.kind == "MERGE"
-    numbers = whole.witness.column("source_row").to_pylist()
-    order = sorted(range(len(numbers)), key=lambda row: (numbers[row] is None, numbers[row] or 0))[:limit]
+    order = in_source_order(whole)[:limit]
     pages = _rows_of(whole, order)
     clauses = {clause.number: clause for clause in trace.clauses}
     cases = case_numbers(pages) if merged else np.zeros(len(order), np.int64)

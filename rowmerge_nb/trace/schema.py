@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Mapping
 from enum import Enum, StrEnum
 from functools import cache
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -18,7 +18,9 @@ from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["TraceSchemaError", "decoded", "decoded_page", "encoded"]
+__all__ = ["TraceSchemaError", "decoded", "decoded_as", "decoded_page", "encoded"]
+
+T = TypeVar("T")
 
 _DEPTH: Final = 64
 """How deep values of rows are nested at most; Arrow reads no deeper types."""
@@ -81,14 +83,26 @@ def decoded(content: Any) -> Trace:
     Traceback (most recent call last):
     rowmerge_nb.trace.schema.TraceSchemaError: $.kind: it is missing
     """
-    trace: Trace = _dataclass(content, Trace, "$")
+    trace = decoded_as(content, Trace)
     _check_plan(trace)
     if trace.pages is not None:
-        _check_pages(trace.pages)
+        _check_pages(trace.pages, "$.pages")
+    if trace.asked is not None and trace.asked.pages is not None:
+        _check_pages(trace.asked.pages, "$.asked.pages")
     for at, sample in enumerate(trace.stored):
         if sample.layout is not None:
             _check_layout(sample.layout, sample.layout.after.stored.stop, sample.page, f"$.stored[{at}].layout")
     return trace
+
+
+def decoded_as(content: Any, kind: type[T]) -> T:
+    """Read a dataclass from what `encoded` gave.
+
+    Raises:
+        TraceSchemaError: something in it is not as its annotations say.
+    """
+    found: T = _dataclass(content, kind, "$")
+    return found
 
 
 def _value(value: Any, kind: Any, path: str) -> Any:
@@ -309,26 +323,26 @@ def _check_plan(trace: Trace) -> None:
         raise TraceSchemaError(path="$.plan", wrong="its nodes are not one tree")
 
 
-def _check_pages(pages: PageSample) -> None:
+def _check_pages(pages: PageSample, path: str) -> None:
     """See that the layout is that of the pages, and that what is told row by row is told of every row."""
     layout = pages.layout
-    _check_layout(layout, layout.after.count, pages.after, "$.pages.layout")
+    _check_layout(layout, layout.after.count, pages.after, f"{path}.layout")
     if pages.transformed:
-        _check_channels(layout.before.count, pages.before, "$.pages.layout")
+        _check_channels(layout.before.count, pages.before, f"{path}.layout")
         merge_row = pages.before.column(layout.before.merge_row).type
         if not pa.types.is_struct(merge_row) or merge_row.num_fields != layout.merge_row.count:
-            raise TraceSchemaError(path="$.pages.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
+            raise TraceSchemaError(path=f"{path}.before", wrong=f"its channel {layout.before.merge_row} is not a merge row")
     elif not pages.before.schema.equals(pages.after.schema):
-        raise TraceSchemaError(path="$.pages.transformed", wrong="the pages before and after have other channels")
+        raise TraceSchemaError(path=f"{path}.transformed", wrong="the pages before and after have other channels")
     for name, rows, told in (
         ("produced", pages.before.num_rows, len(pages.produced)),
         ("writers", pages.after.num_rows, len(pages.writers)),
         ("witness", pages.before.num_rows, pages.before.num_rows if pages.witness is None else pages.witness.num_rows),
     ):
         if rows != told:
-            raise TraceSchemaError(path=f"$.pages.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
+            raise TraceSchemaError(path=f"{path}.{name}", wrong=f"it tells of {told} rows, and there are {rows}")
     if not set(pages.produced) <= {0, 1, 2} or sum(pages.produced) != pages.after.num_rows:
-        raise TraceSchemaError(path="$.pages.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
+        raise TraceSchemaError(path=f"{path}.produced", wrong=f"it does not add up to {pages.after.num_rows} rows")
 
 
 def _check_layout(layout: PageLayout, channels: int, page: pa.RecordBatch, path: str) -> None:

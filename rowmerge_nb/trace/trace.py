@@ -21,6 +21,7 @@ from rowmerge_nb.trace.nodes import NodeRecord
 
 __all__ = [
     "CHANGED_TWICE",
+    "AskedRows",
     "Call",
     "ClauseRecord",
     "Consequence",
@@ -169,6 +170,23 @@ class PageSample:
 
 
 @dataclass(frozen=True)
+class AskedRows:
+    """Joined rows that somebody has asked for, which are there however large the statement is.
+
+    Args:
+        condition: the condition that they satisfy, as it was written.
+        pages: the rows, with both sides' values; None where there is none, and where they are not known.
+        more: so many of them are told at most, and there are more.
+        problem: why they are not known, a sentence; ``""`` if they are.
+    """
+
+    condition: str
+    pages: PageSample | None = None
+    more: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class StoredSample:
     """First rows of the pages that one writer's sink got: table columns, operation, (case_number,) row_id.
 
@@ -286,6 +304,38 @@ class VerificationRecord:
 
 
 @dataclass(frozen=True)
+class WrongRow:
+    """A row that the store does not hold as the statement must have left it.
+
+    Args:
+        sentence: what is wrong with it, with its values.
+        writer: the writer whose sink got the change; None where no writer had to do with the row.
+        joined_row: which row of the sample ``before`` it comes from; None of a row that the statement did not touch.
+    """
+
+    sentence: str
+    writer: int | None = None
+    joined_row: int | None = None
+
+
+@dataclass(frozen=True)
+class CommitCheck:
+    """What a reading after the commit has found (option ``check``).
+
+    Args:
+        state: ``agrees``, ``differs`` or ``not compared``.
+        message: a sentence.
+        wrong: how many rows are not as they must be.
+        rows: some of them.
+    """
+
+    state: str
+    message: str
+    wrong: int = 0
+    rows: tuple[WrongRow, ...] = ()
+
+
+@dataclass(frozen=True)
 class Consequence:
     """A fact about what had happened when a statement failed.
 
@@ -353,6 +403,8 @@ class Trace:
         rows_before: rows of the target before and ``rows_after`` after, where the connector knows them.
         unread: why the version that was committed cannot be looked at; ``""`` if it can.
         pages: what ``transform_page`` did; in the older flow, which has none, the changed rows on both sides, as a writer's page has them.
+        asked: joined rows that were asked for; None where nobody has.
+        untouched: target rows that were not joined, of UPDATE and DELETE that WHERE has not chosen, the first ones; None where that is not known.
         stored: what the sinks got, or the page sources got back.
         writers: one record per sink.
         output: the files and statements that were written; None where the connector does not tell, and unless it finished.
@@ -363,6 +415,7 @@ class Trace:
         error: the error, if it failed.
         returned: how many rows RETURNING gave; None without it.
         verification: what another engine said of it, where one was asked.
+        check: what was found in the store after the commit, where that was looked for.
         seconds: per step how long it took.
         version_before: the version of the target that the statement was made from, and ``version_after`` the one that its commit has made; None
             where the store keeps no versions, and where there was none.
@@ -392,6 +445,8 @@ class Trace:
     rows_after: int | None = None
     unread: str = ""
     pages: PageSample | None = None
+    asked: AskedRows | None = None
+    untouched: pa.RecordBatch | None = None
     stored: tuple[StoredSample, ...] = ()
     writers: tuple[WriterRecord, ...] = ()
     output: ConnectorOutputMetadata | None = None
@@ -403,6 +458,7 @@ class Trace:
     alone: int | None = None
     returned: int | None = None
     verification: VerificationRecord | None = None
+    check: CommitCheck | None = None
     flow: Flow = Flow.MERGE
     committed: bool = True
     name: tuple[str, ...] = ()

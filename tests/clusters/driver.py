@@ -25,12 +25,13 @@ from proof.trials.driver import MERGE, StoreLocation, digest, initial_rows, merg
 from rowmerge_nb.demo import SETUP, STATEMENT
 from rowmerge_nb.engine.spark.session import SESSION_SETTINGS
 from rowmerge_nb.plan.rules import RuleSettings
+from rowmerge_nb.testing.examples import price_store
 from tests.clusters.servers import SMALL_JAVA
 
 SLOW = """UPDATE accounts SET purchases = purchases + (
     SELECT sum(a.n * b.n * c.n % 7)
     FROM UNNEST(sequence(1, 9000)) AS a (n), UNNEST(sequence(1, 9000)) AS b (n), UNNEST(sequence(1, 50)) AS c (n))"""
-CELL = Path(__file__).parents[1] / "engine" / "keyed_connector_cell.py"
+CELL = Path(price_store.__file__)
 
 
 def session_of(address: str, folder: str, **settings: str) -> Any:
@@ -189,11 +190,11 @@ class Driver:
             return {"code": error.code, "same": self.engine.table("accounts").to_pylist() == before}
         return {"code": None}
 
-    def fill(self, store: str, where: str, rows: int) -> int | None:
-        """Make a table in a store."""
+    def fill(self, store: str, where: str, rows: int, properties: str = "") -> int | None:
+        """Make a table in a store, with properties if a trial needs certain ones."""
         engine, place = self._store(store, where)
         engine.run("DROP TABLE IF EXISTS t")
-        engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar){place.properties}")
+        engine.run(f"CREATE TABLE t (id bigint, v bigint, name varchar) {properties or place.properties}")
         return engine.run("INSERT INTO t SELECT * FROM news", namespace={"news": initial_rows(rows)}).count
 
     def merge(self, store: str, where: str, rows: int, *, in_many_tasks: bool = False) -> dict[str, Any]:

@@ -33,14 +33,19 @@ def test_a_class_of_a_cell_is_checked_and_what_fails_is_said_in_sentences() -> N
     assert lines[0] == "TestKeyedCell: 5 checks passed, 0 failed, 0 skipped"
     assert lines[1] == "TestTwoRowsShareARowId: 2 checks passed, 1 failed, 0 skipped"
     assert lines[2] == "FAILED row ids are unique and never null [plain-documents]"
-    assert "14 rows have 7 row ids" in lines[3]
-    assert "['details', 'message', 'outcome', 'sentence', 'way']" in lines
+    assert lines[3] == "    14 rows have 7 row ids"
+    assert (
+        lines[4]
+        == '    again: check_contract(TestTwoRowsShareARowId, only="test_row_ids_are_unique_and_never_null[plain-documents]")'
+    )
+    assert "['again', 'details', 'message', 'outcome', 'place', 'sentence', 'way']" in lines
     assert lines[-1].startswith("INVALID_ARGUMENTS: No check of TestKeyedCell was run.")
 
 
 def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_are_written() -> None:
-    cell = (ROOT / "tests" / "engine" / "keyed_connector_cell.py").read_text().split("# The cell ends here.")[0]
+    cell = (ROOT / "rowmerge_nb" / "testing" / "examples" / "price_store.py").read_text().split("# The cell ends here.")[0]
     page = (ROOT / "docs" / "own-connector.md").read_text()
+    assert cell.partition("# The cell begins here.")[2].strip() in page
     contract = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "check_contract(Shop)" in block)
     some = contract.replace(
         "check_contract(Shop)", 'check_contract(Shop, only="row_ids or travels or merge or empty or statements")'

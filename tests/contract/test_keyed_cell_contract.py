@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rowmerge_nb.testing.contract import ConnectorContract
-from tests.engine import keyed_connector_cell
+from rowmerge_nb.testing.examples import price_store
 
 
 class TestKeyedCell(ConnectorContract):
@@ -14,7 +14,7 @@ class TestKeyedCell(ConnectorContract):
     inserts = False
 
     def make_connector(self, folder):
-        return keyed_connector_cell.STORE
+        return price_store.STORE
 
     def make_table(self, connector, metadata, rows):
         connector.rows = dict(rows)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import RowMergeError
-from rowmerge_nb.choices import Dialect, Flow, RepeatedMatches, TraceLevel
+from rowmerge_nb.choices import CHOSEN_RULES, Dialect, Flow, TraceLevel
 from rowmerge_nb.engine.options import Options
 
-WORDS = {"flow": Flow, "duplicates": RepeatedMatches, "dialect": Dialect, "trace": TraceLevel}
+WORDS = {"flow": Flow, "duplicates": CHOSEN_RULES, "dialect": Dialect, "trace": TraceLevel}
 
 
 @pytest.mark.parametrize("name", WORDS)
@@ -52,7 +52,10 @@ def test_an_error_of_progress_ends_nothing_where_warnings_are_errors() -> None:
         Options().changed(progress=lambda _: 1 // 0).step("commit")
 
 
-@pytest.mark.parametrize(("name", "value"), [("progress", 5), ("namespace", 5), ("rules_off", [[]]), ("rules_off", 5)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("why", ""), ("why", " "), ("why", True), ("progress", 5), ("namespace", 5), ("rules_off", [[]]), ("rules_off", 5)],
+)
 def test_values_of_a_wrong_type_are_refused(name: str, value: Any) -> None:
     with pytest.raises(RowMergeError) as caught:
         Options().changed(**{name: value})

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-CELL = Path(__file__).with_name("keyed_connector_cell.py")
+from rowmerge_nb.testing.examples import price_store
+
+CELL = Path(price_store.__file__)
 
 
 def test_it_fits_in_sixty_lines() -> None:

@@ -172,6 +172,21 @@ def test_a_table_whose_columns_were_altered_is_not_put_back_unasked(engine: Engi
     assert rows(engine, name) == [(1, "a", None), (2, "b", None), (3, "c", None)]
 
 
+def test_a_column_that_was_dropped_and_added_again_is_another_one(engine: Engine, lake: IcebergConnector) -> None:
+    name = made(engine, "lake")
+    engine.run(f"DELETE FROM {name}")
+    table = lake.catalog.load_table(("default", "t"))
+    with table.update_schema() as update:
+        update.delete_column("v")
+    with table.update_schema() as update:
+        update.add_column("v", StringType())
+    error = refused(engine)
+    assert (error.code, error.message) == (
+        "TRANSACTION_CONFLICT",
+        f"Table '{name}' was changed since the DELETE of 3 rows: its columns were altered",
+    )
+
+
 def test_a_registered_table_that_is_registered_anew_is_another_one(engine: Engine) -> None:
     engine.register("t", pa.table({"id": [1]}))
     engine.run("INSERT INTO t VALUES 2")

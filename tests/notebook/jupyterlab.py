@@ -146,12 +146,6 @@ class Page:
         """Go to an address."""
         self.call("Page.navigate", url=address)
 
-    def picture(self, file: Path) -> None:
-        """Save a picture of the page."""
-        import base64
-
-        file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
-
 
 @contextmanager
 def opened(address: str, folder: Path) -> Iterator[Page]:

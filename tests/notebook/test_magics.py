@@ -13,6 +13,7 @@ from rowmerge_nb.errors import RowMergeError, StatementInterrupted
 from rowmerge_nb.notebook.magics import project_defaults, register
 from rowmerge_nb.notebook.options import OPTIONS
 from rowmerge_nb.notebook.transformer import line_for_empty_cell
+from rowmerge_nb.trace.audit import Audit, AuditCounts
 
 ENGINE_OPTIONS = {field.name for field in dataclasses.fields(Options)}
 
@@ -489,3 +490,61 @@ def test_what_does_not_run_is_not_rehearsed(notebook, option):
 @pytest.mark.parametrize("parts", ["short", "learn", "connector", "short,calls"])
 def test_presets_are_parts(notebook, parts):
     assert "no part" not in notebook.run(f"%%merge --show {parts}\nDROP TABLE t").text
+
+
+def test_an_audit_is_asked_of_the_engine_without_defaults_that_it_has_not(notebook, monkeypatch):
+    asked = []
+    counts = AuditCounts(3, 2, 1, 0, 1, 0, 0, 0)
+
+    def audit(*, before, after, statement, **options):
+        asked.append((before, after, options))
+        return Audit(statement, "DELETE", "t", "version 3", "version 5", counts, (), (("id", "bigint"),))
+
+    monkeypatch.setattr(notebook.engine, "audit", audit, raising=False)
+    notebook.run('%config MergeMagic.duplicates = "standard"')
+    notebook.run('%config MergeMagic.dialect = "extended"')
+    cell = notebook.run("%%merge --audit 3..5 -o kept\nDELETE FROM t")
+    [(before, after, options)] = asked
+    assert (before, after, options["dialect"]) == (3, 5, "extended")
+    assert not {"duplicates", "era", "trace"} & {name for name, value in options.items() if value}
+    assert cell.text.startswith("AGREES: t holds the 2 rows that this DELETE leaves.")
+    assert notebook.shell.user_ns["kept"] is notebook.shell.user_ns["_merge"]
+    notebook.run("%%merge --audit before-may..\nDELETE FROM t")
+    assert asked[1][:2] == ("before-may", None)
+
+
+@pytest.mark.parametrize(
+    "option", ["--explain", "--dry-run", "--show plan", "--explore", "--near", "--compare flows", "--rehearse"]
+)
+def test_an_audit_and_options_of_another_output_do_not_go_together(notebook, option):
+    cell = notebook.run(f"%%merge --audit 1..2 {option}\nDELETE FROM t")
+    assert "do not go together" in cell.text
+    assert not notebook.engine.asked
+
+
+@pytest.mark.parametrize("states", ["3", "..5", "1..2..3"])
+def test_an_audit_needs_two_states(notebook, states):
+    cell = notebook.run(f"%%merge --audit {states}\nDELETE FROM t")
+    assert f"--audit needs two states, and got '{states}'" in cell.text
+    assert "Write --audit BEFORE..AFTER" in cell.text
+
+
+def test_rows_are_asked_of_the_engine_by_a_condition_and_not_of_a_comparison(notebook):
+    notebook.run("""%%merge --why "t.customer = 'Dave'"\nMERGE INTO t""")
+    assert notebook.engine.asked[-1][1]["why"] == "t.customer = 'Dave'"
+    notebook.run("%%merge\nMERGE INTO t")
+    assert "why" not in notebook.engine.asked[-1][1]
+    assert "--compare and --why do not go together" in notebook.run("%%merge --why a=1 --compare duplicates\nMERGE INTO t").text
+    assert "--why needs a value" in notebook.run("%%merge --why\nMERGE INTO t").text
+
+
+def test_an_error_of_an_options_text_stands_in_the_first_line(notebook, monkeypatch):
+    def refuse(sql, **_):
+        error = RowMergeError("no such column", code="COLUMN_NOT_FOUND", line=1, column=1, length=3)
+        error.statement = "idd = 3"
+        raise error
+
+    monkeypatch.setattr(notebook.engine, "run", refuse)
+    text = notebook.run("%%merge --why 'idd = 3'\n\n\nMERGE INTO t").text
+    assert "Line 1, column 1." in text
+    assert "1  idd = 3\n   ^^^" in text

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.notebook.options import OPTIONS, docstring, help_text, parse_line
-from rowmerge_nb.sql.parser.statements import parse
+from rowmerge_nb.notebook.options import OPTIONS, STATEMENT, docstring, help_text, parse_line
+from rowmerge_nb.sql.parser.statements import READERS, parse
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,9 @@ def test_the_example_is_a_statement_that_is_read_and_options_that_there_are():
     lines = docstring().split("\n\n")[1].splitlines()
     assert parse_line(lines[0].removeprefix("%%merge")).values == {"output": "result", "show": "diff,journeys"}
     assert len(parse("\n".join(lines[1:])).clauses) == 2
+
+
+def test_the_first_word_of_every_statement_begins_one_on_the_line() -> None:
+    for word in READERS:
+        assert STATEMENT.match(word.lower())
+        assert not STATEMENT.match(f"{word}s")

@@ -91,18 +91,19 @@ def test_a_quick_statement_shows_nothing(capsys):
 
 
 @pytest.mark.parametrize(
-    ("step", "tasks", "line"),
+    ("step", "tasks", "rows", "line"),
     [
-        ("run", (3, 8), "running on Spark, 3 of 8 tasks done, "),
-        ("run", None, "running on Spark, "),
-        ("plan", (3, 8), "planning, "),
+        ("run", (3, 8), None, "running on Spark, 3 of 8 tasks done, "),
+        ("run", (3, 8), 1_234_567, "running on Spark, 3 of 8 tasks done, 1,234,567 rows, "),
+        ("run", None, 5, "running on Spark, "),
+        ("plan", (3, 8), 5, "planning, "),
     ],
 )
-def test_the_line_says_how_many_tasks_are_done_while_they_run(monkeypatch, capsys, step, tasks, line):
+def test_the_line_says_how_many_tasks_are_done_and_rows_told_while_they_run(monkeypatch, capsys, step, tasks, rows, line):
     from rowmerge_nb.notebook.progress import Progress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with Progress(object(), lambda: None, tasks=lambda: tasks) as progress:
+    with Progress(object(), lambda: None, tasks=lambda: tasks, rows=lambda: rows) as progress:
         progress(step)
         progress._thread.join(0.7)
     assert capsys.readouterr().err.startswith((f"\r{line}0 s", f"\r{line}1 s"))
@@ -113,6 +114,7 @@ def test_without_a_session_no_tasks_are_told_and_none_is_started():
 
     with Engine() as engine:
         assert engine.running_tasks() is None
+        assert engine.running_rows() is None
         assert engine._session._future is None
 
 
@@ -137,3 +139,31 @@ def test_the_tasks_of_a_running_job_are_told(spark):
     job.join()
     assert any(found is not None and found[1] == 2 for found in told)
     assert engine.running_tasks() is None
+
+
+@pytest.mark.spark
+def test_the_rows_that_finished_tasks_have_read_or_handed_on_are_told(spark):
+    import threading
+    import time
+
+    from rowmerge_nb import Engine
+
+    def slow(pages):
+        import pyarrow as pa
+
+        for page in pages:
+            # The second task is still at it when the first has told its rows.
+            time.sleep(3 if pa.compute.max(page.column(0)).as_py() > 50 else 0)
+            yield page
+
+    engine = Engine(spark=spark)
+    rows = spark.range(0, 100, 1, 2).mapInArrow(slow, "id long").repartition(3)
+    job = threading.Thread(target=rows.toArrow)
+    job.start()
+    told = []
+    while job.is_alive():
+        told.append(engine.running_rows())
+        time.sleep(0.1)
+    job.join()
+    assert 50 in told
+    assert engine.running_rows() is None

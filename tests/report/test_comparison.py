@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pyarrow as pa
+import pytest
 
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.trace.comparison import Comparison, Side
@@ -151,3 +152,36 @@ def otherwise(trace: Trace) -> Trace:
     return dataclasses.replace(
         trace, pages=dataclasses.replace(trace.pages, after=pa.RecordBatch.from_arrays(columns, schema=after.schema))
     )
+
+
+def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = building.merge_trace()
+    other = otherwise(trace)
+    assert trace.pages is not None
+    assert other.pages is not None
+    sampled = dataclasses.replace(other, pages=dataclasses.replace(other.pages, complete=False), stored=())
+    compared = Comparison("paradigms", "MERGE x", ["id"], side_of("one", trace), side_of("other", sampled))
+    bundle = compared._repr_mimebundle_()
+    for text in bundle.values():
+        assert "What transform_page makes of each row" not in text
+        assert "would look dropped" in " ".join(text.split())
+    monkeypatch.setattr("rowmerge_nb.report.model.alignment.MOST_JOINED", trace.pages.before.num_rows - 1)
+    large = str(
+        Comparison("paradigms", "MERGE x", ["id"], side_of("one", trace), side_of("other", dataclasses.replace(other, stored=())))
+    )
+    assert "Rows are laid side by side of statements with at most" in large
+
+
+def test_rows_are_aligned_once_per_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = building.merge_trace()
+    asked = []
+    monkeypatch.setattr("rowmerge_nb.report.comparison.aligned_rows", lambda *traces: asked.append(traces) or ())
+    compared = Comparison("paradigms", "MERGE x", ["id"], side_of("one", trace), side_of("other", otherwise(trace)))
+    compared._repr_mimebundle_()
+    assert len(asked) == 1
+
+
+def side_of(name: str, trace: Trace) -> Side:
+    return Side(name, Result(trace), pa.table({"id": [1]}))

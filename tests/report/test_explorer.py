@@ -8,14 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.report.explorer.page import explorer_page
 from rowmerge_nb.report.explorer.state import MOST_ROWS, explorer_state
 from rowmerge_nb.report.explorer.widget import Explorer
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.types import INTEGER
+from rowmerge_nb.testing.faults import Fault, FaultyConnector
 from tests.report.explorer_browser import needs_browser, seen
 
 pytestmark = pytest.mark.spark
@@ -118,12 +124,83 @@ def test_what_cannot_be_explored_says_why(engine: Engine, statement: str, option
     assert not Path("never.html").exists()
 
 
-def test_a_statement_that_failed_is_not_explored(engine: Engine) -> None:
+def failure(engine: Engine, statement: str) -> Result:
     with pytest.raises(RowMergeError) as failed:
-        engine.run("MERGE INTO accounts t USING (VALUES 1, 1) s (n) ON t.customer = 'Bill' WHEN MATCHED THEN DELETE")
+        engine.run(statement)
     assert failed.value.result is not None
-    with pytest.raises(RowMergeError, match="has failed"):
-        failed.value.result.explore()
+    return failed.value.result
+
+
+TWICE = "MERGE INTO accounts t USING (VALUES 1, 1) s (n) ON t.customer = 'Bill' WHEN MATCHED THEN DELETE"
+
+
+@pytest.mark.parametrize(
+    ("statement", "steps", "said", "numbers"),
+    [
+        (TWICE, ["read", "join", "case", "distinct"], "matched by source rows 0 and 1", [0, 1]),
+        (
+            MERGE.replace("s.purchases + t", "s.purchases / (t.purchases - 5) + t"),
+            ["read", "join", "case"],
+            "t.purchases = 5",
+            [],
+        ),
+        ("UPDATE accounts SET purchases = 1 / (purchases - 7)", ["read"], "target.purchases = 7", []),
+    ],
+)
+def test_of_a_failed_statement_the_last_step_is_the_one_that_failed(
+    engine: Engine, statement: str, steps: list[str], said: str, numbers: list[int]
+) -> None:
+    result = failure(engine, statement)
+    state = explorer_state(result.trace)
+    assert [step["key"] for step in state["steps"]] == steps
+    says = state["steps"][-1]["says"]
+    assert says.startswith("It failed here. line ")
+    assert said.replace("t.purchases = 5", "purchases = 5") in says
+    assert [row["number"] for row in state["rows"]] == numbers
+    assert state["before"]["rows"] == state["after"]["rows"] == []
+    assert state["absent"][0].startswith("No page is shown")
+    assert [call["method"] for call in state["calls"]][-1] == "rollback"
+    assert result.explore().step == steps[-1]
+
+
+def test_a_failed_finish_call_leaves_rows_pages_and_the_call_to_be_seen(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    memory = MemoryConnector()
+    engine.add_catalog("f", FaultyConnector(memory, Fault("finish_merge")))
+    memory.put(
+        ConnectorTableMetadata(SchemaTableName("default", "t"), (ColumnMetadata("id", INTEGER), ColumnMetadata("n", INTEGER))),
+        pa.table({"id": pa.array([1, 2], pa.int32()), "n": pa.array([10, 20], pa.int32())}),
+    )
+    result = failure(
+        engine, "MERGE INTO f.default.t t USING (VALUES (1, 5)) s (id, n) ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n"
+    )
+    state = explorer_state(result.trace)
+    assert state["steps"][-1]["key"] == "finish"
+    assert "the disk is full" in state["steps"][-1]["says"]
+    assert [(row["source"], row["fate"]) for row in state["rows"]] == [(["1", "5"], "UPDATE")]
+    assert state["after"]["rows"]
+    assert [call["method"] for call in state["calls"] if call["error"]] == ["finish_merge"]
+    assert state["absent"] == []
+
+
+@needs_browser
+@pytest.mark.parametrize("statement", [TWICE, MERGE.replace("s.purchases + t", "s.purchases / (t.purchases - 5) + t")])
+def test_a_failed_statement_in_the_browser(engine: Engine, tmp_path: Path, statement: str) -> None:
+    told = seen(
+        explorer_page(failure(engine, statement).trace),
+        """
+        told.failed = text('.rx-failed'); told.says = text('.rx-says.rm-err'); told.predict = all('[data-key=predict]').length;
+        told.rows = all('.rx-row').length;
+        await click('[data-key=tab-calls]'); told.calls = all('.rx-panel tbody tr').length;
+        for (const step of all('.rx-steps button').map((one) => one.dataset.key)) await click(`[data-key="${step}"]`);
+        await click('[data-key=whatif]'); told.whatif = text('.rx-body').includes('run it again');
+        """,
+        tmp_path,
+    )
+    assert told["failed"].endswith("\u00d7")
+    assert "It failed here" in told["says"]
+    assert told["rows"] == (2 if statement == TWICE else 0)
+    assert (told["predict"], told["calls"] > 4, told["whatif"]) == (0, True, True)
 
 
 def test_of_many_rows_the_first_are_shown_and_it_is_said(spark: Any) -> None:
@@ -394,3 +471,47 @@ def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(page: 
     assert told["dim"] == 0
     assert told["step"] == told["scrolled"]
     assert told["unique"]
+
+
+def test_cells_of_the_source_are_tried_and_rows_that_change_hands_told(result: Result) -> None:
+    explorer = result.explore()
+    assert explorer.state["cells"]["columns"] == ["customer", "purchases", "address"]
+    assert explorer.state["cells"]["rows"][1] == [1, ["Bill", "9", "Berkeley"]]
+    explorer.cells = {1: {"address": "Boston"}, 6: {"customer": "Joe"}}
+    assert explorer.trouble == ""
+    moved = {row["row"]: (row["was"], row["is"]) for row in explorer.state["trial"]["moved"]}
+    assert moved == {1: ("clause 0 DELETE", "clause 1 UPDATE"), 6: ("clause 3 INSERT", "clause 2 UPDATE")}
+    assert explorer.state["cells"]["rows"][1] == [1, ["Bill", "9", "Berkeley"]]
+    explorer.cells = {"1": {"purchases": "many"}}
+    assert "'many' is no integer" in explorer.trouble
+    explorer.cells = {1: {"adress": "x"}}
+    assert "Did you mean 'address'?" in explorer.trouble
+    with pytest.raises(RowMergeError, match="source row = -1"):
+        explorer.cells = {-1: {}}
+    explorer.cells = {}
+    assert "trial" not in explorer.state
+
+
+def test_where_cells_cannot_be_edited_the_reason_stands_there(engine: Engine) -> None:
+    told = (
+        engine.run(MERGE.replace("(VALUES", "(SELECT * FROM (VALUES").replace(") s (c", ")) s (c"), rehearse=True).explore().state
+    )
+    assert "is a query" in told["cells"]["why"]
+
+
+@needs_browser
+def test_tabs_control_their_panel_and_a_guess_is_not_within_an_option(page: str, tmp_path: Path) -> None:
+    told = seen(
+        page,
+        """
+        const tab = one('[role=tab][aria-selected=true]');
+        told.controls = document.getElementById(tab.getAttribute('aria-controls'))?.getAttribute('role');
+        told.labelled = document.getElementById(one('[role=tabpanel]').getAttribute('aria-labelledby')) === tab;
+        told.ids = all('[id]').length === new Set(all('[id]').map((each) => each.id)).size;
+        told.options = all('[role=listbox] [role=option]').length;
+        await click('[data-key=predict]');
+        told.selects = all('.rx-row select').length; told.within = all('[role=option] select').length; told.items = all('[role=list] [role=listitem]').length;
+        """,
+        tmp_path,
+    )
+    assert told == {"controls": "tabpanel", "labelled": True, "ids": True, "options": 7, "selects": 7, "within": 0, "items": 7}

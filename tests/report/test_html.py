@@ -130,8 +130,10 @@ def test_a_small_statement_stays_small():
     assert len(html(building.merge_trace()).encode()) < 66_000
 
 
-def test_folds_are_closed_until_they_are_asked_for():
-    assert "<details open>" not in html(building.merge_trace())
+def test_folds_are_closed_until_they_are_asked_for_but_for_the_changed_rows_which_come_first():
+    page = html(building.merge_trace())
+    assert page.count("<details open>") == 1
+    assert page.index("<details open><summary>Changed rows") < page.rindex("rm-clauses")
     assert html(building.merge_trace(), show="calls,diff,stored").count("<details open>") == 3
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import unescape
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.result import Result
@@ -13,6 +16,8 @@ from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.text import render_text
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import journeys_of
+from rowmerge_nb.trace.near import NearKeys
+from rowmerge_nb.trace.trace import AskedRows
 from tests.report.building import Setup, merge_trace
 from tests.report.traces import updatable_trace
 
@@ -46,7 +51,10 @@ def test_the_report_shows_the_journeys_of_all_rows_and_those_of_some_to_those_wh
     report = build_report(merge_trace(Setup()))
     assert "Row journeys" in render_text(report)
     some = replace(merge_trace(Setup()), joined=1000)
-    assert "Row journeys" not in render_text(build_report(some))
+    assert "Row journeys are not shown of so many rows; `--show journeys` shows the first ones." in render_text(
+        build_report(some)
+    )
+    assert "Row journeys: " not in render_text(build_report(some))
     assert "of 1,000 joined rows" in render_text(build_report(some), show="journeys")
     text = render_text(report, show="journeys")
     assert "Row journeys: " in text
@@ -82,3 +90,55 @@ def test_rows_that_come_from_no_join_have_shorter_journeys() -> None:
     html = render_html(report, show="journeys")
     assert "that the WHERE condition chose" in html
     assert ">clause 0" not in html
+
+
+def test_untouched_target_rows_stand_under_the_journeys_with_their_values() -> None:
+    rows = pa.RecordBatch.from_pydict({"customer": ["Zoe ", None], "purchases": [1, 2], "address": ["<b>", None]})
+    trace = replace(merge_trace(Setup()), untouched=rows, rows_before=5 + 40)
+    text = render_text(build_report(trace), show="journeys")
+    assert "target rows untouched, since no row of the source has them for partners, the first 2:" in text
+    assert "  (Zoe , 1, <b>)" in text
+    assert "  (NULL, 2, NULL)" in text
+    html = render_html(build_report(trace), show="journeys")
+    assert "<li>(Zoe , 1, &lt;b&gt;)</li><li>(NULL, 2, NULL)</li>" in html
+
+
+@pytest.mark.parametrize(
+    ("change", "parts", "said"),
+    [
+        ({"pages": None}, None, "Row journeys are not shown: of large statements the trace has not both sides' values;"),
+        ({"pages": None, "level": "off"}, None, "Row journeys are not shown: the trace has counts only;"),
+        ({"pages": None, "joined": 0}, "journeys", "Row journeys are not shown: there were no rows to do anything about."),
+        ({"near": None, "unmatched": 0}, "near", "The nearest keys are not shown: every source row has a partner."),
+        ({"near": None, "unmatched": 2}, "near", "The nearest keys are not shown: it was not looked for them; `--near` does."),
+        ({"near": NearKeys(problem="ON has a subquery.")}, "near", "The nearest keys are not shown: ON has a subquery."),
+        ({"kind": "SELECT"}, "near,near,diff", "The nearest keys are not shown: they are about MERGE, UPDATE and DELETE."),
+        ({"kind": "UPDATE", "multiple_matches": None}, "verdicts", "The verdicts of other engines are not shown: a UPDATE has"),
+        ({"pages": None, "state": "planned"}, "diff", "Changed rows are not shown: nothing was run."),
+        ({"pages": None, "state": "failed"}, "diff", "Changed rows are not shown: the statement failed."),
+    ],
+)
+def test_a_part_that_is_not_there_says_why_and_what_helps(change: dict[str, Any], parts: str | None, said: str) -> None:
+    report = build_report(replace(merge_trace(Setup()), **change))
+    assert " ".join(render_text(report, show=parts).split()).count(said) == 1
+    assert said.partition("`")[0] in unescape(render_html(report, show=parts).partition("rm-rich")[2])
+
+
+def test_presets_say_nothing_of_what_they_lack() -> None:
+    report = build_report(replace(merge_trace(Setup()), pages=None))
+    assert "not shown" not in render_text(report, show="learn")
+
+
+def test_rows_that_were_asked_for_are_shown_with_all_their_reasons() -> None:
+    whole = merge_trace(Setup())
+    asked = AskedRows("t.id = 3", replace(whole.pages, complete=False), more=True)
+    trace = replace(whole, pages=None, asked=asked, joined=1000)
+    text = render_text(build_report(trace))
+    assert "of 1,000 joined rows, asked for by t.id = 3" in text
+    assert "There are more such rows; so many are told at most." in text
+    assert "\nSource row 0 " in text
+    save = Result(trace).why(0)
+    assert save[0].source_row == 0
+    nothing = render_text(build_report(replace(trace, asked=AskedRows("t.id = 9"))))
+    assert "No row is like this." in nothing
+    assert "It broke." in render_text(build_report(replace(trace, asked=AskedRows("t.id = 9", problem="It broke."))))

@@ -120,7 +120,7 @@ def test_changed_rows_have_old_and_new_values():
 
 def test_without_a_witness_only_new_values_are_known():
     diff = build_report(building.merge_trace(Setup(witness=False))).diff
-    assert diff.remark == "Old values were not recorded: new values only."
+    assert diff.remark == "Old values were not recorded: new values only. --trace full keeps both."
     assert all(cell.old is None for row in diff.rows for cell in row.cells)
 
 
@@ -233,7 +233,7 @@ def test_presets_stand_for_parts():
 
     report = build_report(building.merge_trace())
     assert parts_to_show(report, "short") == ("outcome",)
-    assert parts_to_show(report, "learn,calls") == ("outcome", "clauses", "plan", "pages", "calls", "diff", "journeys")
+    assert parts_to_show(report, "learn,calls") == ("outcome", "diff", "clauses", "plan", "pages", "calls", "journeys")
     assert all(set(parts) <= set(PARTS) for parts in PRESETS.values())
     with pytest.raises(ValueError, match="short, learn, connector are some of them together"):
         parts_to_show(report, "learm")

@@ -111,19 +111,19 @@ def test_a_table_shows_first_rows_and_says_so() -> None:
             for i in range(70)
         )
     )
-    text = str(Near.of(trace, None, {}))
+    text = str(Near.of(trace, None, None, {}))
     assert "Rows of the source without a partner: 60 of 70" in text
     assert "a59 " in text
     assert "a60 " not in text
-    assert len(Near.of(trace, None, {})) == 70
-    assert Near.of(trace, 69, {})[0].key == ("a69 ",)
+    assert len(Near.of(trace, None, None, {})) == 70
+    assert Near.of(trace, 69, None, {})[0].key == ("a69 ",)
 
 
 def test_markup_in_keys_and_conditions_is_text() -> None:
     terms = (NearTerm('t."<i>" = s.k'), NearTerm("t.x = '<script>'", key=False))
     found = NearRow(0, {"<i>": "<b> "}, ("<b> ",), ("<b>",), (Separation(0, (Difference.TRAILING_BLANKS,)),), (Answer.FALSE,), 1)
     near = NearKeys(terms, NearSide(1, 1, (found,)), NearSide(1, 1))
-    view = Near.of(Trace(statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near), None, {})
+    view = Near.of(Trace(statement="MERGE ...", kind="MERGE", state=StatementState("finished"), near=near), None, None, {})
     html = view._repr_mimebundle_()["text/html"]
     assert "<script>" not in html
     assert "<b> " not in html
@@ -161,5 +161,5 @@ def test_a_trace_without_near_keys_says_what_to_do() -> None:
         (Trace(statement="MERGE", kind="MERGE", state=StatementState("failed")), "near=True"),
     ):
         with pytest.raises(RowMergeError, match="NOT_SUPPORTED") as raised:
-            Near.of(trace, None, {})
+            Near.of(trace, None, None, {})
         assert hint in (raised.value.hint or "")

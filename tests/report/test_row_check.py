@@ -11,6 +11,10 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, Result, RowMergeError, load_trace, save_trace
+from rowmerge_nb.choices import StatementState
+from rowmerge_nb.engine.catalog.dataframes import as_arrow
+from rowmerge_nb.report.row_check import RowCheck
+from rowmerge_nb.trace.trace import Trace
 
 pytestmark = pytest.mark.spark
 
@@ -161,3 +165,19 @@ def test_rows_that_are_not_known_are_not_compared(engine: Engine, tmp_path: Path
 def test_there_is_one_zero_and_one_nan(engine: Engine) -> None:
     wanted = pa.table({"d": [0.0, float("nan"), None]})
     assert engine.run("SELECT * FROM (VALUES -0e0, nan(), CAST(NULL AS double)) AS v (d)").check_rows(wanted).same
+
+
+def test_blanks_that_fill_a_char_up_are_no_difference_and_others_are() -> None:
+    trace = Trace(statement="SELECT ...", kind="SELECT", state=StatementState.FINISHED)
+    rows = pa.table({"c": ["ab   ", None], "v": ["ab ", "x"]})
+    assert RowCheck.of(trace, rows, pa.table({"c": ["ab", None], "v": ["ab ", "x"]}), padded={"c"}).same
+    assert not RowCheck.of(trace, rows, pa.table({"c": ["ab", None], "v": ["ab", "x"]}), padded={"c"}).same
+    assert not RowCheck.of(trace, rows, pa.table({"c": ["ab", None], "v": ["ab ", "x"]})).same
+
+
+def test_nanoseconds_that_sql_does_not_hold_are_refused_where_rows_are_compared() -> None:
+    frame = pa.table({"w": pa.array([1_001], pa.timestamp("ns"))})
+    assert as_arrow("wanted", frame).column("w").cast(pa.int64()).to_pylist() == [1]
+    with pytest.raises(RowMergeError, match="would lose data"):
+        as_arrow("wanted", frame, exact=True)
+    assert as_arrow("wanted", pa.table({"w": pa.array([2_000], pa.timestamp("ns"))}), exact=True).num_rows == 1

@@ -51,7 +51,9 @@ def test_show_takes_names_as_a_string_or_as_a_list():
 
 
 def test_an_unknown_part_is_named():
-    with pytest.raises(ValueError, match="no part 'diffs'; its parts are outcome, clauses, plan, pages, stored, calls, diff"):
+    with pytest.raises(
+        ValueError, match="no part 'diffs'; its parts are outcome, check, diff, clauses, plan, pages, stored, calls"
+    ):
         text(building.merge_trace(), show="diffs")
 
 

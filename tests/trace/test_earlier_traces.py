@@ -21,7 +21,7 @@ from rowmerge_nb.trace.earlier import of_present_format
 from rowmerge_nb.trace.files import FORMAT
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
-from rowmerge_nb.trace.trace import CHANGED_TWICE, Trace
+from rowmerge_nb.trace.trace import CHANGED_TWICE, AskedRows, Trace
 from tests.report.cases import CASES
 from tests.trace.test_files import mutated
 
@@ -220,3 +220,15 @@ def test_near_keys_are_saved_and_opened(tmp_path: Path) -> None:
     (tmp_path / "trace.json").write_text(json.dumps(content))
     with pytest.raises(RowMergeError, match="answers"):
         load_trace(tmp_path / "trace.json")
+
+
+def test_a_trace_in_the_fourth_format_opens_and_knows_of_no_rows_that_were_asked_for(tmp_path: Path) -> None:
+    trace = load_trace(HERE / "saved_in_format_1.json")
+    save_trace(replace(trace, asked=AskedRows("id = 1", trace.pages, more=True)), tmp_path / "now.json")
+    (content,) = json.loads((tmp_path / "now.json").read_text()).values()
+    del content["fields"]["asked"], content["fields"]["untouched"]
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 4": content}))
+    assert load_trace(tmp_path / "then.json") == trace
+    (tmp_path / "strange.json").write_text(json.dumps({FORMAT: content}))
+    with pytest.raises(RowMergeError, match=r"\$\.asked: it is missing"):
+        load_trace(tmp_path / "strange.json")

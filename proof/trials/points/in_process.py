@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.engine.spark.lazy_session import LazySession
-from rowmerge_nb.engine.spark.lowering import LoweringContext, _merge_pass
+from rowmerge_nb.engine.spark.lowering import LoweringContext, merge_pass
 from rowmerge_nb.engine.statements import dispatch as runs
 from rowmerge_nb.engine.statements.merge import MergeRun
 from rowmerge_nb.engine.statements.row_change import Planned, plan_of
@@ -63,7 +63,7 @@ def after_merge(rows: dict[int, tuple[int, str]], news: dict[int, tuple[int, str
 class _InProcessMerge(MergeRun):
     """A MERGE whose tasks are two calls: one takes the rows of the first name, the other those of all other names."""
 
-    def _context(self, planned: Planned) -> LoweringContext:
+    def context(self, planned: Planned) -> LoweringContext:
         self._made = LoweringContext(_UNUSED, self.transaction.scans, 1, 1, 2)
         return self._made
 
@@ -75,7 +75,7 @@ class _InProcessMerge(MergeRun):
         nodes = chain(plan_of(self))
         target, source = sorted((n for n in nodes if isinstance(n, TableScan)), key=lambda scan: scan.row_id is None)
         processor = next(node for node in nodes if isinstance(node, MergeProcessor))
-        task = _merge_pass(processor, self._made, placing=None, sinks=self.transaction.scans.sinks())
+        task = merge_pass(processor, self._made, placing=None, sinks=self.transaction.scans.sinks())
         there, news = (_named(self.transaction.scans._scan_pass(scan).rows(), scan) for scan in (target, source))  # noqa: SLF001
         joined = _joined(there, news, task)
         first = pc.equal(news["name"], pc.min(news["name"])).to_numpy()

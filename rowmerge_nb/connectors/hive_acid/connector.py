@@ -61,6 +61,7 @@ class HiveAcidConnector(Connector):
 
     name = "hive"
     commits_in_thread = True
+    checked_after_commit = False
 
     def __init__(self, directory: str | Path | None = None, metastore: Metastore | str | None = None) -> None:
         self.metastore: Metastore

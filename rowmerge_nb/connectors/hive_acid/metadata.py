@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,9 @@ from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
 from rowmerge_nb.connectors.hive_acid.writer import publish, staged_files
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
+from rowmerge_nb.connectors.shared.history import unsupported_version
 from rowmerge_nb.errors import ConnectorError
-from rowmerge_nb.spi.handles import own
+from rowmerge_nb.spi.handles import PointerType, own
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata, TableStatistics
 from rowmerge_nb.spi.operations import RowChangeParadigm
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         ConnectorMergeTableHandle,
         ConnectorSession,
         ConnectorTableHandle,
+        ConnectorTableVersion,
         SchemaTableName,
     )
 
@@ -90,6 +92,25 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
                 None if table is None else HiveTableHandle(table, self._metastore.snapshot(table, lambda: self._begun(session)))
             )
         return known[name]
+
+    def get_former_table_handle(
+        self, session: ConnectorSession, name: SchemaTableName, version: ConnectorTableVersion
+    ) -> HiveTableHandle | None:
+        """Give a table as it was up to a write id, as long as no compaction has put together what was written before and after it."""
+        handle = self.get_table_handle(session, name)
+        if handle is None:
+            return None
+        known, wanted = handle.snapshot.write_ids, version.version
+        if not isinstance(wanted, int) or version.pointer_type is not PointerType.TARGET_ID:
+            raise unsupported_version(type(wanted).__name__, "A former state of a Hive table is named by a write id.")
+        if not 0 <= wanted <= known.high_watermark:
+            msg = f"Write id {wanted} of table '{name}' was not given out; the last one is {known.high_watermark}"
+            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="The names of the table's delta folders have the write ids.")
+        if wanted in known.open or wanted in known.aborted:
+            state = "open" if wanted in known.open else "aborted"
+            msg = f"The transaction of write id {wanted} of table '{name}' is {state}: it has committed nothing"
+            raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint="Name the write id of a transaction that was committed.")
+        return replace(handle, snapshot=replace(handle.snapshot, write_ids=replace(known, high_watermark=wanted)))
 
     def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
         """Give a table's columns and properties."""

@@ -15,6 +15,7 @@ from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
 from rowmerge_nb.errors import ConnectorError, SetupError, error_text
+from rowmerge_nb.spi.alterations import RenameTable
 from rowmerge_nb.spi.handles import SchemaTableName
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.definitions import Definition
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.metadata import Loaded
+    from rowmerge_nb.spi.alterations import Alteration
 
 __all__ = ["Tables", "embedded_catalog", "is_in_memory", "is_settled", "named_catalog"]
 
@@ -354,6 +356,21 @@ class Tables:
         if table is None or str(table.metadata.table_uuid) != handle.identity:
             conflict(handle.name, "it was dropped or replaced")
         return None if table.current_snapshot() is None else truncate(handle, table.transaction(), asking)
+
+    def alter(self, handle: IcebergTableHandle, alteration: Alteration, asking: Callable[[], None]) -> None:
+        """Alter a table, if it is as the handle has it: its columns by a commit, its name by the catalog."""
+        from rowmerge_nb.connectors.iceberg.commits import alter, conflict
+
+        table = self.load(handle.name)
+        if table is None or str(table.metadata.table_uuid) != handle.identity:
+            conflict(handle.name, "it was dropped or replaced")
+        if not isinstance(alteration, RenameTable):
+            alter(handle, alteration, table.transaction(), asking)
+            return
+        schema = self._namespaces().get(alteration.name.schema, alteration.name.schema)
+        asking()
+        with self._asking(f"table '{handle.name}'"):
+            self.catalog.rename_table(table.name(), (schema, alteration.name.table))
 
     def restore(self, handle: IcebergTableHandle, snapshot: int | None, asking: Callable[[], None]) -> int | None:
         """Make a former snapshot the current one again, if the table is as the handle has it; give the snapshot that is current then.

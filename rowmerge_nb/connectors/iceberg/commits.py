@@ -26,6 +26,7 @@ from pyiceberg.manifest import (
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 from pyiceberg.table.update.snapshot import ManageSnapshots, _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
 
+from rowmerge_nb.connectors.iceberg.altering import stage_alteration
 from rowmerge_nb.connectors.iceberg.catalogs import is_settled
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of, may_delete_from
 from rowmerge_nb.connectors.shared.disk import refused
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.spi.alterations import Alteration
 
-__all__ = ["Change", "RowDelta", "Truncation", "check", "commit", "conflict", "restore", "truncate"]
+__all__ = ["Change", "RowDelta", "Truncation", "alter", "check", "commit", "conflict", "restore", "truncate"]
 
 
 @dataclass
@@ -390,6 +392,16 @@ def commit(
         _stage(producer)
     _commit(change.handle, transaction, producer, asking, _holds(producer), is_new=is_new)
     return None if producer is None else producer.snapshot_id
+
+
+def alter(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction, asking: Callable[[], None]) -> None:
+    """Commit a change of a table's columns; arguments and errors as of `commit`, and those of `stage_alteration`."""
+    seen = transaction.table_metadata.current_schema_id
+    if tuple(field.field_id for field in transaction.table_metadata.schema().fields) != tuple(f.id for f in handle.fields):
+        conflict(handle.name, "its columns were altered")
+    stage_alteration(handle, alteration, transaction)
+    made = transaction.table_metadata.schema()
+    _commit(handle, transaction, None, asking, lambda now: now.current_schema_id != seen and now.schema() == made)
 
 
 def truncate(handle: IcebergTableHandle, transaction: Transaction, asking: Callable[[], None]) -> int:

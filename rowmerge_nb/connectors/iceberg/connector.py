@@ -70,6 +70,7 @@ class IcebergConnector(Connector):
     """
 
     name = "iceberg"
+    checked_after_commit = False
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import uuid
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.catalogs import Tables
     from rowmerge_nb.connectors.iceberg.commits import Change
+    from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
@@ -190,6 +192,13 @@ class IcebergMetadata(ConnectorMetadata):
         snapshot = iceberg_table(table_handle).snapshot
         return None if snapshot is None else ConnectorTableVersion(snapshot)
 
+    def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
+        """Give the moment at which the snapshot was committed."""
+        handle = iceberg_table(table_handle)
+        table = self._transaction.loaded(handle).table
+        snapshot = None if handle.snapshot is None else table.metadata.snapshot_by_id(handle.snapshot)
+        return None if snapshot is None else dt.datetime.fromtimestamp(snapshot.timestamp_ms / 1000, dt.UTC)
+
     def restore_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
     ) -> None:
@@ -244,6 +253,11 @@ class IcebergMetadata(ConnectorMetadata):
         """Remove all data files with the commit; older snapshots keep them."""
         handle = iceberg_table(table_handle)
         self._transaction.actions.append(lambda: self._tables.truncate(handle, self._transaction.ask))
+
+    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+        """Alter a table with the commit; former snapshots keep their columns."""
+        handle = iceberg_table(table_handle)
+        self._transaction.actions.append(lambda: self._tables.alter(handle, alteration, self._transaction.ask))
 
     # -- schemas --------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.connectors.jdbc.altering import alteration_sql
 from rowmerge_nb.connectors.jdbc.changes import Changes, computed_error
 from rowmerge_nb.connectors.jdbc.handles import (
     JdbcInsertTableHandle,
@@ -22,6 +24,7 @@ from rowmerge_nb.connectors.jdbc.staging import JdbcPageSinkProvider, read_fragm
 from rowmerge_nb.connectors.jdbc.updatable import UpdatableJdbcMetadata
 from rowmerge_nb.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.names import quoted
+from rowmerge_nb.spi.alterations import AddColumn, RenameColumn, RenameTable
 from rowmerge_nb.spi.connector import Connector
 from rowmerge_nb.spi.handles import own
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, Stage
     from rowmerge_nb.connectors.jdbc.store import Session, Store
+    from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ColumnHandle,
         ConnectorInsertTableHandle,
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
         SchemaTableName,
     )
     from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
+    from rowmerge_nb.spi.types import Type
 
 __all__ = ["JdbcConnector", "JdbcMetadata", "JdbcTransaction"]
 
@@ -90,6 +95,10 @@ class JdbcTransaction(ABC):
         """Cut a table into ranges, of rows that matter as far as the database can tell."""
 
     @abstractmethod
+    def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
+        """Give the database's name of a type; ConnectorError NOT_SUPPORTED if it has none."""
+
+    @abstractmethod
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table."""
 
@@ -126,6 +135,7 @@ class JdbcConnector(Connector):
     """
 
     commits_in_thread = True
+    checked_after_commit = False
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -281,6 +291,19 @@ class JdbcMetadata(UpdatableJdbcMetadata):
         self._transaction.release()
         sql = f"{self._store.truncating} {self._store.table(handle)}"
         self._transaction.writer().execute(sql, f"Truncating table '{handle.name}'")
+
+    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+        """Alter a table, as far as the database has words for it."""
+        handle = self._own_rows(table_handle, "altered")
+        if isinstance(alteration, AddColumn):
+            self._check_names("column", alteration.column.name)
+        elif isinstance(alteration, RenameColumn):
+            self._check_names("column", alteration.name)
+        elif isinstance(alteration, RenameTable):
+            self._check_names("table", alteration.name.table)
+        sql = alteration_sql(self._store, handle, alteration, partial(self._transaction.declared, handle.name))
+        self._transaction.release()
+        self._transaction.writer().execute(sql, f"Altering table '{handle.name}'")
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         """Tell whether there is a schema of this name."""

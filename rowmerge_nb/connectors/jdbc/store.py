@@ -70,6 +70,13 @@ class Store(ABC):
     has_schemas: bool
     """Whether there are schemas to make and to remove."""
 
+    alters_columns: bool
+    """Whether a column can get another type, and lose its NOT NULL."""
+
+    def column_name(self, name: str) -> str:
+        """Give the name that a new column gets."""
+        return name
+
     most_columns: int
     """How many columns a table can have."""
 

@@ -60,6 +60,7 @@ class MemoryConnector(Connector):
 
     name = "memory"
     commits_in_thread = True
+    checked_after_commit = False
 
     def __init__(self, keep_versions: int = 5, schemas: Iterable[str] = ("default",)) -> None:
         self.keep_versions = keep_versions

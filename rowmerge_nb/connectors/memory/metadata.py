@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rowmerge_nb.connectors.memory.altering import altered
 from rowmerge_nb.connectors.memory.changes import apply_changes
 from rowmerge_nb.connectors.memory.handles import (
     MemoryInsertTableHandle,
@@ -27,9 +28,11 @@ from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
     from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import (
         ConnectorInsertTableHandle,
         ConnectorMergeTableHandle,
@@ -73,6 +76,12 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         """Give the number of the version."""
         return ConnectorTableVersion(table_handle_of(table_handle).version)
 
+    def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
+        """Give the moment at which the version was committed."""
+        handle = table_handle_of(table_handle)
+        table = self._connector.table_of(self._transaction, handle.name)
+        return None if table is None else table.committed.get(handle.version)
+
     def restore_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, version: ConnectorTableVersion | None
     ) -> None:
@@ -114,6 +123,16 @@ class MemoryMetadata(UpdatableMemoryMetadata):
         """Make an empty version of a table."""
         handle = table_handle_of(table_handle)
         self._replace(handle, schema_of(handle.metadata.columns).empty_table())
+
+    def alter_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration) -> None:
+        """Alter a table with the commit; its former versions, which had other columns or another name, are not kept."""
+        handle = table_handle_of(table_handle)
+        rows = self._transaction.pinned[handle.name, handle.version]
+        metadata, changed = altered(handle.metadata, rows, alteration)
+        check_content(metadata, changed)
+        self._transaction.tables[handle.name] = None
+        self._transaction.read.setdefault(metadata.name, 0)
+        self._transaction.tables[metadata.name] = MemoryTable(metadata, {self._connector.next_version(): changed})
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         """Tell whether there is a schema of this name."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import uuid
+from collections import ChainMap
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.catalog.dataframes import as_arrow, collected, columns_of
@@ -21,9 +22,11 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import pyarrow as pa
+
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
 
 __all__ = ["Catalogs", "TableName"]
 
@@ -84,7 +87,9 @@ class Catalogs:
             copies: full names of tables, and of those that are taken instead.
         """
         twin = copy.copy(self)
-        twin.connectors, twin._copies = {**self.connectors, **connectors}, copies  # noqa: SLF001 - it is one of us
+        twin.connectors = {**self.connectors, **connectors}
+        # What is given may get further names later: it is looked into, and not copied.
+        twin._copies = ChainMap(cast("Any", copies), cast("Any", self._copies))  # noqa: SLF001 - it is one of us
         return twin
 
     def close(self) -> dict[str, Exception]:
@@ -172,12 +177,18 @@ class Catalogs:
         session = ConnectorSession(f"rowmerge-{uuid.uuid4().hex[:12]}", user_name(), "UTC", properties)
         return StatementTransaction(self.connectors, session, self._spark)
 
-    def tables(self, transaction: StatementTransaction, namespace: Mapping[str, Any]) -> StatementTables:
+    def tables(
+        self,
+        transaction: StatementTransaction,
+        namespace: Mapping[str, Any],
+        versions: Mapping[TableName, ConnectorTableVersion] | None = None,
+    ) -> StatementTables:
         """Give what looks tables up for one statement.
 
         Args:
             transaction: the statement's transaction.
             namespace: DataFrames that the statement may name.
+            versions: the versions of tables that are meant where the statement names none.
         """
         return StatementTables(
             transaction,
@@ -188,6 +199,7 @@ class Catalogs:
             self._registered,
             self.views,
             self._copies,
+            versions,
         )
 
     def store(self, name: TableName | None) -> str:
@@ -215,6 +227,34 @@ class Catalogs:
         finally:
             transaction.rollback()
 
+    def rows(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None, most: int) -> pa.Table | None:
+        """Read a table as any reader would after the commit; None if it has more rows than are wanted. See `row_count`."""
+        if name is None:
+            return None
+        transaction = self.transaction(options)
+        try:
+            handle = self._committed(transaction, name, version)
+            columns = transaction.metadata(name[0]).get_column_handles(transaction.session, handle)
+            return transaction.scans.rows_up_to(name[0], handle, columns, most)
+        finally:
+            with suppress(Exception):
+                transaction.rollback()
+
+    @staticmethod
+    def _committed(
+        transaction: StatementTransaction, name: TableName, version: ConnectorTableVersion | None
+    ) -> ConnectorTableHandle:
+        metadata, table = transaction.metadata(name[0]), SchemaTableName(name[1], name[2])
+        if version is None:
+            handle = metadata.get_table_handle(transaction.session, table)
+        else:
+            handle = metadata.get_versioned_table_handle(transaction.session, table, version)
+        if handle is None:
+            missing = "" if version is None else f" in version {version.version}"
+            msg = f"Table '{table}' is not there{missing}"
+            raise ConnectorError(msg, code="TABLE_NOT_FOUND")
+        return handle
+
     def row_count(self, name: TableName | None, options: Options, version: ConnectorTableVersion | None) -> int | None:
         """Ask for a table's rows in a transaction of its own, as any reader would after the commit.
 
@@ -228,18 +268,10 @@ class Catalogs:
         """
         if name is None:
             return None
-        transaction, table = self.transaction(options), SchemaTableName(name[1], name[2])
+        transaction = self.transaction(options)
         try:
-            metadata = transaction.metadata(name[0])
-            if version is None:
-                handle = metadata.get_table_handle(transaction.session, table)
-            else:
-                handle = metadata.get_versioned_table_handle(transaction.session, table, version)
-            if handle is None:
-                missing = "" if version is None else f" in version {version.version}"
-                msg = f"Table '{table}' is not there{missing}"
-                raise ConnectorError(msg, code="TABLE_NOT_FOUND")
-            return metadata.row_count(transaction.session, handle)
+            handle = self._committed(transaction, name, version)
+            return transaction.metadata(name[0]).row_count(transaction.session, handle)
         finally:
             with suppress(Exception):
                 transaction.rollback()

@@ -34,8 +34,13 @@ def collected(frame: Any) -> pa.Table:
         raise translate(error, "register") from error
 
 
-def as_arrow(name: str, frame: Any) -> pa.Table:
+def as_arrow(name: str, frame: Any, *, exact: bool = False) -> pa.Table:
     """Give a frame (not one of Spark) as an Arrow table of types that SQL knows.
+
+    Args:
+        name: what the frame is called.
+        frame: the frame.
+        exact: nanoseconds that the microseconds of SQL do not hold are refused; otherwise they are cut.
 
     Raises:
         AnalysisError: NOT_SUPPORTED, naming the column, for values that no SQL type holds; DUPLICATE_COLUMN_NAME.
@@ -55,11 +60,11 @@ def as_arrow(name: str, frame: Any) -> pa.Table:
     if not names:
         msg = f"DataFrame '{name}' has no columns"
         raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Give it one column at least.")
-    arrays = [_column(name, column, values) for column, values in zip(names, table.columns, strict=True)]
+    arrays = [_column(name, column, values, exact=exact) for column, values in zip(names, table.columns, strict=True)]
     return pa.table(arrays, names=names)
 
 
-def _column(name: str, column: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _column(name: str, column: str, values: pa.ChunkedArray, *, exact: bool) -> pa.ChunkedArray:
     """Bring a column into the Arrow type of its SQL type."""
     try:
         kind = from_arrow(values.type)
@@ -69,9 +74,9 @@ def _column(name: str, column: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
         if pa.types.is_decimal(values.type) and values.type.scale < 0:
             return values.cast(pa.decimal128(38, 0))
         wanted = pa.string() if kind.base == "unknown" else kind.arrow
-        # Nanoseconds are cut to the microseconds that SQL timestamps have here; anything else that does not fit is refused.
+        # Nanoseconds may be cut to the microseconds that SQL timestamps have here; anything else that does not fit is refused.
         nanoseconds = pa.types.is_temporal(values.type) and str(values.type).startswith(("timestamp[ns", "time64[ns"))
-        return values.cast(wanted, safe=not nanoseconds)
+        return values.cast(wanted, safe=exact or not nanoseconds)
     except (TypeError, ValueError, pa.ArrowNotImplementedError) as error:
         msg = f"Column '{column}' of DataFrame '{name}' is of Arrow type {values.type}, which no SQL type holds: {error}"
         raise AnalysisError(msg, code="NOT_SUPPORTED", hint="Cast or drop the column.") from error

@@ -49,6 +49,7 @@ class StatementTables:
         registered: per table the identity of the DataFrame that it was made from: of that one no notice is needed.
         views: the views of all catalogs.
         copies: tables that are read and changed in place of others, full names to full names.
+        versions: the versions of tables that are meant where a statement names none.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class StatementTables:
         registered: Mapping[str, int],
         views: Views,
         copies: Mapping[tuple[str, str, str], tuple[str, str, str]] | None = None,
+        versions: Mapping[tuple[str, str, str], ConnectorTableVersion] | None = None,
     ) -> None:
-        self._copies = copies or {}
+        self._versions = versions or {}
+        self._copies = {} if copies is None else copies
         self._registered = registered
         self._views = views
         self.notices: list[Notice] = []
@@ -89,6 +92,7 @@ class StatementTables:
         self, written: tuple[str, ...], key: tuple[str, ...], version: ConnectorTableVersion | None
     ) -> TableBinding | None:
         named = self._completed(key)
+        version = version or self._versions.get(named)
         # A copy has no past: what the statement asks of it is in the table itself.
         catalog, schema, table = self._copies.get(named, named) if version is None else named
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
@@ -212,6 +216,27 @@ class StatementTables:
     def procedures(self, catalog: str) -> Sequence[Procedure]:
         """Give the procedures of a catalog."""
         return self._connectors[catalog].get_procedures()
+
+    def procedures_below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Give the names that may follow the first parts of a procedure's name; below a whole name its arguments with their types."""
+        if not parts:
+            return [(name, "catalog") for name in self.catalogs() if self.procedures(name)]
+        catalog, *rest = parts
+        known = self.procedures(catalog) if catalog in self._connectors else ()
+        match rest:
+            case []:
+                return [(schema, "schema") for schema in sorted({one.schema for one in known})]
+            case [schema]:
+                return [(one.name, "procedure") for one in known if one.schema == schema]
+            case [schema, name]:
+                found = (one for one in known if (one.schema, one.name) == (schema, name))
+                return [(argument.name, str(argument.type)) for one in found for argument in one.arguments]
+        return []
+
+    def table_properties(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Give the properties that tables of a catalog may have, sorted, and what each means."""
+        catalog, _, _ = self._completed(parts)
+        return sorted((name, str(meaning)) for name, meaning in self._connectors[catalog].get_table_properties().items())
 
     def _listed(self, catalog: str) -> Sequence[SchemaTableName]:
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import OpenCatalog, StatementTransaction
     from rowmerge_nb.engine.spark.marks import Mark
     from rowmerge_nb.plan.nodes import SemiJoin
-    from rowmerge_nb.spi.handles import ConnectorSession
+    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
@@ -183,8 +183,17 @@ class Scans:
         """Give what reads a table within a task, in the types of pages; None where its rows are Spark's to read."""
         if is_spark_frame(node.table.dataframe):
             return None
-        task = self._scan_pass(node)
-        pages = [pa.field(symbol.name, symbol.type.arrow) for symbol in node.outputs]
+        return self._in_page_types(self._scan_pass(node), [symbol.type for symbol in node.outputs])
+
+    def whole_table(self, binding: TableBinding) -> ScanPass:
+        """Give what reads all rows and columns of a table, in the types of pages, within tasks or where it is called."""
+        columns = self.own_columns(binding, [ColumnHandle(column.name, column.type) for column in binding.columns])
+        names = [f"c{index}" for index in range(len(columns))]
+        task = self._pass(binding, columns, names, binding.handle, Constraint())
+        return self._in_page_types(task, [column.type for column in columns])
+
+    def _in_page_types(self, task: ScanPass, types: Sequence[Type]) -> ScanPass:
+        pages = [pa.field(field.name, kind.arrow) for field, kind in zip(task.schema, types, strict=False)]
         splits = [split.with_rows() for split in task.splits] if self._travel(task.splits) else task.splits
         return replace(task, schema=pa.schema([*pages, (POSITION, pa.int64())]), splits=splits)
 
@@ -267,6 +276,22 @@ class Scans:
         splits = self._splits.splits(name, 1, data)
         return ScanPass(MemoryPageSourceProvider(), ConnectorTransactionHandle(), self._session, handle, splits, columns, schema)
 
+    def rows_up_to(self, catalog: str, handle: Any, columns: Sequence[ColumnHandle], most: int) -> pa.Table | None:
+        """Read columns of a table on the driver, in the types of pages; None if it has more rows than are wanted.
+
+        Channels are called ``0``, ``1``, ...: names of columns need not differ from that of the row id.
+        """
+        opened = self._transaction.opened(catalog)
+        schema = pa.schema([*((str(index), column.type.arrow) for index, column in enumerate(columns)), (POSITION, pa.int64())])
+        provider, splits = opened.connector.get_page_source_provider(), _splits(opened, self._session, handle, Constraint())
+        pages, rows = [], 0
+        for page in ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema).read(range(len(splits))):
+            pages.append(page)
+            rows += page.num_rows
+            if rows > most:
+                return None
+        return pa.Table.from_batches(pages, schema).drop_columns([POSITION])
+
     def rows_now(self, binding: TableBinding) -> pa.Table | None:
         """Give a table's rows as this transaction would leave them; None where the connector does not show that before the commit."""
         opened = self._transaction.opened(binding.catalog)
@@ -279,6 +304,26 @@ class Scans:
         schema_read = pa.schema([*channels, (POSITION, pa.int64())])
         rows = ScanPass(provider, opened.handle, self._session, handle, splits, columns, schema_read).rows()
         return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
+
+    def whole_target(self, binding: TableBinding, row_id: ColumnHandle | None, begun: ConnectorTableHandle | None) -> ScanPass:
+        """Give what reads all rows of the table that is changed, in the types of pages; the row id stands behind the columns.
+
+        Args:
+            binding: the table.
+            row_id: the column of the row id; None where it is not wanted.
+            begun: in the older flow the handle that the begin call gave; its page sources, of which nobody finishes one, change nothing.
+        """
+        opened = self._transaction.opened(binding.catalog)
+        handle: Any = begun or binding.handle
+        if self._transaction.merge_handle is not None:
+            handle = self._transaction.merge_handle.get_table_handle()
+        wanted = [ColumnHandle(column.name, column.type) for column in binding.columns]
+        columns = [*self.own_columns(binding, wanted), *([row_id] if row_id is not None else [])]
+        schema = pa.schema([*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())])
+        splits = _splits(opened, self._session, handle, Constraint())
+        return ScanPass(
+            opened.connector.get_page_source_provider(), opened.handle, self._session, handle, splits, columns, schema
+        )
 
     # -- writing --------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,9 @@ def placed_in(text: str, statement: str, offset: int) -> Iterator[None]:
     try:
         yield
     except RowMergeError as error:
+        if error.statement not in {None, statement}:
+            # It is about another text, and its place is one in that.
+            raise
         about = error.about
         if error.line is not None and error.column is not None:
             error.at(_within(text, statement, offset, error.line, error.column), error.length)

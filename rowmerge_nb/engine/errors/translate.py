@@ -194,8 +194,8 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
 def _with_detail(message: str, condition: str, text: str) -> str:
     """Add what Spark's message says of the value that could not be cast, or of the pattern that could not be read."""
     if condition == "INVALID_PARAMETER_VALUE":
-        pattern = re.search(r"is invalid: '(?:\(\?Ud\))?(.*?)'\. SQLSTATE", text, re.DOTALL)
-        return diagnosis(pattern[1]) if pattern else message
+        pattern = re.search(r"is invalid: '(?:\(\?ud\))?(?:\(\?!\[[^]]*\]\)\(\?:(.*)\)|(.*?))'\. SQLSTATE", text, re.DOTALL)
+        return diagnosis(pattern[1] or pattern[2]) if pattern else message
     if condition == "DUPLICATED_MAP_KEY":
         key = re.search(r"Duplicate map key (.*?) was found", text)
         return f"Duplicate map keys ({key[1]}) are not allowed" if key else message

@@ -13,7 +13,7 @@ from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator,
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery, is_deterministic, references
-from rowmerge_nb.sql.typed.types import is_zoned
+from rowmerge_nb.sql.typed.types import is_float, is_zoned
 from rowmerge_nb.trace.near import NearTerm
 
 if TYPE_CHECKING:
@@ -99,10 +99,20 @@ def on_of(analysis: MergeAnalysis) -> On:
             keys.append(Key(*pair, place))
             terms.append(NearTerm(text, padded=_padded(*pair)))
         else:
-            uncompared = uncompared or (str(pair[0].type) if pair is not None else "")
+            uncompared = uncompared or (str(pair[0].type) if pair is not None else _floats(tree, analysis))
             conditions.append(Condition(tree, place))
             terms.append(NearTerm(text, key=False))
     return On(tuple(terms), tuple(keys), tuple(conditions), uncompared)
+
+
+def _floats(tree: Typed, analysis: MergeAnalysis) -> str:
+    """Give the type of an equality of floating-point numbers, one of each side, which the plan does not take for a key; ``""`` of others."""
+    if not (isinstance(tree, Apply) and tree.name == "=" and is_float(tree.arguments[0].type)):
+        return ""
+    target, source = ({field.symbol for field in side} for side in (analysis.target_fields, analysis.source.fields))
+    reads = [references(side) for side in tree.arguments]
+    crossed = any(one & target and other & source for one, other in (reads, reads[::-1]))
+    return str(tree.arguments[0].type) if crossed else ""
 
 
 def _parts(analysis: MergeAnalysis) -> Iterator[tuple[Typed, str]]:

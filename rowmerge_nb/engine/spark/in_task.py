@@ -10,7 +10,13 @@ from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
 from rowmerge_nb.engine.tasks.in_task import JoinTask, RowTask
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression
-from rowmerge_nb.engine.tasks.replicated import ReplicatedJoinTask, ReplicatedSource, UnmatchedPass
+from rowmerge_nb.engine.tasks.replicated import (
+    ReplicatedJoinTask,
+    ReplicatedSource,
+    UnmatchedPass,
+    UnmatchedRows,
+    UnmatchedWriterPass,
+)
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.in_task import rest_of_on, without_refusal
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import CaseBranch, SearchedCase, Symbol
     from rowmerge_nb.sql.typed.expressions import Typed
 
-__all__ = ["join_task", "page_expression", "replicated_tasks", "row_task", "source_schema"]
+__all__ = ["assigned_column", "join_task", "names_of", "page_expression", "replicated_tasks", "row_task", "source_schema"]
 
 
 def row_task(
@@ -53,7 +59,9 @@ def row_task(
         context: with which the plan is lowered.
     """
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
-    condition = None if where is None else page_expression(where.predicate, PagePrinter(), condition=True, names=_names(context))
+    condition = (
+        None if where is None else page_expression(where.predicate, PagePrinter(), condition=True, names=names_of(context))
+    )
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
@@ -102,22 +110,28 @@ def replicated_tasks(
     tasks: int,
     source: ReplicatedSource,
     above: MergePass,
+    exchange: LocalExchange | None,
     context: LoweringContext,
-) -> tuple[ReplicatedJoinTask, UnmatchedPass]:
+) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass]:
     """Give the passes of a MERGE whose source every task has: that of the tasks, and that of the unmatched source rows.
 
     Args:
-        node: what is below the writer.
+        node: what is below the writer or its exchange.
         join: the join below.
         target: reads the target.
         tasks: how many tasks there are.
         source: the source.
-        above: the passes of the processor and the writer.
+        above: the pass of the processor; without an exchange, of the writer too.
+        exchange: what rows go through to their writers; None if the tasks write them.
         context: with which the plan is lowered.
     """
     channels = _channels(node, above, context)
-    joined = ReplicatedJoinTask(target, tasks, source, _key_join(join, context), channels, above)
-    return joined, UnmatchedPass(tasks, target.schema, source, channels, above)
+    unmatched = UnmatchedRows(target.schema, source, channels)
+    writers = 0 if exchange is None else exchange.writers
+    joined = ReplicatedJoinTask(target, tasks, source, _key_join(join, context), channels, above, writers)
+    if exchange is None:
+        return joined, UnmatchedPass(tasks, unmatched, above)
+    return joined, UnmatchedWriterPass(tasks, unmatched, above, exchange)
 
 
 def source_schema(join: Join) -> pa.Schema:
@@ -130,7 +144,7 @@ def _key_join(join: Join, context: LoweringContext) -> KeyJoin:
     rest = rest_of_on(join)
     return KeyJoin(
         join.key_columns,
-        None if rest is None else page_expression(rest, PagePrinter(), condition=True, names=_names(context)),
+        None if rest is None else page_expression(rest, PagePrinter(), condition=True, names=names_of(context)),
         join.type is JoinType.FULL,
     )
 
@@ -144,7 +158,7 @@ def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext) 
         location=tuple(node.source.outputs[channel].name for channel in before.write_redistribution_columns),
         hashed=before.hash is not None,
         row_id=ROW_ID,
-        case=_case(project.case, node, schema.field(before.merge_row).type, joined, _names(context)),
+        case=_case(project.case, node, schema.field(before.merge_row).type, joined, names_of(context)),
         numbered=isinstance(node.source, DuplicateCheck),
         marked=joined is not None and joined.type is JoinType.FULL,
         witness=context.witness_type,
@@ -177,18 +191,29 @@ def _branch(
         sides=sides,
         condition=None if branch.test is None else page_expression(branch.test, PagePrinter(), condition=True, names=names),
         values=tuple(
-            _assigned(column, kind.field(index).type, value, names)
+            assigned_column(column, kind.field(index).type, value, names)
             for index, (column, value) in enumerate(zip(node.columns, branch.expressions, strict=bool(branch.expressions)))
         ),
     )
 
 
-def _assigned(column: Symbol, kind: pa.DataType, value: Typed, names: Mapping[str, str]) -> AssignedColumn:
+def assigned_column(column: Symbol, kind: pa.DataType, value: Typed, names: Mapping[str, str]) -> AssignedColumn:
+    """Print the value of a column for pages.
+
+    Args:
+        column: the column.
+        kind: the type that its values get.
+        value: the value; where the column is NOT NULL, with what refuses NULL.
+        names: what people call the columns that it reads, by their symbols.
+
+    Raises:
+        UnprintableError: pages cannot be asked for it.
+    """
     tree, refusal = without_refusal(value)
     return AssignedColumn(column.name, kind, page_expression(tree, PagePrinter(), condition=False, names=names), refusal)
 
 
-def _names(context: LoweringContext) -> Mapping[str, str]:
+def names_of(context: LoweringContext) -> Mapping[str, str]:
     """Give what people call the columns of both sides, by their symbols."""
     sides = (("target", context.target), ("source", context.source))
     return {symbol.name: f"{side}.{name}" for side, columns in sides for name, symbol in columns}

@@ -8,15 +8,18 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowmerge_nb.errors import RowMergeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
 __all__ = ["LazySession"]
+
+T = TypeVar("T")
 
 _PATIENCE: Final = 0.5
 # One thread for all questions: each thread that asks Java has a connection of its own, which outlives it.
@@ -93,9 +96,20 @@ class LazySession:
 
         May be called from any thread. Spark Connect does not tell.
         """
+        return self._asked(_tasks_of)
+
+    def rows(self) -> int | None:
+        """Give how many rows the stages that run now have read or handed on, whichever is more; None where none was counted or nobody can tell.
+
+        May be called from any thread. Spark Connect does not tell.
+        """
+        return self._asked(_rows_of)
+
+    def _asked(self, question: Callable[[Any], T | None]) -> T | None:
+        """Ask Spark's context something, without waiting for long."""
         if not self._is_there() or not hasattr(self.spark, "_jsparkSession"):
             return None
-        asked = _asking.submit(_tasks_of, self.spark.sparkContext)
+        asked = _asking.submit(question, self.spark.sparkContext)
         try:
             return asked.result(timeout=_PATIENCE)
         except Exception:  # noqa: BLE001 - a line of progress is no reason to fail
@@ -122,6 +136,16 @@ class LazySession:
             from rowmerge_nb.engine.spark.session import stop_session
 
             stop_session(future.result())
+
+
+def _rows_of(context: Any) -> int | None:
+    store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker does not tell rows
+    read = given = 0
+    for stage in context.statusTracker().getActiveStageIds():
+        told = store.lastStageAttempt(stage)
+        read += told.inputRecords() + told.shuffleReadRecords()
+        given += told.outputRecords() + told.shuffleWriteRecords()
+    return max(read, given) or None
 
 
 def _tasks_of(context: Any) -> tuple[int, int] | None:

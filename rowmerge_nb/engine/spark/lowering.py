@@ -22,9 +22,10 @@ from rowmerge_nb.engine.tasks.exchange import (
     hash_expression,
     partition_expression,
 )
+from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.merge import MergePass
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD
-from rowmerge_nb.engine.tasks.replicated import PIECES, PackPass, ReplicatedSource
+from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.update_delete import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import InsertPass, SinkFactory, WriterPass
@@ -59,11 +60,12 @@ from rowmerge_nb.trace.nodes import JoinType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rowmerge_nb.engine.tasks.audit import RowChooser
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.nodes import Symbol
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
 
-__all__ = ["LoweringContext", "Tables", "lower"]
+__all__ = ["LoweringContext", "Tables", "input_rows", "lower", "merge_pass"]
 
 WITNESS = "$witness"
 SOURCE_ROW = "$source_row"
@@ -119,6 +121,8 @@ class LoweringContext:
         witness: both sides' values travel with every row.
         target: the symbols of the target's data columns, ``source`` those of the source (a statement without one has
             none); used by the witness alone.
+        keeping: which pages tasks keep of those that they hand to the connector.
+        chooser: chooses the rows that a task samples, in place of so many per clause; None without one.
     """
 
     spark: Any
@@ -130,6 +134,8 @@ class LoweringContext:
     witness: bool = False
     target: tuple[tuple[str, Symbol], ...] = ()
     source: tuple[tuple[str, Symbol], ...] = ()
+    keeping: Keeping = IN_CASE
+    chooser: RowChooser | None = None
 
     @property
     def witness_type(self) -> pa.DataType | None:
@@ -243,7 +249,8 @@ def _(node: Project, context: LoweringContext) -> Any:
         f"{texts[symbol.name]} AS {quote(symbol.name)}" if symbol.name in texts else quote(symbol.name) for symbol in node.outputs
     ]
     if context.witness and node.case is not None:
-        join_type = node.source.type if isinstance(node.source, Join) else JoinType.RIGHT
+        joined = join_of(node)
+        join_type = JoinType.RIGHT if joined is None else joined.type
         number = next(iter(_hidden(node.source, context)), SOURCE_ROW)
         columns.append(f"{_witness_expression(context, join_type, number)} AS {quote(WITNESS)}")
     elif not isinstance(node.source, AssignUniqueId):
@@ -311,14 +318,16 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     if node.form is not None and node.form.in_task:
         return _in_task(node.form, processor, exchange, context)
     if node.fused:
-        merge = _merge_pass(processor, context, placing=None, sinks=sinks)
-        return context.tables.outcome_of(_input(processor, context), merge)
+        merge = merge_pass(processor, context, placing=None, sinks=sinks)
+        return context.tables.outcome_of(input_rows(processor, context), merge)
     placing = _placing(exchange, processor, context) if exchange is not None else None
-    task = _merge_pass(processor, context, placing=placing, sinks=None)
-    rows = context.tables.in_tasks(_input(processor, context), task, task.exchanged, tells=True)
+    task = merge_pass(processor, context, placing=placing, sinks=None)
+    rows = context.tables.in_tasks(input_rows(processor, context), task, task.exchanged, tells=True)
     if exchange is not None:
         rows = _exchanged(rows, exchange, processor, context)
-    return context.tables.outcome_of(rows, WriterPass(processor.layout, _columns(processor), sinks, context.per_clause))
+    return context.tables.outcome_of(
+        rows, WriterPass(processor.layout, _columns(processor), sinks, context.per_clause, context.keeping)
+    )
 
 
 def _in_task(
@@ -327,13 +336,13 @@ def _in_task(
     """Execute all from the scan to the processor in the tasks that read the target; where it is one task, writers included."""
     tables, sinks = context.tables, context.tables.sinks()
     join = join_of(processor)
-    if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
-        return _replicated(processor, join, context)
-    scan = _narrowed_target(processor, join, context)
-    placing = _placing(exchange, processor, context) if exchange is not None else None
-    above = _merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks, grouped=True)
-    writers = WriterPass(processor.layout, _columns(processor), sinks, context.per_clause)
+    writers = WriterPass(processor.layout, _columns(processor), sinks, context.per_clause, context.keeping)
     local = _local_exchange(exchange, processor, writers, context) if exchange is not None else None
+    placing = _placing(exchange, processor, context) if exchange is not None else None
+    above = merge_pass(processor, context, placing=placing, sinks=None if exchange is not None else sinks, grouped=True)
+    if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
+        return _replicated(processor, join, above, exchange, local, context)
+    scan = _narrowed_target(processor, join, context)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
         if source is None:
@@ -361,10 +370,18 @@ def _target_scan(node: PlanNode) -> TableScan:
     return next(inner for inner in chain(node) if isinstance(inner, TableScan) and inner.row_id is not None)
 
 
-def _replicated(processor: MergeProcessor, join: Join, context: LoweringContext) -> Any:
+def _replicated(
+    processor: MergeProcessor,
+    join: Join,
+    above: MergePass,
+    exchange: Exchange | None,
+    local: LocalExchange | None,
+    context: LoweringContext,
+) -> Any:
     """Execute a MERGE in the tasks that read the target, each of which gets all of the source; then come the unmatched source rows.
 
-    The stage of the tasks has one exchange above it: with two, Spark would run it twice, sinks included.
+    The stage of the tasks has one exchange above it: with two, Spark would run it twice, sinks included. Where changed rows go to certain
+    writers, it is the exchange of these rows, and the unmatched source rows are the writers' business.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -374,22 +391,27 @@ def _replicated(processor: MergeProcessor, join: Join, context: LoweringContext)
     schema = source_schema(join)
     schema = schema if scan is None else schema.append(pa.field(POSITION, pa.int64()))
     source = ReplicatedSource(schema, scan if scan is not None and scan.is_repeatable else None)
-    above = _merge_pass(processor, context, placing=None, sinks=tables.sinks(), grouped=True)
     tasks = _task_count(target, context)
-    joining, unmatched = replicated_tasks(processor, join, target, tasks, source, above, context)
-    receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
+    joining, unmatched = replicated_tasks(processor, join, target, tasks, source, above, local, context)
+    pieces = None if source.scan is not None else tables.in_tasks(rows, PackPass(scan, schema), PIECES)
     numbers = tables.split_numbers(tasks)
-    if source.scan is not None:
-        told = tables.outcome_of(numbers, joining)
-        return tables.outcome_of(told.repartitionById(context.partitions, receiver), unmatched)
-    pieces = tables.in_tasks(rows, PackPass(scan, schema), PIECES)
     # Of a source that Spark sees to be empty there is no piece, and each task has its row all the same.
-    told = tables.outcome_of(numbers.join(F.broadcast(pieces), F.lit(True), "left"), joining)
-    # By no equality and by nothing that NULL makes NULL: for a hash join Spark broadcasts in another form, and what must not be NULL
-    # it filters before. Either would be another plan than above, and the source would be packed once more.
-    wanted = (F.col("kind") == F.lit(PIECE_ROW)) & (F.col("writer") - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
-    sent = told.repartitionById(context.partitions, receiver).join(F.broadcast(pieces), wanted, "left")
-    return tables.outcome_of(sent.select(*OUTCOME.names, *PIECES.names), unmatched)
+    numbers = numbers if pieces is None else numbers.join(F.broadcast(pieces), F.lit(True), "left")
+    if exchange is None:
+        told, schema = tables.outcome_of(numbers, joining), OUTCOME
+        receiver = F.when(F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)).otherwise(F.lit(0))
+        sent = told.repartitionById(context.partitions, receiver)
+        asks, asked = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
+    else:
+        told, schema = tables.in_tasks(numbers, joining, joining.exchanged, tells=True), joining.exchanged
+        sent = _exchanged(told, exchange, processor, context)
+        asks, asked = F.col(quote(MATCHED)).isNull(), F.coalesce(F.col(quote(PIECE)), F.lit(-2))
+    if pieces is not None:
+        # By no equality and by nothing that NULL makes NULL: for a hash join Spark broadcasts in another form, and what must not be NULL
+        # it filters before. Either would be another plan than above, and the source would be packed once more.
+        wanted = asks & (asked - F.coalesce(F.col("piece"), F.lit(-1)) == F.lit(0))
+        sent = sent.join(F.broadcast(pieces), wanted, "left").select(*map(quote, (*schema.names, *PIECES.names)))
+    return tables.outcome_of(sent, unmatched)
 
 
 def _task_source(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:
@@ -437,7 +459,7 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     numbered = rows.toDF(*(f"c{index}" for index in range(len(node.columns))))
     if exchange is not None and exchange.insert_layout is not None:
         numbered = _placed(numbered, exchange.insert_layout, node, context)
-    return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink))
+    return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink, context.keeping))
 
 
 def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: LoweringContext) -> Any:
@@ -462,7 +484,7 @@ def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
     return pa.schema([pa.field(symbol.name, symbol.type.arrow) for symbol in (*node.columns, node.row_id)])
 
 
-def _input(node: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
+def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:
     """Put the channels into the order of the processor's page, and behind them the witness."""
     if isinstance(node, DeleteProject):
         return lower(node, context)
@@ -496,7 +518,7 @@ def _extras(check: DuplicateCheck) -> tuple[str, ...]:
     return tuple(symbol.name for symbol in check.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
 
 
-def _merge_pass(
+def merge_pass(
     node: MergeProcessor | DeleteProject,
     context: LoweringContext,
     *,
@@ -504,6 +526,15 @@ def _merge_pass(
     sinks: SinkFactory | None,
     grouped: bool = False,
 ) -> MergePass:
+    """Give the pass of a processor, which works on what `input_rows` gives.
+
+    Args:
+        node: the processor, or what hands rows to delete on.
+        context: with which the plan is lowered.
+        placing: how rows find their writer; None without an exchange.
+        sinks: makes sinks when the writer is in this pass.
+        grouped: a target row has all of its joined rows in one batch.
+    """
     common: Mapping[str, Any] = {
         "layout": node.layout,
         "columns": _columns(node),
@@ -512,6 +543,8 @@ def _merge_pass(
         "placing": placing,
         "sinks": sinks,
         "grouped": grouped,
+        "keeping": context.keeping,
+        "chooser": context.chooser,
     }
     if isinstance(node, DeleteProject):
         return DeletePass(paradigm=None, rule=None, **common)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.tasks.recorder import TaskRecord
     from rowmerge_nb.spi.page import Page, PageLayout
+    from rowmerge_nb.trace.trace import AskedRows
 
 
 __all__ = ["Account", "check_fragments", "sum_up"]
@@ -31,6 +32,11 @@ class Account:
         clause_rows: joined rows per case number.
         returned: the rows of RETURNING, as Arrow streams.
         errors: what ended tasks, in the order of their partitions.
+        failed: the partition of the first of them.
+        handed: of writers or splits that kept the pages that they were to hand on: the number, these as an Arrow stream, and how many are
+            not among them.
+        asked: the rows that were asked for; None where nobody has.
+        untouched: target rows that took no part, where they are known.
     """
 
     clause_rows: dict[int, int]
@@ -49,6 +55,10 @@ class Account:
     alone: int
     returned: list[bytes]
     read: int = 0
+    failed: int | None = None
+    handed: tuple[tuple[int, bytes, int], ...] = ()
+    asked: AskedRows | None = None
+    untouched: pa.RecordBatch | None = None
 
 
 def sum_up(records: Sequence[TaskRecord]) -> Account:
@@ -91,6 +101,8 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         alone=sum(record.alone for record in records),
         returned=[record.returned for record in records if record.returned],
         read=sum(record.read for record in records),
+        failed=next((record.partition for record in records if record.error is not None), None),
+        handed=tuple((record.partition, record.handed, record.left_out) for record in records if record.handed),
     )
 
 

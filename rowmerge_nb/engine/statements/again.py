@@ -14,9 +14,11 @@ import pyarrow as pa
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.tables import schema_of
+from rowmerge_nb.engine.statements.asked import wanted_by_values, wanted_rows
+from rowmerge_nb.engine.statements.edits import checked_edits, relation_of, source_of
 from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.names import quoted
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.trace import NoticeRecord
@@ -25,30 +27,40 @@ from rowmerge_nb.words import number, plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rowmerge_nb.engine.catalog.catalogs import TableName
     from rowmerge_nb.engine.engine import Engine
     from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.statements.edits import Edits
     from rowmerge_nb.spi.connector import Connector
-    from rowmerge_nb.trace.trace import PageSample, Trace
+    from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
+    from rowmerge_nb.trace.trace import AskedRows, PageSample, Trace
 
-__all__ = ["Again", "with_copy"]
+__all__ = ["LEFT_OUT", "Again", "with_copy"]
 
 COPIES: Final = "$copies"
-"""The catalog of copies; no statement can name it."""
+"""The catalog of copies, which no table of a user's is in; a trial that names it finds the copy."""
 KEPT: Final = ("partitioned_by", "bucketed_by", "bucket_count", "primary_key")
 """Table properties that a copy takes over."""
 MOST_ROWS: Final = 1_000
 """Of larger tables nobody is told which rows were not joined."""
-LEFT_OUT: Final = frozenset({"dry_run", "progress", "rehearse", "trace", "verify"})
+LEFT_OUT: Final = frozenset(
+    {"check", "dry_run", "progress", "record", "record_bytes", "record_every", "rehearse", "trace", "verify", "why"}
+)
 """Options of a run that are not those of a trial."""
+NEXT_STEP: Final = (
+    "Ask with the run: why=\"customer = 'Dave'\", or --why in a cell, carries these rows into the trace, and trace='full' all; "
+    "with rehearse=True nothing is changed."
+)
+"""How rows are had that a store does not have any more."""
 
 
-def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[str], pa.Table] | None = None) -> tuple[Engine, int]:
+def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[], pa.Table] | None = None) -> tuple[Engine, int]:
     """Give an engine that reads and changes a copy of a table in memory in its place, and how many rows the copy has.
 
     Args:
         engine: the engine.
         name: the table's catalog, schema and name.
-        rows: gives what the copy holds, of the table's name as it is written; None for the table's rows as they are now.
+        rows: gives what the copy holds; None for the table's rows as they are now.
 
     Raises:
         RowMergeError: TABLE_NOT_FOUND, the table is not there any more; TRANSACTION_CONFLICT, it has other columns than its rows had.
@@ -60,8 +72,7 @@ def with_copy(engine: Engine, name: tuple[str, ...], rows: Callable[[str], pa.Ta
         raise RowMergeError(msg, code="TABLE_NOT_FOUND", hint="The copy takes its columns from it.")
     memory = MemoryConnector()
     properties = {name: known.properties[name] for name in KEPT if known.properties.get(name)}
-    written = ".".join(map(quoted, name))
-    there = engine.table(written) if rows is None else rows(written)
+    there = engine.table(_written(name)) if rows is None else rows()
     now = [column.name for column in known.columns]
     if there.column_names != now:
         msg = f"Table '{'.'.join(name)}' has other columns now ({', '.join(now)}) than its rows had ({', '.join(there.column_names)})"
@@ -88,19 +99,22 @@ class Again:
         engine: what has run it.
         trace: its trace.
         sql: the statement.
-        options: what it was run with.
+        options: what it was run with, those of `LEFT_OUT` apart.
+        ran: of a trial its trace, whose source rows the next trial has; None of the run itself.
     """
 
     engine: Engine
     trace: Trace
     sql: str
     options: Mapping[str, Any]
+    ran: Trace | None = None
 
-    def run(self, sql: str | None = None, **options: Any) -> Result:
+    def run(self, sql: str | None = None, source: Edits | None = None, **options: Any) -> Result:
         """Rehearse it on the copy.
 
         Args:
             sql: another statement with the same target; None for the same one.
+            source: cells of the source that are to have other values, see `rowmerge_nb.engine.statements.edits`.
             options: see `rowmerge_nb.engine.options.Options`; what is not given is as it was.
 
         Raises:
@@ -111,8 +125,7 @@ class Again:
             msg = f"The option {refused[0]} has no place here: the statement is rehearsed, with all of its rows in the trace"
             raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Leave {refused[0]} out.")
         text = self.sql if sql is None else sql
-        kept = {name: value for name, value in self.options.items() if name not in LEFT_OUT}
-        chosen = {**kept, "flow": Flow.MERGE, **options}
+        chosen = {**self.options, "flow": Flow.MERGE, **options}
         if sql is not None:
             planned = self._on_copy.run(text, dry_run=True, **chosen).trace
             if (
@@ -124,23 +137,86 @@ class Again:
                 raise RowMergeError(
                     msg, code="INVALID_ARGUMENTS", hint="Only the table that the statement has changed is copied."
                 )
-        result = self._on_copy.run(text, rehearse=True, trace=TraceLevel.FULL, **chosen)
-        result.again = replace(self, sql=text, options=chosen)
+        engine, here = self._on_copy, self.engine
+        if source is not None and (edits := checked_edits(source)):
+            found = source_of(self.engine, text, chosen, self.trace.name)
+            if sql is None:
+                found.agrees(self.ran or self.trace)
+            here = found.edited(here, edits)[0]
+            engine, text, frames = found.edited(engine, edits)
+            chosen["namespace"] = {**(chosen.get("namespace") or {}), **frames}
+        result = engine.run(text, rehearse=True, trace=TraceLevel.FULL, **chosen)
+        result.again = replace(self, engine=here, sql=text, options=chosen, ran=result.trace)
         copied = self.missing
         if copied:
             result.trace = replace(result.trace, notices=(*result.trace.notices, NoticeRecord(copied)))
         return result
 
+    def asked(self, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Trace:
+        """Look joined rows up that the trace does not carry: one job on the target as it was, and on sources as they are now.
+
+        Args:
+            row: the number of the row in the source, values by columns of either side, or None.
+            source_row: the number of the row in the source by name; None for any.
+            columns: values of columns of either side.
+
+        Returns:
+            The trace with those rows as the ones that were asked for.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED where the target's rows are not known any more; INVALID_ARGUMENTS for columns that there are not.
+        """
+        options = self.engine.options.changed(**{name: value for name, value in self.options.items() if name not in LEFT_OUT})
+
+        def look(run: Any, conditions: RowConditions) -> AskedRows:
+            wanted = wanted_by_values(conditions, row, source_row, columns)
+            planned = run.planned()
+            return wanted_rows(run, planned, run.context(planned), wanted)
+
+        try:
+            found = self.engine.look(self.sql, options.changed(flow=Flow.MERGE), self._versions(), look)
+        except ConnectorError as error:
+            msg = f"The rows that this {self.trace.kind} had cannot be read any more: {error.message}"
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=NEXT_STEP) from error
+        if found.problem:
+            raise RowMergeError(found.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP)
+        return replace(self.trace, asked=found)
+
+    def _versions(self) -> Mapping[TableName, ConnectorTableVersion]:
+        """Give the version of the target that the statement had; none where its rows are still the present ones."""
+        before = self.trace.version_before
+        catalog, schema, table = self.trace.name
+        if before is not None:
+            return {(catalog, schema, table): ConnectorTableVersion(before)}
+        if self.trace.committed and self.trace.state is StatementState.FINISHED:
+            msg = f"Connector '{self.trace.connector}' does not keep the version of {self.trace.qualified} that this {self.trace.kind} had"
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=NEXT_STEP)
+        return {}
+
+    @property
+    def no_cells(self) -> str:
+        """Why no cells of the source can be edited, as far as the text says it; ``""`` if they can."""
+        try:
+            relation_of(self.sql, str(self.options.get("dialect") or self.engine.options.dialect))
+        except RowMergeError as error:
+            return f"{error.message}."
+        return ""
+
+    @staticmethod
+    def checked_cells(edits: object) -> Edits:
+        """Give back edited cells that are of the form that they must have, or raise INVALID_ARGUMENTS."""
+        return checked_edits(edits)
+
     @property
     def missing(self) -> str:
         """A sentence about the rows that the copy has not; ``""`` if it has all."""
         held, before = self._copied[1], self.trace.rows_before
-        if held == before:
+        if self._whole is not None or held == before:
             return ""
         there = f"{number(held)} of {plural(before, 'row')}" if before is not None else plural(held, "row")
         return (
-            f"The copy has {there} of {self.trace.qualified}: those that took part, since connector '{self.trace.connector}' does not keep "
-            "the version before. What the statement does to other rows is not known, nor what a subquery would find among them."
+            f"The copy has {there} of {self.trace.qualified}: those that took part, since the version before is not kept. "
+            "What the statement does to other rows is not known, nor what a subquery would find among them."
         )
 
     @property
@@ -152,11 +228,10 @@ class Again:
         """The engine that has the copy, and how many rows that has."""
         return with_copy(self.engine, self.trace.name, self._rows)
 
-    def _rows(self, table: str) -> pa.Table:
+    def _rows(self) -> pa.Table:
         """Give the target's rows as they were, or those that took part."""
-        whole = self._all_rows(table)
-        if whole is not None:
-            return whole
+        if self._whole is not None:
+            return self._whole
         pages = self.trace.pages
         if pages is None or not pages.complete or not _has_whole_targets(pages):
             msg = f"The rows that this {self.trace.kind} had are not all in its trace"
@@ -164,8 +239,10 @@ class Again:
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
         return _joined_targets(pages)
 
-    def _all_rows(self, table: str) -> pa.Table | None:
-        """Give all rows that the target had; None where nobody has them any more."""
+    @cached_property
+    def _whole(self) -> pa.Table | None:
+        """All rows that the target had; None where nobody has them any more."""
+        table = _written(self.trace.name)
         if not self.trace.committed:
             return self.engine.table(table)
         if isinstance(self.trace.version_before, int):
@@ -173,28 +250,37 @@ class Again:
                 return self.engine.table(table, self.trace.version_before)
         return None
 
-    def untouched(self) -> pa.Table | None:
-        """Give the target's rows that were not joined, or not chosen by WHERE; None where that is not known, and of large tables."""
-        pages, before = self.trace.pages, self.trace.rows_before
+    def untouched(self, trace: Trace) -> pa.Table | None:
+        """Give the target's rows that were not joined, or not chosen by WHERE; None where that is not known, and of large tables.
+
+        Args:
+            trace: that of the run, or of one of its trials.
+        """
+        pages, before = trace.pages, trace.rows_before
         if pages is None or not pages.complete or pages.witness is None or before is None or before > MOST_ROWS:
             return None
         if "target" not in pages.witness.schema.names:
             return None
         try:
-            whole = self._all_rows(".".join(map(quoted, self.trace.name)))
+            # A trial has met the copy's rows, whether these are all or not.
+            rows = self._whole if trace is self.trace else self._rows()
         except RowMergeError:
             return None
         touched = Counter(_texts(_joined_targets(pages)))
-        if whole is None or whole.num_rows != before:
+        if rows is None or rows.num_rows != before:
             return None
         left = []
-        for index, text in enumerate(_texts(whole)):
+        for index, text in enumerate(_texts(rows)):
             if touched[text]:
                 touched[text] -= 1
             else:
                 left.append(index)
         # Rows that were changed in between, or are written otherwise, are not told as what they are not.
-        return None if touched.total() else whole.take(pa.array(left, pa.int64()))
+        return None if touched.total() else rows.take(pa.array(left, pa.int64()))
+
+
+def _written(name: tuple[str, ...]) -> str:
+    return ".".join(map(quoted, name))
 
 
 def _has_whole_targets(pages: PageSample) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["blame"]
 
 
-def blame(error: RowMergeError, failure: BaseException, texts: Iterable[str], origins: Sequence[Origin]) -> None:
+def blame(error: RowMergeError, failure: BaseException, texts: Iterable[str], origins: Sequence[Origin]) -> int | None:
     """Give an error the place of the expression that it comes from, and say in its hint what that is; nothing where nobody knows.
 
     Args:
@@ -25,17 +25,21 @@ def blame(error: RowMergeError, failure: BaseException, texts: Iterable[str], or
         failure: what led to it: what Spark raised, possibly wrapped.
         texts: what Spark was given.
         origins: the expressions of the statement, by their numbers.
+
+    Returns:
+        The number of the expression; None where nobody knows.
     """
     number = error.origin if isinstance(error, ExecutionError) else None
     if number is None:
         number = _failing(failure, texts)
     if number is None:
-        return
+        return None
     origin = origins[number]
     span = origin.span
     error.line, error.column, error.length = span.line, span.column, span.end - span.start
     if origin.words:
         error.hint = f"It happened {origin.words}.{f' {error.hint}' if error.hint else ''}"
+    return number
 
 
 def _failing(failure: BaseException, texts: Iterable[str]) -> int | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.catalog.catalogs import TableName
     from rowmerge_nb.engine.statements.statement import StatementRun
-    from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
 __all__ = ["Change", "Changes"]
@@ -38,6 +38,7 @@ class Change:
         kind: the statement's first words, and ``text`` its text, of a long one the begin.
         count: how many rows it has changed; None where it does not say.
         columns: the table's columns when it was run.
+        handle: the table then; None of one that the statement has made.
         keeps: the store keeps versions.
         before: the version that it was made from; None for the time before the first one.
         after: the version that it has made.
@@ -49,6 +50,7 @@ class Change:
     text: str
     count: int | None
     columns: Sequence[ColumnMetadata]
+    handle: ConnectorTableHandle | None
     keeps: bool
     before: ConnectorTableVersion | None
     after: ConnectorTableVersion | None
@@ -111,4 +113,5 @@ def _change_of(run: StatementRun) -> Change | None:
         return None
     count = run.account.counted if run.account is not None and run.changes_rows else None
     text = shorten(analysis.text, MOST_SHOWN, placeholder=" ...")
-    return Change(name, run.connector, kind_of(analysis), text, count, target.columns, keeps, run.version_before, version)
+    kind, columns = kind_of(analysis), target.columns
+    return Change(name, run.connector, kind, text, count, columns, target.handle, keeps, run.version_before, version)

@@ -134,6 +134,8 @@ class DefinitionRun(StatementRun):
                 msg = f"'{'.'.join(analysis.name)}' has no handle"
                 raise ConnectorError(msg)
             return "truncate_table", partial(metadata.truncate_table, session, handle)
+        if analysis.alteration is not None and analysis.target is not None and analysis.target.handle is not None:
+            return "alter_table", partial(metadata.alter_table, session, analysis.target.handle, analysis.alteration)
         if analysis.kind == "CREATE SCHEMA":
             return "create_schema", partial(metadata.create_schema, session, rest[0])
         return "drop_schema", partial(metadata.drop_schema, session, rest[0])

@@ -12,6 +12,7 @@ from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
 from rowmerge_nb.engine.statements.account import Account, check_fragments
+from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.duplicates import duplicate_error, groups_of, two_versions
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
 from rowmerge_nb.engine.statements.near import near_of
@@ -30,6 +31,7 @@ from rowmerge_nb.engine.statements.row_change import (
     row_change_trace,
 )
 from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.errors import DuplicateMatchError
 from rowmerge_nb.plan.nodes import (
@@ -70,27 +72,34 @@ class MergeRun(StatementRun):
 
     def work(self) -> Callable[[], None] | None:
         """Plan, begin, run the one Spark action, and check what it told."""
-        analysis, options = self.analysis, self.options
-        planned = plan_change(
-            self,
-            analysis,
-            partial(ask_target, self, analysis),
-            lambda facts: plan_merge(analysis, facts, era=options.era, rule=options.duplicates),
-        )
-        if options.dry_run:
+        analysis, planned = self.analysis, self.planned()
+        if self.options.dry_run:
             return None
         begin_merge(self, analysis)
-        answer = act(self, lambda: self._context(planned), self._lowered)
+        answer = act(self, lambda: self.context(planned), self._lowered)
         self._check_duplicates(answer, planned)
         check_fragments(answer.account, answer.fragments)
         check_stored(analysis, answer.account, planned.facts.paradigm)
         self.near = near_of(self, answer)
+        note_untouched(self, planned, answer)
+        explain_rows(self, planned, answer)
         self.rows = returned_table(answer.account.returned, analysis.returning)
         return partial(finish_merge, self, analysis, answer.fragments)
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
-    def _context(self, planned: Planned) -> LoweringContext:
+    def planned(self) -> Planned:
+        """Ask the connector about the target, and plan the statement."""
+        analysis, options = self.analysis, self.options
+        return plan_change(
+            self,
+            analysis,
+            partial(ask_target, self, analysis),
+            lambda facts: plan_merge(analysis, facts, era=options.era, rule=options.duplicates),
+        )
+
+    def context(self, planned: Planned) -> LoweringContext:
+        """Give what the plan is lowered with."""
         join = self._join()
         fields = {f.symbol: f.name for f in self.analysis.source.fields}
         source = _named([s for s in join.right.outputs if s.name in fields], fields)

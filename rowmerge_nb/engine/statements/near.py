@@ -82,8 +82,9 @@ def near_of(run: MergeRun, answer: Answer) -> NearKeys | None:
 def _looked_for(run: MergeRun, answer: Answer, pages: PageSample | None) -> NearKeys:
     on = on_of(run.analysis)
     if not on.keys:
-        kinds = f": it compares values of type {on.uncompared}" if on.uncompared else ""
-        msg = f"ON demands of no key of the target that it equals one of the source{kinds}, so no key is nearer than another"
+        msg = "ON demands of no key of the target that it equals one of the source, so no key is nearer than another"
+        if on.uncompared:
+            msg = f"ON compares keys of type {on.uncompared}, of which the nearest are not looked for"
         raise UnreadableError(msg)
     most = run.options.near or run.settings.small_rows
     source = _source_of(pages, on, run.shown[1]) if pages is not None else _read_source(run, answer, on, most)

@@ -56,7 +56,8 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     run.begin_step("run")
     usual = usual_partitions(spark)
     scans = run.transaction.scans
-    context = LoweringContext(spark=spark, tables=scans, partitions=usual, tasks=usual, writers=usual)
+    keeping = run.options.keeping
+    context = LoweringContext(spark=spark, tables=scans, partitions=usual, tasks=usual, writers=usual, keeping=keeping)
     with interrupts_afterwards():
         scans.make_views(run.analysis.bindings, read_views(plan))
         rows = lower(plan, context)

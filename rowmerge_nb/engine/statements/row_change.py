@@ -15,6 +15,7 @@ from rowmerge_nb.engine.spark.session import places, usual_partitions
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.reasons import term_of, with_truths
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE
+from rowmerge_nb.engine.verify.committed import CHECKED_ROWS
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.plan.nodes import DeleteProject, Exchange, MergeProcessor
 from rowmerge_nb.plan.rules import RuleSettings, apply_rules
@@ -170,18 +171,29 @@ def action_context(
     spark = run.spark()
     usual = usual_partitions(spark)
     small = flowing is not None and flowing <= settings.small_rows
-    level = run.options.trace
+    level, chooser = run.options.trace, run.options.chooser
     return LoweringContext(
         spark=spark,
         tables=run.transaction.scans,
         partitions=_partitions(usual, flowing),
         tasks=places(spark),
         writers=_writers(usual, flowing),
-        per_clause=SAMPLED_SMALL if small and level == TraceLevel.AUTO else SAMPLED[level],
+        per_clause=_sampled(run, small=small),
         witness=level == TraceLevel.FULL or (small and level == TraceLevel.AUTO),
         target=target,
         source=source,
+        keeping=run.options.keeping,
+        chooser=chooser,
     )
+
+
+def _sampled(run: StatementRun, *, small: bool) -> int:
+    """Give how many rows of each clause a task keeps."""
+    if run.options.chooser is not None:
+        return 0
+    if small and run.options.trace == TraceLevel.AUTO:
+        return SAMPLED_SMALL
+    return max(SAMPLED[run.options.trace], CHECKED_ROWS if run.options.check else 0)
 
 
 @dataclass(frozen=True)
@@ -212,7 +224,7 @@ def act(run: StatementRun, context: Callable[[], LoweringContext], lowered: Call
     """
     run.step = "run"
     with run.timed("run"):
-        made = context()
+        made = run.lowering = context()
         table = run.collect(made.spark, lowered(made), made.partitions)
         fragments, records = fragments_and_records(table)
     run.account = sum_up(records)
@@ -288,6 +300,8 @@ def row_change_trace(
         rows_before=before,
         rows_after=before if trace.state == StatementState.FAILED else trace.rows_after,
         pages=account.pages if account else None,
+        asked=account.asked if account else None,
+        untouched=account.untouched if account else None,
         stored=account.stored if account else (),
         multiple_matches=told.patterns if told else None,
     )

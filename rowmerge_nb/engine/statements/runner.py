@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.choices import Flow, StatementState
 from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.engine.errors.position import placed_in
 from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
@@ -17,25 +17,44 @@ from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end, told_wherever_it_came
 from rowmerge_nb.engine.spark.java.making import idle_making
 from rowmerge_nb.engine.spark.quiet import quietly
+from rowmerge_nb.engine.statements.asked import wanted_by_condition
 from rowmerge_nb.engine.statements.changes import Changes
 from rowmerge_nb.engine.statements.dispatch import check_flow, kind_of_run
 from rowmerge_nb.engine.statements.naming import target_name
 from rowmerge_nb.engine.statements.statement import StatementRun, error_record
 from rowmerge_nb.engine.verify.verification import begin_verification
-from rowmerge_nb.errors import ExecutionError, ParseError, RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.errors import (
+    MERGE_FLOW,
+    AnalysisError,
+    ConnectorError,
+    ExecutionError,
+    ParseError,
+    RowMergeError,
+    StatementInterrupted,
+    error_text,
+)
+from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.plan.rules import RULES, RuleSettings
-from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis, RestoreAnalysis
-from rowmerge_nb.sql.tree.statements import Explain, Span
+from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis, RestoreAnalysis, RowChangeAnalysis
+from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
+from rowmerge_nb.sql.tree.statements import Deallocate, Execute, Explain, Prepare, Span
 from rowmerge_nb.trace.nodes import explain_text
 from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.catalog.catalogs import Catalogs
+    from collections.abc import Mapping
+
+    from rowmerge_nb.engine.catalog.catalogs import Catalogs, TableName
     from rowmerge_nb.engine.catalog.names import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.options import Options
     from rowmerge_nb.engine.spark.lazy_session import LazySession
-    from rowmerge_nb.sql.tree.statements import Statement
+    from rowmerge_nb.engine.statements.asked import Wanted
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.sql.tree.statements import Identifier, Statement
+    from rowmerge_nb.trace.trace import AskedRows
+
+    Looking = Callable[[StatementRun, RowConditions], AskedRows]
 
 __all__ = ["StatementRunner"]
 
@@ -51,6 +70,7 @@ class StatementRunner:
         sizes: sizes that decide which form of a plan is taken.
         running: the statements that run now, by the tags of their Spark work; what is set there cancels.
         changes: what was changed, so that it can be taken back.
+        prepared: the texts of prepared statements by their names.
     """
 
     catalogs: Catalogs
@@ -59,16 +79,17 @@ class StatementRunner:
     sizes: RuleSettings
     running: dict[str, threading.Event] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
+    prepared: dict[str, str] = field(default_factory=dict)
 
     def run(self, sql: str, options: Options) -> Result:
         """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`."""
         from rowmerge_nb.sql.parser.statements import split_statements
 
         statements = split_statements(statement_text(sql))
-        if len(statements) != 1:
-            msg = f"run takes one statement; this text has {len(statements)}"
-            span = Span.within(sql, statements[1][1], statements[1][1]) if statements else Span(0, 0, 1, 1)
-            raise ParseError(msg, hint="Use run_script for several." if statements else "Write a statement.").at(span)
+        if not statements:
+            raise ParseError("run takes one statement; this text has 0", hint="Write a statement.").at(Span(0, 0, 1, 1))
+        if len(statements) > 1:
+            _refuse_several(sql, statements, options)
         return self._run_placed(sql, *statements[0], options)
 
     def run_script(self, sql: str, options: Options) -> list[Result]:
@@ -93,6 +114,11 @@ class StatementRunner:
 
     def _run_placed(self, sql: str, text: str, offset: int, options: Options) -> Result:
         """Run one statement of a whole text."""
+        if options.parameters or "?" in text or _begins(text, "EXECUTE"):
+            with placed_in(sql, text, offset):
+                given = self._with_values(text, options)
+            # What is run, told and shown is the statement with its values.
+            sql, text = f"{sql[:offset]}{given}{sql[offset + len(text) :]}", given
         begun: list[StatementRun] = []
 
         def run() -> Result:
@@ -107,6 +133,45 @@ class StatementRunner:
             _complete(error, text)
             raise
 
+    def _with_values(self, text: str, options: Options) -> str:
+        """Give a statement with the values of its parameters, or what was prepared."""
+        from rowmerge_nb.sql.parser.parameters import parameter, with_parameters
+        from rowmerge_nb.sql.parser.statements import parse
+
+        try:
+            with _looking("parse"):
+                values = list(map(parameter, options.parameters))
+                if _begins(text, "PREPARE") and not values:
+                    return text
+                text = with_parameters(text, values)
+                if not _begins(text, "EXECUTE"):
+                    return text
+                statement = parse(text, dialect=options.dialect)
+                assert isinstance(statement, Execute)
+                inner = statement.inner if statement.name is None else self._prepared(statement.name)
+                return with_parameters(inner, statement.values)
+        except RowMergeError as error:
+            _complete(error, text)
+            raise
+
+    def _prepared(self, name: Identifier) -> str:
+        text = self.prepared.get(name.value)
+        if text is None:
+            msg = f"Prepared statement not found: {name.text}"
+            hint = did_you_mean(name.text, tuple(self.prepared)) or "PREPARE name FROM ... makes one; it belongs to its engine."
+            raise AnalysisError(msg, code="NOT_FOUND", hint=hint).at(name.span)
+        return text
+
+    def _keep(self, statement: Prepare | Deallocate) -> Result:
+        """Keep a statement under a name, or forget it."""
+        if isinstance(statement, Prepare):
+            self.prepared[statement.name.value] = statement.inner
+        else:
+            self._prepared(statement.name)
+            self.prepared.pop(statement.name.value, None)
+        kind = "PREPARE" if isinstance(statement, Prepare) else "DEALLOCATE PREPARE"
+        return Result(Trace(statement=statement.text, kind=kind, target=statement.name.text, state=StatementState.FINISHED))
+
     def _run(self, text: str, options: Options, begun: list[StatementRun]) -> Result:
         from rowmerge_nb.sql.parser.statements import parse
 
@@ -114,6 +179,8 @@ class StatementRunner:
             options.step("parse")
             with _looking("parse"):
                 statement = parse(text, dialect=options.dialect)
+                if isinstance(statement, Prepare | Deallocate):
+                    return self._keep(statement)
             if not options.dry_run and not isinstance(statement, Explain):
                 # Java comes up while the statement is analyzed, and while a CREATE TABLE is answered without it.
                 self.session.start()
@@ -121,6 +188,33 @@ class StatementRunner:
         except RowMergeError as error:
             _complete(error, text)
             raise
+
+    def look(self, text: str, options: Options, versions: Mapping[TableName, ConnectorTableVersion], look: Looking) -> AskedRows:
+        """Plan a MERGE, UPDATE or DELETE once more on tables as they were, and look at its rows; nothing is begun, and all is rolled back.
+
+        Args:
+            text: the statement.
+            options: how it was run.
+            versions: the versions that it had of tables.
+            look: looks, with the run of the statement and what reads conditions on its rows.
+        """
+        from rowmerge_nb.sql.parser.statements import parse
+
+        self.session.check_open()
+        transaction = self.catalogs.transaction(options)
+        tables = self.catalogs.tables(transaction, options.namespace, versions)
+        tag = transaction.session.query_id
+        self.running[tag] = transaction.cancelled
+        try:
+            with _looking("look at rows"), quietly(), idle_making.statement(), self.session.adopted():
+                analysis = _analyzed(parse(text, dialect=options.dialect), transaction, tables, options)
+                assert isinstance(analysis, RowChangeAnalysis)
+                conditions = RowConditions(analysis, tables, options.era)
+                return look(self._run_of(analysis, transaction, tables, options), conditions)
+        finally:
+            self.running.pop(tag, None)
+            with suppress(Exception):
+                to_its_end(transaction.rollback)
 
     def restore(self, text: str, restoration: Callable[[StatementTransaction, StatementTables], RestoreAnalysis]) -> Result:
         """Put back a former version of a table.
@@ -170,7 +264,8 @@ class StatementRunner:
                     verification = begin_verification(
                         options, analysis, self.catalogs.memory, partial(self.run, options=self.defaults)
                     )
-                begun.append(self._run_of(analysis, transaction, tables, options))
+                with _rolled_back_otherwise(transaction):
+                    begun.append(self._run_of(analysis, transaction, tables, options))
                 result = begun[-1].run()
                 return result if verification is None else verification.told(result)
         finally:
@@ -198,10 +293,26 @@ class StatementRunner:
             connector=self.catalogs.store(name),
             spark=lambda: self.session.spark,
             row_count=partial(self.catalogs.row_count, name, self.defaults),
+            rows_in=partial(self.catalogs.rows, name, self.defaults),
             settings=replace(self.sizes, off=options.rules_off),
             views=self.catalogs.views,
             notices=tuple(tables.notices),
+            wanted=_wanted(analysis, tables, options),
         )
+
+
+def _begins(text: str, word: str) -> bool:
+    return text[: len(word)].upper() == word and not text[len(word) : len(word) + 1].isalnum()
+
+
+def _wanted(analysis: Analysis, tables: StatementTables, options: Options) -> Wanted | None:
+    """Give the rows that are asked for with a statement; nothing of those that change no rows."""
+    if not options.why or not isinstance(analysis, RowChangeAnalysis):
+        return None
+    if options.flow == Flow.UPDATABLE:
+        msg = "Rows cannot be asked for with the older flow, in which page sources change the rows that they have read"
+        raise ConnectorError(msg, hint=MERGE_FLOW)
+    return wanted_by_condition(RowConditions(analysis, tables, options.era), options.why)
 
 
 def _analyzed(statement: Statement, transaction: StatementTransaction, tables: StatementTables, options: Options) -> Analysis:
@@ -249,6 +360,22 @@ def _looking(step: str) -> Iterator[None]:
             raise gone from error
         msg = f"The statement could not be looked at ({step}): {error_text(error)}"
         raise ExecutionError(msg, step=step) from error
+
+
+def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Options) -> NoReturn:
+    """Refuse a text with several statements at the semicolon behind the first, unless that one is wrong before it ends."""
+    from rowmerge_nb.sql.parser.statements import parse
+
+    (first, offset), *_ = statements
+    place = sql.index(";", offset + len(first))
+    semicolon = Span.within(sql, place, place + 1)
+    try:
+        parse(sql[:place], dialect=options.dialect)
+    except ParseError as error:
+        if (error.line or 0, error.column or 0) < (semicolon.line, semicolon.column):
+            raise
+    msg = f"run takes one statement; this text has {len(statements)}"
+    raise ParseError(msg, hint="Use run_script for several.").at(semicolon)
 
 
 def _what_stays(number: int, count: int, changed: bool | None) -> str:

@@ -28,7 +28,11 @@ from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.engine.spark.long_statements import is_long, long_settings
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.engine.statements.blame import blame
+from rowmerge_nb.engine.statements.failing_row import name_failing_row
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
+from rowmerge_nb.engine.statements.recording import recording_of
+from rowmerge_nb.engine.tasks.frames import code_place
+from rowmerge_nb.engine.verify.committed import begin_check
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.rules import is_small
@@ -43,7 +47,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.catalog.views import Views
     from rowmerge_nb.engine.options import Options
+    from rowmerge_nb.engine.result import Recording
+    from rowmerge_nb.engine.spark.lowering import LoweringContext
     from rowmerge_nb.engine.statements.account import Account
+    from rowmerge_nb.engine.statements.asked import Wanted
     from rowmerge_nb.engine.statements.row_change import Named
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.rules import RuleSettings
@@ -85,15 +92,18 @@ class StatementRun:
         connector: the kind of store of the target; ``""`` for a query.
         spark: gives the Spark session.
         row_count: asks for the target's number of rows once the statement is committed, in the version that it has made.
+        rows_in: reads the target then, so many rows at most.
         settings: sizes that decide which form of a plan is taken.
         views: where views are kept.
         notices: notices that are not part of the analysis.
+        wanted: rows that are asked for with it; None where nobody does.
 
     Attributes:
         rehearsable: a rollback leaves nothing of the statement.
         changes_rows: it says how many rows it has changed.
         plan: the plan, once there is one.
         account: what the tasks told, once they have.
+        lowering: what the plan of a row change was lowered with, once it was.
         shown: the columns of the target and of the source whose values the tasks kept of rows, once that is settled.
         rows: the rows that it answers: those of a query, of RETURNING, of SHOW.
         paradigm: name of the connector's row change paradigm, once it was asked for.
@@ -103,6 +113,7 @@ class StatementRun:
         unread: why the committed version cannot be looked at; ``""`` if it can.
         done: the result, once the change is there.
         output: what the connector's finish call told of what was written.
+        recording: the record, once there is one, or why there is none.
         keeps_versions: the target's store keeps versions.
         version_before: the version of the target that the statement is made from, where the store keeps versions.
     """
@@ -115,11 +126,14 @@ class StatementRun:
     connector: str
     spark: Callable[[], Any]
     row_count: Callable[[ConnectorTableVersion | None], int | None]
+    rows_in: Callable[[ConnectorTableVersion | None, int], pa.Table | None]
     settings: RuleSettings
     views: Views
     notices: tuple[Notice, ...] = ()
+    wanted: Wanted | None = None
     plan: Output | None = None
     account: Account | None = None
+    lowering: LoweringContext | None = None
     shown: tuple[Named, Named] = ((), ())
     rows: pa.Table | None = None
     paradigm: str = ""
@@ -129,6 +143,7 @@ class StatementRun:
     unread: str = ""
     done: Result | None = None
     output: ConnectorOutputMetadata | None = None
+    recording: Recording | None = None
     keeps_versions: bool = False
     version_before: ConnectorTableVersion | None = None
     seconds: dict[str, float] = field(default_factory=dict)
@@ -146,8 +161,11 @@ class StatementRun:
                 self.transaction.rollback()
                 return self.result(self.trace(StatementState.PLANNED))
             self.version_before = self._version_read()
+            if self.options.record:
+                self._record()
             if self.options.rehearse:
                 return self._rehearsed(finish)
+            checking = None if finish is None else begin_check(self, self.rows_in)
             early = finish is not None and self.transaction.commits_in_finish
             if finish is not None and not early:
                 finish()
@@ -161,11 +179,17 @@ class StatementRun:
                 result = self.done = self.result(self.trace(StatementState.FINISHED))
         except BaseException as failure:
             error = self._late_error(failure) if self.transaction.changed is not False else self._error(failure)
+            # Before the rollback: the rows of the target are read as the statement has seen them.
+            if not isinstance(error, StatementInterrupted):
+                to_its_end(lambda: self._record(error))
             error.result = self.result(self._failed(error))
             raise error from failure
         if interrupts.came:
             raise interrupted_too_late(result)
-        return result
+        return result if checking is None else checking.told(result)
+
+    def _record(self, error: RowMergeError | None = None) -> None:
+        self.recording = recording_of(self, error)
 
     def work(self) -> Callable[[], None] | None:
         """Do everything before the connector's finish call; give what makes that call, None where there is none to make."""
@@ -203,7 +227,8 @@ class StatementRun:
 
     def result(self, trace: Trace) -> Result:
         """Give the result that belongs to a trace."""
-        return Result(trace, self.rows if trace.state == StatementState.FINISHED else None, rehearsed=self.rehearsed)
+        rows = self.rows if trace.state == StatementState.FINISHED else None
+        return Result(trace, rows, rehearsed=self.rehearsed, recording=self.recording)
 
     def locate(self, error: RowMergeError, failure: BaseException) -> None:
         """Say in an error which expression of the statement it is about.
@@ -213,7 +238,9 @@ class StatementRun:
             failure: what led to it.
         """
         if error.line is None and self.plan is not None:
-            blame(error, failure, self.sql(), self.analysis.origins)
+            number = blame(error, failure, self.sql(), self.analysis.origins)
+            if number is not None and self.lowering is not None:
+                name_failing_row(self, self.lowering, error, number)
 
     def sql(self) -> Sequence[str]:
         """Give the texts that Spark is given of the plan."""
@@ -358,10 +385,13 @@ class StatementRun:
         if interrupted is not None:
             return interrupted
         if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
-            return ExecutionError(f"{step} failed: {error_text(failure)}", step=step)
+            place = code_place(failure)
+            hint = f"It was raised in {place}" if place else None
+            return ExecutionError(f"{step} failed: {error_text(failure)}", step=step, hint=hint)
         error = with_next_step(translate(failure, step))
         if error is failure and error.hint is None and isinstance(error.__cause__, Exception):
-            error.hint = CONNECTORS_ERROR
+            place = code_place(error.__cause__)
+            error.hint = f"It was raised in {place}" if place else CONNECTORS_ERROR
         return error
 
     def roll_back(self) -> str:

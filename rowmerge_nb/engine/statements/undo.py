@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.changes import Change, Changes
     from rowmerge_nb.engine.statements.runner import StatementRunner
-    from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
+    from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, SchemaTableName
     from rowmerge_nb.spi.metadata import ConnectorMetadata
 
 __all__ = ["restore", "undo"]
@@ -103,9 +103,18 @@ def _unchanged(change: Change, transaction: StatementTransaction, tables: Statem
         made = None if change.after is None else change.after.version
         there = "it has no version now" if now is None else f"version {now.version} is there now"
         _conflict(change, f"that made version {made}, and {there}", kept=kept)
-    if tuple(target.columns) != tuple(change.columns):
+    if tuple(target.columns) != tuple(change.columns) or not _has_same_columns(change, target.handle, metadata, session):
         _conflict(change, "its columns were altered", kept=kept)
     return target
+
+
+def _has_same_columns(
+    change: Change, handle: ConnectorTableHandle, metadata: ConnectorMetadata, session: ConnectorSession
+) -> bool:
+    """Tell whether a table's columns are the very same: one that was dropped and added again has its name and type only."""
+    if change.handle is None:
+        return True
+    return tuple(metadata.get_column_handles(session, change.handle)) == tuple(metadata.get_column_handles(session, handle))
 
 
 def _is_kept(

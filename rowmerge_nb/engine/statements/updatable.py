@@ -180,6 +180,7 @@ class UpdatableRun(StatementRun):
             table_columns=tuple(pa.field(column.name, column.type.arrow) for column in self.analysis.target.columns),
             per_clause=context.per_clause,
             witness=context.witness,
+            keeping=context.keeping,
         )
         answers = self.sql()
         return self.transaction.scans.outcome_of(rows.selectExpr("*", *answers) if answers else rows, task)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rowmerge_nb.engine.statements.account import Account, check_fragments
+from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
 from rowmerge_nb.engine.statements.row_change import (
     Named,
@@ -21,6 +22,7 @@ from rowmerge_nb.engine.statements.row_change import (
     row_change_trace,
 )
 from rowmerge_nb.engine.statements.statement import StatementRun
+from rowmerge_nb.engine.statements.untouched import note_untouched
 from rowmerge_nb.plan.nodes import Filter, Project, TableScan
 from rowmerge_nb.plan.rules import chain, estimated_rows
 from rowmerge_nb.plan.update_delete import plan_delete, plan_update
@@ -48,22 +50,28 @@ class UpdateDeleteRun(StatementRun):
 
     def work(self) -> Callable[[], None] | None:
         """Plan, begin, run the one Spark action, and check what it told."""
-        analysis = self.analysis
-        planned = plan_change(self, analysis, partial(ask_target, self, analysis), self._plan)
+        analysis, planned = self.analysis, self.planned()
         if self.options.dry_run:
             return None
         begin_merge(self, analysis)
-        answer = act(self, lambda: self._context(planned), partial(lowered, self))
+        answer = act(self, lambda: self.context(planned), partial(lowered, self))
         check_fragments(answer.account, answer.fragments)
         check_stored(analysis, answer.account, planned.facts.paradigm)
+        note_untouched(self, planned, answer)
+        explain_rows(self, planned, answer)
         return partial(finish_merge, self, analysis, answer.fragments)
+
+    def planned(self) -> Planned:
+        """Ask the connector about the target, and plan the statement."""
+        return plan_change(self, self.analysis, partial(ask_target, self, self.analysis), self._plan)
 
     def _plan(self, facts: TargetFacts) -> Output:
         if isinstance(self.analysis, UpdateAnalysis):
             return plan_update(self.analysis, facts, era=self.options.era)
         return plan_delete(self.analysis, facts, era=self.options.era)
 
-    def _context(self, planned: Planned) -> LoweringContext:
+    def context(self, planned: Planned) -> LoweringContext:
+        """Give what the plan is lowered with."""
         scan = target_scan(plan_of(self))
         return action_context(self, planned.settings, estimated_rows(scan), shown_columns(self.analysis, scan))
 

@@ -21,6 +21,7 @@ __all__ = [
     "conform",
     "for_spark",
     "gathered",
+    "is_of_kind",
     "last_channel",
     "page_in",
     "page_of",
@@ -54,6 +55,31 @@ def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return conform(array.dictionary_decode(), wanted)
     return array.cast(wanted)
+
+
+_KINDS: Final = (
+    lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
+    lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
+    lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind),
+    pa.types.is_boolean,
+    pa.types.is_temporal,
+    pa.types.is_struct,
+    pa.types.is_map,
+    lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind),
+)
+
+
+def is_of_kind(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Tell whether values of a type can be those of another one without becoming something else, as numbers that become texts do.
+
+    >>> is_of_kind(pa.int32(), pa.int64()), is_of_kind(pa.int64(), pa.string())
+    (True, False)
+    """
+    if pa.types.is_dictionary(given):
+        given = given.value_type
+    if given == wanted or pa.types.is_null(given) or pa.types.is_null(wanted):
+        return True
+    return any(kind(given) and kind(wanted) for kind in _KINDS)
 
 
 def last_channel(batch: pa.RecordBatch) -> pa.Array:

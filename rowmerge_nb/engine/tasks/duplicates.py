@@ -119,7 +119,7 @@ class DuplicateRule:
 
     Args:
         name: ``trino``: a repeated (unique_id, case_number), rows where no clause fired included.
-            ``standard``: more than one acting source row on a target row, whatever their clauses.
+            ``standard``: more than one acting source row on a target row, whatever their clauses. ``none``: none.
         paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always end the statement, since the result
             would depend on the order of rows.
         idle: the case numbers of DO NOTHING clauses: a row that takes one does not act.
@@ -144,6 +144,8 @@ class DuplicateRule:
             case_number: int32, -1 or NULL where no clause fired.
         """
         keys = MatchKeys.of(unique_id, case_number)
+        if self.name == RepeatedMatches.NONE:
+            return Duplicates(keys.unique_id[:0], keys.unique_id[:0])
         matched = keys.unique_id != NO_TARGET
         ids, cases = keys.unique_id[matched], keys.case_number[matched]
         acting = ~np.isin(cases, (NO_CLAUSE, *self.idle))

@@ -166,12 +166,12 @@ class LocalExchange:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Feed the writers, one after the other."""
-        arrived = [(batch, self._writer_of(batch)) for batch in batches]
+        arrived = [(batch, self.writer_of(batch)) for batch in batches]
         for writer in range(self.writers):
             rows = (batch.take(pa.array(np.flatnonzero(numbers == writer))) for batch, numbers in arrived)
             yield from self.above.write((batch for batch in rows if batch.num_rows), writer)
 
-    def _writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Give the number of each row's writer, as Spark's exchange computes it; records go to the first."""
         numbers = hashed([batch.column(index) for index in self.by_columns], batch.num_rows).to_numpy()
         if self.by_row_id is not None:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark, last_channel
 from rowmerge_nb.engine.tasks.duplicates import NO_CLAUSE, DuplicateRule, Duplicates, mark_distinct, match_patterns
 from rowmerge_nb.engine.tasks.exchange import BUCKET, Placing
+from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord
@@ -29,6 +30,7 @@ from rowmerge_nb.engine.tasks.writer import MergeSinkWriter, SinkFactory, task_p
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from rowmerge_nb.engine.tasks.audit import RowChooser
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.spi.page import Page, PageLayout
 
@@ -57,6 +59,8 @@ class MergePass:
         sinks: makes sinks when the writer is in this pass; None behind an exchange.
         grouped: a target row has all of its joined rows in one batch, so that each batch is checked and stored as it comes; otherwise
             those of the whole partition are held until all have come.
+        keeping: which pages are kept of those that the sink gets.
+        chooser: chooses the rows that are sampled, in place of so many per clause; None without one.
 
     Its input channels are those of the page with ``unique_id`` in the place of ``is_distinct``, then those two, and last the witness if
     there is one.
@@ -75,6 +79,8 @@ class MergePass:
     updates: tuple[int, ...] = ()
     deletes: tuple[int, ...] = ()
     grouped: bool = False
+    keeping: Keeping = IN_CASE
+    chooser: RowChooser | None = None
 
     @cached_property
     def input_schema(self) -> pa.Schema:
@@ -98,7 +104,7 @@ class MergePass:
 
     def work(self, batches: Batches, partition: int) -> Iterator[pa.RecordBatch]:
         """Work on one partition; its number is also that of its writer."""
-        recorder = Recorder(partition, self.per_clause)
+        recorder = Recorder(partition, self.per_clause, keeping=self.keeping, chooser=self.chooser)
         pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         if self.sinks is not None:
             yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(self._transformed(pages, recorder))

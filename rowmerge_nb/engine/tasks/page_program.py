@@ -338,12 +338,10 @@ def _placed(error: ExecutionError, expression: PageExpression, row: pa.Table | p
             if row is None
             else {expression.names[c]: _shown(row.column(c)[0]) for c in row.schema.names if c in expression.names}
         )
-        which = (
-            f" The first such row has {', '.join(f'{name} = {value}' for name, value in sorted(values.items()))}."
-            if values
-            else ""
-        )
-        error.at(expression.span).hint = f"It happened {expression.words}.{which}{f' {error.hint}' if error.hint else ''}"
+        if values:
+            error.row = f"The first such row has {', '.join(f'{name} = {value}' for name, value in sorted(values.items()))}."
+        sentences = (f"It happened {expression.words}.", error.row, error.hint)
+        error.at(expression.span).hint = " ".join(filter(None, sentences))
     return error
 
 

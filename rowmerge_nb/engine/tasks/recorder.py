@@ -5,6 +5,7 @@ A record travels to the driver as a row of the statement's one Spark action, so 
 
 from __future__ import annotations
 
+import pickle
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.duplicates import Patterns
+from rowmerge_nb.engine.tasks.frames import code_place, no_breakpoints
+from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.trace import Call
 from rowmerge_nb.trace.words import operation_letters
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from rowmerge_nb.engine.tasks.audit import RowChooser
     from rowmerge_nb.spi.page import Page, PageLayout
 
 
@@ -66,6 +70,8 @@ class TaskRecord:
         error: what ended the task.
         returned: rows of RETURNING as an Arrow stream; such a record tells nothing else.
         read: rows that an updatable page source gave.
+        handed: the pages that were handed to the connector, as an Arrow stream, where they are kept.
+        left_out: how many of them are not among those.
     """
 
     partition: int
@@ -90,6 +96,8 @@ class TaskRecord:
     alone: int = 0
     returned: bytes = b""
     read: int = 0
+    handed: bytes = b""
+    left_out: int = 0
 
 
 class CallNote(list[bytes]):
@@ -110,14 +118,26 @@ class Recorder:
         partition: the task's partition.
         per_clause: how many rows per clause are sampled, 0 for none.
         caller: what the partition is called in the log of calls.
+        keeping: which pages are kept of those that are handed to the connector.
+        chooser: chooses the rows that are sampled in place of that; None without one.
 
     Attributes:
         returned: the records that carry the rows of RETURNING, a page of them each.
     """
 
-    def __init__(self, partition: int, per_clause: int, caller: str = "writer") -> None:
+    def __init__(
+        self,
+        partition: int,
+        per_clause: int,
+        caller: str = "writer",
+        keeping: Keeping = IN_CASE,
+        chooser: RowChooser | None = None,
+    ) -> None:
         self.record = TaskRecord(partition)
+        self._chooser = chooser
         self._caller = caller
+        self._keeping = keeping
+        self._handed = HandedPages(self._keeping)
         self.returned: list[TaskRecord] = []
         self._per_clause = per_clause
         self._left: dict[int, int] = {}
@@ -130,7 +150,8 @@ class Recorder:
         given = CallNote()
         error: str | None = None
         try:
-            yield given
+            with no_breakpoints():
+                yield given
         except BaseException as failure:
             error = error_text(failure)
             raise
@@ -167,7 +188,10 @@ class Recorder:
         record = self.record
         record.before += before.num_rows
         record.after += after.num_rows
-        chosen = self._choose(cases, np.unique(cases))
+        if self._chooser is None:
+            chosen = self._choose(cases, np.unique(cases))
+        else:
+            chosen = self._chooser.rows(page.layout, (before, after), produced, witness, transformed=page.transformed)
         if chosen.size:
             ends = np.cumsum(produced)
             rows = [np.arange(end - size, end) for end, size in zip(ends[chosen], produced[chosen], strict=True)]
@@ -219,10 +243,23 @@ class Recorder:
             record.stored = more if record.stored is None else pa.concat_batches([record.stored, more])
             record.stored_layout = layout
 
+    def handing(self, page: Page) -> None:
+        """Keep a page that is about to be handed to the connector, if there is room for it."""
+        self._handed.note(page)
+
+    def told(self) -> bytes:
+        """Give the record as it goes to the driver, with the pages that are kept."""
+        record = self.record
+        if self._keeping.always or record.error is not None:
+            record.handed, record.left_out = self._handed.kept()
+        return pickle.dumps(record)
+
     def failed(self, error: Exception | SystemExit, step: str) -> None:
         """Note what ended the task; errors that are not ours are told with their type."""
         if not isinstance(error, RowMergeError):
-            error = ExecutionError(f"{step} failed: {error_text(error)}", step=step)
+            place = code_place(error)
+            hint = f"It was raised in {place}" if place else None
+            error = ExecutionError(f"{step} failed: {error_text(error)}", step=step, hint=hint)
         elif isinstance(error, ExecutionError) and not error.step:
             error.step = step
         self.record.error = error

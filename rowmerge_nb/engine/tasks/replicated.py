@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import uuid
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, page_in, whole_page
-from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, outcome
+from rowmerge_nb.engine.tasks.exchange import BUCKET
+from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW, RECORD, outcome
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered, without_target
 from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
 from rowmerge_nb.engine.tasks.scan import cell_of
@@ -26,14 +28,30 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.channels import ChangeChannels
+    from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["MOST_BYTES", "PIECES", "PIECE_ROWS", "PackPass", "ReplicatedJoinTask", "ReplicatedSource", "UnmatchedPass"]
+__all__ = [
+    "MATCHED",
+    "MOST_BYTES",
+    "PIECE",
+    "PIECES",
+    "PIECE_ROWS",
+    "PackPass",
+    "ReplicatedJoinTask",
+    "ReplicatedSource",
+    "UnmatchedPass",
+    "UnmatchedRows",
+    "UnmatchedWriterPass",
+]
 
 PIECES: Final = pa.schema([("piece", pa.int32()), ("cell", pa.binary())])
 """What is sent of a source: pieces of its rows."""
+PIECE, MATCHED = "$piece", "$matched"
+"""By these a task tells the writers behind an exchange what else it tells the stage of unmatched rows: of which piece, and which of its
+rows have met a target row, as bits; a row without bits has the piece itself joined to it. Changed rows have neither."""
 PIECE_ROWS: Final = 1 << 17
 """The rows of a piece; the last one may have fewer."""
 MOST_BYTES: Final = 1 << 30
@@ -134,7 +152,7 @@ class ReplicatedJoinTask:
     """MERGE with a source that every task has: each joins the splits that are its own with all of it.
 
     Which source rows it has matched it tells the stage of unmatched rows, piece by piece; where pieces have been packed, one task asks
-    for them to be sent there as well.
+    for them to be sent there as well. Where changed rows go to certain writers, each of these is told all of it.
 
     Args:
         target: reads the target.
@@ -142,7 +160,8 @@ class ReplicatedJoinTask:
         source: the source.
         join: how the rows meet.
         channels: makes of joined rows what the pass above takes.
-        above: the passes from MarkDistinct to the sink.
+        above: the passes from MarkDistinct to the sink, or to the exchange.
+        writers: how many writers there are behind the exchange; 0 without one.
     """
 
     target: ScanPass
@@ -151,6 +170,13 @@ class ReplicatedJoinTask:
     join: KeyJoin
     channels: ChangeChannels
     above: MergePass
+    writers: int = 0
+
+    @property
+    def exchanged(self) -> pa.Schema:
+        """The channels that go into the exchange, in Spark's types: those of changed rows, and what the writers are told."""
+        *rows, record = self.above.exchanged
+        return pa.schema([*rows, (PIECE, pa.int32()), (MATCHED, pa.binary()), record])
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the splits of one task."""
@@ -168,13 +194,27 @@ class ReplicatedJoinTask:
             # Spark has failed below, and throws away what comes out of this.
             return
         matched: list[npt.NDArray[np.bool_]] = []
-        yield from self.above.work(self._joined(task, cells, matched), task)
+        changed = self.above.work(self._joined(task, cells, matched), task)
+        yield from map(self._among_told, changed) if self.writers else changed
         packing = _packing(next(iter(cells.values()))) if cells else bytes(_PACKING_BYTES)
         for number, start in enumerate(range(0, max(len(matched[0]), 1) if matched else 0, PIECE_ROWS)):
             bits = np.packbits(matched[0][start : start + PIECE_ROWS]).tobytes()
-            yield outcome([(MATCHED_ROW, number, packing + bits)])
+            yield self._told(number, packing + bits)
             if task == 0 and self.source.scan is None:
-                yield outcome([(PIECE_ROW, number, b"")])
+                yield self._told(number, None)
+
+    def _told(self, piece: int, matched: bytes | None) -> pa.RecordBatch:
+        """Tell which rows of a piece have been matched; None asks for the piece itself."""
+        if not self.writers:
+            return outcome([(PIECE_ROW, piece, b"") if matched is None else (MATCHED_ROW, piece, matched)])
+        rows = [{BUCKET: writer, PIECE: piece, MATCHED: matched} for writer in range(self.writers)]
+        return pa.RecordBatch.from_pylist(rows, schema=self.exchanged)
+
+    def _among_told(self, changed: pa.RecordBatch) -> pa.RecordBatch:
+        """Give changed rows the channels of what is told beside them."""
+        *rows, record = changed.columns
+        nothing = [pa.nulls(changed.num_rows, kind) for kind in (pa.int32(), pa.binary())]
+        return pa.RecordBatch.from_arrays([*rows, *nothing, record], schema=self.exchanged)
 
     def _joined(self, task: int, cells: dict[int, pa.Scalar], matched: list[npt.NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:
         """Join; what is told of a source row that was matched goes into the list, when the source is there."""
@@ -187,51 +227,49 @@ class ReplicatedJoinTask:
             yield self.channels.batch(rows, evaluator, numbers)
 
 
+@dataclass
+class _Told:
+    """What the tasks of the join have told one task of the next stage: which rows of the source's pieces they have matched, and the pieces."""
+
+    matched: dict[int, npt.NDArray[np.uint8]] = field(default_factory=dict)
+    cells: dict[int, pa.Scalar] = field(default_factory=dict)
+    packings: set[bytes] = field(default_factory=set)
+
+    def take_piece(self, piece: int, cell: pa.Scalar) -> None:
+        """Keep a piece, if there is one."""
+        if cell.is_valid:
+            self.cells[piece] = cell
+            self.packings.add(_packing(cell))
+
+    def take_matched(self, piece: int, told: bytes) -> None:
+        """Unite what one more task has matched of a piece."""
+        self.packings.add(told[:_PACKING_BYTES])
+        bits = np.frombuffer(told, np.uint8, offset=_PACKING_BYTES)
+        self.matched[piece] = self.matched[piece] | bits if piece in self.matched else bits
+
+
 @dataclass(frozen=True)
-class UnmatchedPass:
-    """The source rows that no task has matched; what the tasks of the stage before have said goes through as it is.
+class UnmatchedRows:
+    """Makes of the source rows that no task has matched what the passes above the join take.
 
     Args:
-        first: the number of the first writer of this stage; those below it are of the stage before.
         target_schema: the target's channels, which are NULL in all rows here.
         source: the source.
         channels: makes of joined rows what the pass above takes.
-        above: the passes from MarkDistinct to the sink.
     """
 
-    first: int
     target_schema: pa.Schema
     source: ReplicatedSource
     channels: ChangeChannels
-    above: MergePass
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Work on the pieces that have come to one task."""
-        matched: dict[int, npt.NDArray[np.uint8]] = {}
-        cells: dict[int, pa.Scalar] = {}
-        packings: set[bytes] = set()
-        for batch in batches:
-            kinds = batch.column(0)
-            through = batch.filter(pc.less(kinds, MATCHED_ROW)).select(OUTCOME.names)
-            if through.num_rows:
-                yield pa.RecordBatch.from_arrays(through.columns, schema=OUTCOME)
-            for row in np.flatnonzero(kinds.to_numpy() >= MATCHED_ROW).tolist():
-                piece = batch.column(1)[row].as_py()
-                if kinds[row].as_py() == PIECE_ROW:
-                    if batch.column(4)[row].is_valid:
-                        cells[piece] = batch.column(4)[row]
-                        packings.add(_packing(cells[piece]))
-                else:
-                    told = batch.column(2)[row].as_py()
-                    packings.add(told[:_PACKING_BYTES])
-                    bits = np.frombuffer(told, np.uint8, offset=_PACKING_BYTES)
-                    matched[piece] = matched[piece] | bits if piece in matched else bits
-        yield from self.above.work(self._unmatched(matched, cells, packings), self.first + task_partition())
+    def batches(self, told: _Told) -> Iterator[pa.RecordBatch]:
+        """Give the rows of the pieces of which the tasks have told.
 
-    def _unmatched(
-        self, matched: dict[int, npt.NDArray[np.uint8]], cells: dict[int, pa.Scalar], packings: set[bytes]
-    ) -> Iterator[pa.RecordBatch]:
-        if len(packings) > 1 or (
+        Raises:
+            ExecutionError: the tasks have had other rows of the source than those that are here.
+        """
+        matched, cells = told.matched, told.cells
+        if len(told.packings) > 1 or (
             self.source.scan is None and any(len(bits) for bits in matched.values()) and set(matched) != set(cells)
         ):
             msg = "The source of the MERGE was read twice, and its rows may have been others"
@@ -249,3 +287,77 @@ class UnmatchedPass:
             rows = np.flatnonzero(np.unpackbits(bits, count=piece.num_rows) == 0)
             if len(rows):
                 yield self.channels.batch(without_target(self.target_schema, piece, rows), evaluator, numbers)
+
+
+@dataclass(frozen=True)
+class UnmatchedPass:
+    """The source rows that no task has matched; what the tasks of the stage before have said goes through as it is.
+
+    Args:
+        first: the number of the first writer of this stage; those below it are of the stage before.
+        unmatched: makes the rows.
+        above: the passes from MarkDistinct to the sink.
+    """
+
+    first: int
+    unmatched: UnmatchedRows
+    above: MergePass
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on the pieces that have come to one task."""
+        told = _Told()
+        for batch in batches:
+            kinds = batch.column(0)
+            through = batch.filter(pc.less(kinds, MATCHED_ROW)).select(OUTCOME.names)
+            if through.num_rows:
+                yield pa.RecordBatch.from_arrays(through.columns, schema=OUTCOME)
+            for row in np.flatnonzero(kinds.to_numpy() >= MATCHED_ROW).tolist():
+                piece = batch.column(1)[row].as_py()
+                if kinds[row].as_py() == PIECE_ROW:
+                    told.take_piece(piece, batch.column(4)[row])
+                else:
+                    told.take_matched(piece, batch.column(2)[row].as_py())
+        yield from self.above.work(self.unmatched.batches(told), self.first + task_partition())
+
+
+@dataclass(frozen=True)
+class UnmatchedWriterPass:
+    """The writer behind an exchange, who takes of the source rows that no task has matched those that are its own.
+
+    Where such a row belongs is known when its clause has been computed. So each writer computes all of them: a further exchange would
+    send all the other rows once more. What is recorded of them the first writer tells.
+
+    Args:
+        number: the number under which these rows are recorded; those below it are of the stage before.
+        unmatched: makes the rows.
+        above: the passes from MarkDistinct to the exchange.
+        exchange: tells the writer of each row, and has the pass of the writers.
+    """
+
+    number: int
+    unmatched: UnmatchedRows
+    above: MergePass
+    exchange: LocalExchange
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on the rows of the writer that this task is."""
+        writer = task_partition()
+        yield from self.exchange.above.write(self._rows(batches, writer), writer)
+
+    def _rows(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
+        """Give the changed rows that have come here, and then those of the unmatched source rows."""
+        told = _Told()
+        for batch in batches:
+            pieces, matched = (batch.column(batch.schema.names.index(name)) for name in (PIECE, MATCHED))
+            for row in np.flatnonzero(pieces.is_valid()).tolist():
+                if matched[row].is_valid:
+                    told.take_matched(pieces[row].as_py(), matched[row].as_py())
+                else:
+                    told.take_piece(pieces[row].as_py(), batch.columns[-1][row])
+            yield batch.filter(pieces.is_null())
+        for batch in self.above.work(self.unmatched.batches(told), self.number):
+            yield batch.filter(pa.array(self.exchange.writer_of(batch) == writer))
+            # They all tell the same, but for what has gone wrong in one of them alone.
+            records = map(pickle.loads, batch.column(RECORD).drop_null().to_pylist() if writer else [])
+            if any(record.error is not None for record in records):
+                yield batch

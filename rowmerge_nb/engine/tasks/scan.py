@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.arrow import conform, page_of
+from rowmerge_nb.engine.tasks.arrow import conform, is_of_kind, page_of
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class ScanPass:
             pages = self._pages(source)
             matching = self.keys.pages(pages) if self.keys is not None else _numbered(pages)
             for page, positions in matching:
+                self._check_types(page)
                 arrays = [conform(page.column(i), self.schema.field(i).type) for i in range(len(self.columns))]
                 arrays.append(pa.array(positions + position))
                 yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -117,6 +118,14 @@ class ScanPass:
         finally:
             if source is not None:
                 source.close()
+
+    def _check_types(self, page: Page) -> None:
+        """See that channels have values of the kind that their handles say: what a cast would make of others is nobody's row id."""
+        for index, column in enumerate(self.columns):
+            given, wanted = page.column(index).type, column.type.arrow
+            if not is_of_kind(given, wanted):
+                msg = f"channel {index} ('{column.name}') has values of type {given}, and its handle says {column.type}"
+                raise ExecutionError(msg, step="get_next_page")
 
     def _pages(self, source: ConnectorPageSource) -> Iterator[Page]:
         while (page := source.get_next_page()) is not None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import conform, page_of
+from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageProgram
 from rowmerge_nb.engine.tasks.recorder import Recorder
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.spi.page_source import ConnectorPageSource, ConnectorPageSourceProvider
 
-__all__ = ["SplitPass"]
+__all__ = ["SplitPass", "SplitRun"]
 
 ONLY_CASE: Final = 0
 
@@ -38,6 +39,7 @@ class SplitPass:
     Args:
         splits: all splits of the table.
         carried: there are none in ``splits``; each arrives, pickled, beside its number.
+        keeping: which pages are kept of those that the page source gets back.
         columns: the columns that are read, the row id last.
         symbols: what expressions call them; the row id is not among them.
         program: what is done to a page.
@@ -60,6 +62,7 @@ class SplitPass:
     per_clause: int
     witness: bool
     carried: bool = False
+    keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the fragments and the record of every split."""
@@ -71,7 +74,7 @@ class SplitPass:
             for row, number in enumerate(batch.column(0).to_pylist()):
                 # The driver has pickled it.
                 split = pickle.loads(batch.column(1)[row].as_py()) if self.carried else self.splits[number]  # noqa: S301
-                yield from _SplitRun(self, number, split, answers).run()
+                yield from SplitRun(self, number, split, answers).run()
 
     @property
     def data_columns(self) -> tuple[ColumnHandle, ...]:
@@ -95,14 +98,14 @@ def _answer(column: pa.Array, kind: str, wanted: pa.DataType) -> pa.Array:
     return conform(first.flatten().field(0) if kind == "in" else first, wanted)
 
 
-class _SplitRun:
+class SplitRun:
     """One split, from its page source to its fragments."""
 
     def __init__(self, task: SplitPass, number: int, split: Any, answers: Sequence[pa.Array]) -> None:
         self.task = task
         self.number = number
         self.split = split
-        self.recorder = Recorder(number, task.per_clause, caller="split")
+        self.recorder = Recorder(number, task.per_clause, caller="split", keeping=task.keeping)
         self.evaluator = PageEvaluator(task.program, answers)
         self.opened: ConnectorPageSource | None = None
         self.step = "create_page_source"
@@ -122,7 +125,7 @@ class _SplitRun:
         if self.recorder.record.error is not None:
             fragments = []
         rows = [(FRAGMENT_ROW, self.number, fragment) for fragment in fragments]
-        for row in [*rows, (RECORD_ROW, self.number, pickle.dumps(self.recorder.record))]:
+        for row in [*rows, (RECORD_ROW, self.number, self.recorder.told())]:
             yield outcome([row])
 
     def _opened(self) -> UpdatablePageSource:
@@ -170,11 +173,14 @@ class _SplitRun:
             projected = pa.RecordBatch.from_arrays([row_ids, *values], names=names)
             self.step = "update_rows"
             carries = f"U {data.num_rows}, channels {list(task.channels)}"
+            self.recorder.handing(projected)
             with self.recorder.call("update_rows", carries, projected):
                 source.update_rows(projected, list(task.channels))
         else:
             self.step = "delete_rows"
-            with self.recorder.call("delete_rows", f"D {data.num_rows}", pa.RecordBatch.from_arrays([row_ids], names=[ROW_ID])):
+            deleted = pa.RecordBatch.from_arrays([row_ids], names=[ROW_ID])
+            self.recorder.handing(deleted)
+            with self.recorder.call("delete_rows", f"D {data.num_rows}", deleted):
                 source.delete_rows(row_ids)
         self._recorded(data, values, conform(row_ids, task.row_id_column.type.arrow))
 

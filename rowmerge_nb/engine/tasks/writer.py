@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, conform
+from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord, operation_text
 from rowmerge_nb.errors import ConnectorError, ExecutionError
@@ -78,12 +78,14 @@ class WriterPass:
         columns: the table's columns in table order and, last, the row id.
         sinks: makes the sink.
         per_clause: how many rows are kept.
+        keeping: which pages are kept of those that the sink gets.
     """
 
     layout: PageLayout
     columns: pa.Schema
     sinks: SinkFactory
     per_clause: int
+    keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the rows of the writer that this task is."""
@@ -91,7 +93,7 @@ class WriterPass:
 
     def write(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
         """Work on the rows of one writer."""
-        recorder = Recorder(writer, self.per_clause)
+        recorder = Recorder(writer, self.per_clause, keeping=self.keeping)
         passed: list[bytes] = []
         pages = self._pages(batches, passed)
         yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(pages)
@@ -141,17 +143,18 @@ class MergeSinkWriter:
         for fragment in fragments:
             yield outcome([(FRAGMENT_ROW, writer, fragment)])
         if self.recorder.record != TaskRecord(writer):
-            yield outcome([(RECORD_ROW, writer, pickle.dumps(self.recorder.record))])
+            yield outcome([(RECORD_ROW, writer, self.recorder.told())])
 
     def _store(self, page: Page) -> None:
         recorder = self.recorder
+        stored = self.layout.stored_page(page)
+        recorder.handing(stored)
         if self.sink is None:
             self._step = "create_merge_sink"
             with recorder.call("create_merge_sink"):
                 self.sink = self.sinks(recorder.record.partition)
         operations = page.column(self.layout.after.operation)
         from_updates = pc.sum(page.column(self.layout.after.insert_from_update)).as_py() or 0
-        stored = self.layout.stored_page(page)
         self._step = "store_merged_rows"
         with recorder.call("store_merged_rows", operation_text(operations), stored):
             self.sink.store_merged_rows(stored)
@@ -175,15 +178,20 @@ class InsertPass:
         schema: the table's columns, as the sink gets them.
         required: positions of the NOT NULL columns.
         make_sink: makes the sink.
+        keeping: which pages are kept of those that the sink gets.
     """
 
     schema: pa.Schema
     required: tuple[int, ...]
     make_sink: Callable[[], ConnectorPageSink]
+    keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Work on the partition of this task."""
+        yield from self.write(batches, Recorder(task_partition(), 0, keeping=self.keeping))
+
+    def write(self, batches: Batches, recorder: Recorder) -> Iterator[pa.RecordBatch]:
         """Work on one partition."""
-        recorder = Recorder(task_partition(), 0)
         sink: ConnectorPageSink | None = None
         fragments: list[bytes] = []
         step = "create_page_sink"
@@ -192,6 +200,7 @@ class InsertPass:
                 if not batch.num_rows:
                     continue
                 page = self._page(batch)
+                recorder.handing(page)
                 if sink is None:
                     with recorder.call("create_page_sink"):
                         sink = self.make_sink()
@@ -214,7 +223,7 @@ class InsertPass:
                 abort(sink, recorder)
         writer = recorder.record.partition
         rows = [(FRAGMENT_ROW, writer, fragment) for fragment in fragments]
-        for row in [*rows, (RECORD_ROW, writer, pickle.dumps(recorder.record))]:
+        for row in [*rows, (RECORD_ROW, writer, recorder.told())]:
             yield outcome([row])
 
     def _page(self, batch: pa.RecordBatch) -> Page:

@@ -193,7 +193,8 @@ class Verification:
 
 
 def _with_opinion(result: Result, record: VerificationRecord) -> Result:
-    return Result(replace(result.trace, verification=record), result.table, rehearsed=result.rehearsed)
+    result.trace = replace(result.trace, verification=record)
+    return result
 
 
 def _only(verifier: Verifier, one: str, other: str, where: str, columns: Sequence[ColumnMetadata]) -> list[str]:

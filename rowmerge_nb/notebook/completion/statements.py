@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rowmerge_nb.names import quoted, quoted_where_needed
 from rowmerge_nb.sql.functions.overloads import known, overloads
-from rowmerge_nb.sql.functions.tables import FORMS
+from rowmerge_nb.sql.functions.tables import FORMS, MOMENTS
 from rowmerge_nb.sql.parser.places import Place, Slot, place
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import syntax as s
@@ -70,6 +70,12 @@ class Names(Protocol):
     def columns(self, *parts: str) -> Sequence[tuple[str, str]] | None:
         """Give a table's columns and their types."""
 
+    def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
+        """Give what may follow the first parts of a procedure's name; below all of them its arguments."""
+
+    def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
+        """Give the properties that a table of this name may have, and what each means."""
+
 
 class Known:
     """The names of an engine and the DataFrames of the notebook.
@@ -87,9 +93,20 @@ class Known:
 
     def below(self, *parts: str) -> Sequence[tuple[str, str]]:
         """Give what may follow the first parts of a table's name."""
+        return self._asked("names", parts)
+
+    def procedures(self, *parts: str) -> Sequence[tuple[str, str]]:
+        """Give what may follow the first parts of a procedure's name, and of a whole name its arguments."""
+        return self._asked("procedures", parts)
+
+    def table_properties(self, *parts: str) -> Sequence[tuple[str, str]]:
+        """Give the properties that a table of this name may have."""
+        return self._asked("table_properties", parts)
+
+    def _asked(self, method: str, parts: tuple[str, ...]) -> Sequence[tuple[str, str]]:
         if self._engine is None:
             return []
-        return self._lookups.ask(("names", id(self._engine), parts), partial(self._engine.names, *parts), [])
+        return self._lookups.ask((method, id(self._engine), parts), partial(getattr(self._engine, method), *parts), [])
 
     def frames(self) -> Iterable[str]:
         """Give the names of the DataFrames."""
@@ -142,9 +159,10 @@ def in_statement(at: Sql, names: Known, *, extended: bool = False) -> list[Candi
 
 
 def _functions() -> Iterator[tuple[str, str]]:
-    for name in sorted({*known(), *FORMS}):
-        if name in FORMS:
-            yield name, FORMS[name]
+    special = {**FORMS, **MOMENTS}
+    for name in sorted({*known(), *special}):
+        if name in special:
+            yield name, special[name]
             continue
         shown = [overload for overload in overloads(name) if not overload.special and not overload.refusal]
         if shown:
@@ -168,6 +186,15 @@ class _Reader:
                 yield from ((query.name.text, "query of WITH") for query in self._here.named)
                 yield from ((name, "DataFrame") for name in self._names.frames())
             yield from self._names.below(*qualifier)
+        if Slot.PROCEDURE in slots:
+            yield from self._names.procedures(*qualifier)
+        changed = self._here.target
+        if changed is not None and not qualifier:
+            parts = [part.text for part in changed.parts]
+            if Slot.ARGUMENT in slots:
+                yield from self._names.procedures(*parts)
+            if Slot.PROPERTY in slots:
+                yield from self._names.table_properties(*parts)
         if Slot.TARGET_COLUMN in slots and not qualifier and self._here.target is not None:
             yield from self._typed(self._table(self._here.target.parts))
         if Slot.COLUMN in slots or (Slot.EXPRESSION in slots and not qualifier):

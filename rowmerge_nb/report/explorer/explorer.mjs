@@ -34,10 +34,12 @@ function value(text) {
 }
 const listed = (values) => values.map((one) => (one === null ? "NULL" : one)).join(", ");
 
+let made = 0;
+
 function render({ model, el }) {
   let state = model.get("state");
   let steps = state.steps.map((step) => step.key);
-  const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, asked: null, silent: false };
+  const local = { tab: "row", playing: null, predict: "off", trying: false, draft: null, asked: null, silent: false, cells: false, id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
   const live = h("div", { class: "rx-live", "aria-live": "polite" });
@@ -51,6 +53,8 @@ function render({ model, el }) {
     return Number.isInteger(row) && row >= 0 && row < state.rows.length ? row : -1;
   };
   const hidden = () => local.predict === "choosing";
+  // Several explorers may be on one page.
+  const idOf = (what, key) => `rx-${local.id}-${what}-${key}`;
 
   function set(changes) {
     for (const [name, one] of Object.entries(changes)) model.set(name, one);
@@ -98,13 +102,14 @@ function render({ model, el }) {
         h("button", { "data-key": "back", click: () => goTo(at() - 1), disabled: at() === 0, "aria-label": "step back" }, "\u2039"),
         h("button", { "data-key": "on", click: () => goTo(at() + 1), disabled: at() === steps.length - 1, "aria-label": "next step" }, "\u203a"),
         h("ol", { class: "rx-steps" }, state.steps.map(({ key, name }, index) =>
-          h("li", { class: index < at() ? "rx-past" : index === at() ? "rx-now" : "" },
+          h("li", { class: state.failed && index === steps.length - 1 ? "rx-failed" : index < at() ? "rx-past" : index === at() ? "rx-now" : "" },
             h("button", { "data-key": `step-${key}`, click: () => goTo(index), "aria-current": index === at() ? "step" : null },
-              name, state.trial?.differs.includes(key) && h("span", { class: "rx-differs", "aria-label": ", differs from the run" }, " \u2260"))))),
-        state.kind === "MERGE" && predictButton(),
+              name, state.failed && index === steps.length - 1 && h("span", { class: "rm-err", "aria-label": ", failed here" }, " \u00d7"), state.trial?.differs.includes(key) && h("span", { class: "rx-differs", "aria-label": ", differs from the run" }, " \u2260"))))),
+        state.kind === "MERGE" && !state.failed && predictButton(),
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
       !hidden() && local.trying && whatIf(),
-      h("p", { class: "rx-says" }, hidden() && at() >= stepOf("case") ? "Choose for every row, then reveal." : step.says),
+      h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() && at() >= stepOf("case") ? "Choose for every row, then reveal." : step.says),
+      state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
   }
 
@@ -147,6 +152,7 @@ function render({ model, el }) {
   }
 
   function whatIf() {
+    if (!state.choices && state.failed) return h("p", { class: "rm-p" }, "It ran to no end that could be tried otherwise: change the statement, and run it again.");
     if (!state.choices) return h("p", { class: "rm-p" }, "To try it otherwise, a kernel must run it: result.explore() in a notebook shows the explorer that can.");
     const run = model.get("asrun");
     const draft = local.draft ?? model.get("statement");
@@ -156,6 +162,7 @@ function render({ model, el }) {
       Object.entries(state.choices).map(([name, choices]) => h("label", {}, h("span", {}, name),
         h("select", { "data-key": `if-${name}`, change: (event) => attempt({ [name]: event.target.value }) },
           choices.map((one) => h("option", { value: one, selected: model.get(name) === one }, one + (run[name] === one ? " (as it ran)" : "")))))),
+      cellEditor(),
       h("label", { class: "rx-statement" }, h("span", {}, "statement"),
         h("textarea", {
           "data-key": "if-statement", spellcheck: "false", rows: Math.min(14, draft.split("\n").length + 1),
@@ -173,6 +180,29 @@ function render({ model, el }) {
           : h("p", {}, "Another option or another statement is tried on a copy of the target in memory, with the rows that it had, and rolled back.")));
   }
 
+  function cellEditor() {
+    const { columns, rows, why } = state.cells;
+    if (!rows) return why && h("p", { class: "rm-p" }, `${why} Edit the statement instead.`);
+    const cells = model.get("cells") ?? {};
+    const edit = (row, column, one) => attempt({ cells: { ...cells, [row]: { ...cells[row], [column]: one } } });
+    const cell = (row, column, was) => {
+      const edited = cells[row] !== undefined && column in cells[row];
+      const now = edited ? cells[row][column] : was;
+      const name = `${column} of source row ${row}`;
+      return h("td", {},
+        h("input", {
+          class: edited ? "rx-edited" : "", "data-key": `cell-${row}-${column}`, "aria-label": name, value: now ?? "", placeholder: now === null ? "NULL" : null, size: 9,
+          title: edited ? `was ${was ?? "NULL"}` : null, spellcheck: "false", autocomplete: "off", change: (event) => edit(row, column, event.target.value),
+        }),
+        h("button", { class: "rx-link", "data-key": `null-${row}-${column}`, "aria-label": `NULL as ${name}`, disabled: now === null, click: () => edit(row, column, null) }, "NULL"));
+    };
+    return h("details", { class: "rx-cells", open: Object.keys(cells).length > 0 || local.cells, toggle: (event) => { local.cells = event.target.open; } },
+      h("summary", { "data-key": "if-cells" }, "cells of the source"),
+      scroll("Cells of the source", h("table", { class: "rm-t" },
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "row"), columns.map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, rows.map(([row, values]) => h("tr", {}, h("th", { scope: "row" }, row), columns.map((name, index) => cell(row, name, values[index]))))))));
+  }
+
   function trialWords({ says, note, moved }) {
     return [
       h("p", {}, says), note && h("p", { class: "rm-err" }, note),
@@ -185,15 +215,17 @@ function render({ model, el }) {
   function rowList() {
     const groups = [...new Set(state.rows.map((row) => row.group))];
     const active = chosen() >= 0 ? chosen() : 0;
-    const note = [`${state.rows.length} ${state.kind === "MERGE" ? "joined" : "chosen"}`];
+    const note = state.failed && !state.rows.length ? ["not known"] : [`${state.rows.length} ${state.failed && !state.after.rows.length ? "of the error" : state.kind === "MERGE" ? "joined" : "chosen"}`];
     if (state.untouched !== null) note.push(`${state.untouched} untouched`);
     return h("section", { class: "rx-rows" },
       h("h4", {}, "Rows", h("small", {}, state.sample || note.join(", "))),
       local.predict === "shown" && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
-      h("div", { role: "listbox", "aria-label": "Rows" }, groups.map((group) => [
-        h("div", { class: "rx-group", role: "presentation" }, group),
-        state.rows.map((row, index) => row.group === group && option(row, index, index === active)),
-      ])),
+      // While a guess is asked for, each row has a control of its own, which no option of a listbox may have.
+      h("div", { class: "rx-list", role: hidden() ? "list" : "listbox", "aria-label": "Rows" }, groups.map((group) =>
+        hidden()
+          ? [h("div", { class: "rx-group", role: "presentation" }, group), state.rows.map((row, index) => row.group === group && option(row, index, index === active))]
+          : h("div", { role: "group", "aria-label": group },
+              h("div", { class: "rx-group", role: "presentation" }, group), state.rows.map((row, index) => row.group === group && option(row, index, index === active))))),
       !hidden() && state.others.length > 0 && [
         h("div", { class: "rx-group" }, `untouched: ${state.apart}`),
         h("ul", { class: "rx-others" }, state.others.map((values) => h("li", {}, h("b", {}, value(values[0])), " ", h("span", { class: "rx-values" }, `(${listed(values)})`)))),
@@ -208,8 +240,8 @@ function render({ model, el }) {
     const dim = !hidden() && Number.isInteger(clause) && clause !== row.clause;
     const right = local.predict === "shown" && (picks[index] === row.fate ? "right" : `you chose ${picks[index]}`);
     return h("div", {
-      role: "option", class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
-      "aria-selected": index === chosen() ? "true" : "false",
+      role: hidden() ? "listitem" : "option", class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
+      "aria-selected": hidden() ? null : index === chosen() ? "true" : "false",
       click: (event) => { if (!event.target.closest("select")) choose(index); },
     },
       h("span", { class: "rx-number" }, row.number ?? ""),
@@ -256,12 +288,13 @@ function render({ model, el }) {
       return lane(number, number < 0 ? "some writer" : `writer ${number}${writer ? ` ${writer.rows}` : ""}`, halves.filter((row) => row.writer === number).map((row) => row.index));
     }) });
     const name = (key) => state.steps.find((step) => step.key === key).name;
-    for (const key of ["finish", "commit"]) found.push({ key, title: "", split: true, lanes: [lane(key, name(key), halves.map((row) => row.index))] });
+    for (const key of ["finish", "commit"].filter((key) => steps.includes(key))) found.push({ key, title: "", split: true, lanes: [lane(key, name(key), halves.map((row) => row.index))] });
     return found;
   }
 
   function way() {
-    const list = hidden() ? stations().filter((station) => ["read", "join"].includes(station.key)) : stations();
+    const list = stations().filter((station) => steps.includes(station.key) && station.lanes.length > 0 && (!hidden() || ["read", "join"].includes(station.key)));
+    if (!list.length) return h("section", { class: "rx-way" }, h("h4", {}, "Way"), h("p", { class: "rm-p" }, "No row has come this far, or none is known."));
     const width = 360, gap = 64, tall = 24;
     const height = list.length * gap;
     const places = list.map((station, level) => {
@@ -324,14 +357,15 @@ function render({ model, el }) {
     const tab = hidden() ? "clauses" : local.tab;
     const tabs = h("div", { role: "tablist", class: "rx-tabs", "aria-label": "Details" }, TABS.map(([key, name]) =>
       h("button", {
-        role: "tab", "data-key": `tab-${key}`, tabindex: tab === key ? 0 : -1, "aria-selected": tab === key ? "true" : "false", disabled: hidden() && key !== "clauses",
+        role: "tab", id: idOf("tab", key), "aria-controls": tab === key ? idOf("panel", key) : null, "data-key": `tab-${key}`, tabindex: tab === key ? 0 : -1, "aria-selected": tab === key ? "true" : "false", disabled: hidden() && key !== "clauses",
         click: () => { local.tab = key; later(); },
       }, key === "row" && chosen() >= 0 ? `Row ${state.rows[chosen()].number ?? ""}`.trim() : name)));
     const content = { row: rowPanel, clauses: clausesPanel, writers: writersPanel, calls: callsPanel }[tab]();
-    return h("section", { class: "rx-panel" }, tabs, h("div", { role: "tabpanel", "aria-label": TABS.find(([key]) => key === tab)[1] }, content));
+    return h("section", { class: "rx-panel" }, tabs, h("div", { role: "tabpanel", id: idOf("panel", tab), "aria-labelledby": idOf("tab", tab), tabindex: 0, "data-key": "tabpanel" }, content));
   }
 
   function rowPanel() {
+    if (!state.rows.length) return h("p", { class: "rm-p" }, "No row is known.");
     if (chosen() < 0) return h("p", { class: "rm-p" }, "Choose a row: click it, or press Tab and the arrow keys.");
     const row = state.rows[chosen()];
     const halves = state.after.rows.filter((half) => half.of === chosen());
@@ -362,11 +396,11 @@ function render({ model, el }) {
       h("tr", {}, h("th", { scope: "row" }, side), state.sides[side].map(({ name }, index) => h("td", {}, h("small", {}, name), h("br"), value(row[side][index])))))));
   }
 
-  const lasts = () => state.steps.at(-1).name === "commit";
+  const lasts = () => !state.failed && state.steps.at(-1).name === "commit";
 
   function becomes(row) {
     const columns = state.sides.target;
-    if (!row.made) return h("p", { class: "rm-p" }, row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : "Nothing has changed.");
+    if (!row.made) return h("p", { class: "rm-p" }, state.failed ? "The statement failed, and nothing has changed." : row.fate === "DELETE" ? (lasts() ? "The row is gone." : "The row would be gone.") : "Nothing has changed.");
     return [!lasts() && h("p", { class: "rm-p" }, "It would be, but it was rolled back:"), h("table", { class: "rm-t" }, h("tbody", {}, columns.map(({ name }, index) => {
       const old = row.target?.[index], made = row.made[index];
       const text = row.values.find(([column]) => column === name)?.[1];
@@ -438,6 +472,7 @@ function render({ model, el }) {
 
   function moment() {
     const key = steps[at()];
+    if (!state.rows.length) return ["no page", h("p", { class: "rm-p" }, "No page of this statement is known.")];
     const name = (row) => [state.rows[row.of].number ?? "", " ", value(state.rows[row.of].name)];
     if (hidden() || key === "read" || key === "join") {
       const sides = ["source", "target"].filter((side) => state.sides[side].length);
@@ -445,6 +480,7 @@ function render({ model, el }) {
       const rows = state.rows.map((row, of) => ({ of, cells: sides.flatMap((side) => row[side] ?? state.sides[side].map(() => null)) }));
       return [key === "read" ? "The rows that meet" : "Joined rows", table("Page at this moment", channels, rows)];
     }
+    if (!state.before.rows.length) return ["no page", h("p", { class: "rm-p" }, "The page at this step is not known; at the step read are the rows of the error.")];
     if (key === "case" || key === "distinct") return ["Page on its way to transform_page", table("Page at this moment", state.before.channels, state.before.rows, name)];
     const withWriter = stepOf("sinks") <= at();
     const lead = withWriter ? (row) => [...name(row), ` \u2192 ${writerName(row.writer)}`] : name;
@@ -464,6 +500,7 @@ function render({ model, el }) {
     for (const cells of state.others) rows.push({ of: null, cells, sign: "" });
     const rest = (state.untouched ?? 0) - state.others.length;
     return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees", h("small", {}, done ? "the new version" : "the old version")),
+      !columns.length ? h("p", { class: "rm-p" }, "The table as it was: its rows are not in the trace.") :
       table("What a reader sees", columns, rows, done ? (row) => row.sign : undefined),
       rest > 0 ? h("p", { class: "rm-p" }, `and ${rest} row${rest === 1 ? "" : "s"} ${state.apart}`) : "");
   }
@@ -493,7 +530,7 @@ function render({ model, el }) {
 
   box.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input, textarea, .rm-scroll")) return;
-    const inTabs = event.target.closest('[role="tablist"]'), inRows = event.target.closest('[role="listbox"]');
+    const inTabs = event.target.closest('[role="tablist"]'), inRows = event.target.closest(".rx-list");
     const moves = { ArrowLeft: -1, ArrowRight: 1 };
     const move = (row) => {
       choose(Math.min(state.rows.length - 1, Math.max(0, row)));
@@ -506,10 +543,10 @@ function render({ model, el }) {
       later();
       queueMicrotask(() => queueMicrotask(() => box.querySelector(`[data-key="tab-${local.tab}"]`)?.focus()));
     } else if (inRows && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
-      const order = [...box.querySelectorAll('[role="option"]')].map((one) => Number(one.dataset.key.slice(4)));
+      const order = [...box.querySelectorAll(".rx-row")].map((one) => Number(one.dataset.key.slice(4)));
       const place = order.indexOf(chosen());
       move(order[place < 0 ? 0 : Math.min(order.length - 1, Math.max(0, place + (event.key === "ArrowUp" ? -1 : 1)))]);
-    } else if (inRows && (event.key === "Enter" || event.key === " ")) move(Number(event.target.closest('[role="option"]')?.dataset.key.slice(4) ?? 0));
+    } else if (inRows && (event.key === "Enter" || event.key === " ")) move(Number(event.target.closest(".rx-row")?.dataset.key.slice(4) ?? 0));
     else if (event.key in moves) goTo(at() + moves[event.key]);
     else if (event.key === "Home") goTo(0);
     else if (event.key === "End") goTo(steps.length - 1);

@@ -67,8 +67,13 @@ def explorer_styles() -> str:
 
 
 def opening(state: Mapping[str, Any]) -> tuple[int, str]:
-    """Give the row and the step at which the explorer opens: the first row that is updated, at the CASE, since "why" comes before "how"."""
+    """Give the row and the step at which the explorer opens: the first row that is updated, at the CASE, since "why" comes before "how".
+
+    Of a statement that failed it is the step that failed.
+    """
     keys = [step["key"] for step in state["steps"]]
+    if state["failed"]:
+        return (0 if state["rows"] else -1), keys[-1]
     row = next((index for index, row in enumerate(state["rows"]) if row["fate"] == "UPDATE"), 0)
     return row, "case" if "case" in keys else keys[0]
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, sides_of_groups
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
@@ -20,7 +21,7 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import cell, tail, visible
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.journeys import Answer, Fate, Join, told_journeys
+from rowmerge_nb.trace.journeys import Answer, Fate, Join, journeys_of, told_journeys
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _GROUPS: Final = {
     Join.NOT_MATCHED_BY_SOURCE: "target rows without a partner",
     Join.CHOSEN: "chosen by WHERE",
 }
+_NO_PAGE: Final[Mapping[str, Any]] = {"channels": [], "rows": []}
 _ANSWERS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown", Answer.FAILED: "error"}
 
 
@@ -50,16 +52,16 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
     """Give what the explorer shows of a trace.
 
     Args:
-        trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides.
+        trace: that of a MERGE, UPDATE or DELETE that ran by merge sinks, with the values of both sides; or that failed, with whatever it has.
         untouched: rows of the target that were not joined, or not chosen by WHERE, where they are known.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for another statement, one that did not finish, one of the older flow, and where the trace has no rows
-            with the values of both sides.
+        RowMergeError: NOT_SUPPORTED for another statement, one that was not begun, one of the older flow, and where the trace of one that
+            ran has no rows with the values of both sides.
     """
     shown = _journeys(trace)
     report, pages = build_report(trace), trace.pages
-    assert pages is not None
+    failed = trace.state == StatementState.FAILED
     place = {journey.page_row: index for index, journey in enumerate(shown)}
     total = trace.joined if trace.joined is not None else len(shown)
     return {
@@ -71,17 +73,21 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "meta": _runs(report.outcome.meta),
         "options": {"paradigm": trace.paradigm, "era": trace.era, "duplicates": str(trace.duplicates)},
         "sample": ""
-        if len(shown) >= total
+        if len(shown) >= total or not shown
         else f"{number(len(shown))} of {plural(total, 'row')}: the first that the trace holds",
-        "steps": _steps(trace),
+        "steps": ended_steps(trace, _steps(trace)) if failed else _steps(trace),
+        "failed": failed,
+        "absent": absent_parts(trace),
         "clauses": _clauses(report, trace),
-        "sides": {side: _sides(pages, side) for side in ("source", "target")},
-        "rows": [_row(journey, trace) for journey in shown],
+        "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
+        "rows": [_row(journey, trace) for journey in shown] if shown else matched_rows(trace, MOST_ROWS),
         "untouched": _untouched(trace),
         "others": _rows_of(untouched),
         "apart": "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen",
-        "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed),
-        "after": _after(report, pages, place),
+        "before": _page(_before_channels(report, pages), pages.before, place, pages, unfolded=pages.transformed)
+        if pages is not None and shown
+        else _NO_PAGE,
+        "after": _after(report, pages, place) if pages is not None and shown else _NO_PAGE,
         "writers": _writers(report, trace),
         "calls": [
             {"order": row.order, "where": row.where, "method": row.method, "carries": row.carries, "error": row.error}
@@ -96,13 +102,13 @@ def _journeys(trace: Trace) -> tuple[Journey, ...]:
             f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran",
             "print(result) has its report.",
         )
-    elif trace.state == StatementState.FAILED:
-        msg, hint = (
-            f"This {trace.kind} has failed, and the explorer shows statements that ran",
-            "The error's report says what happened.",
-        )
+    elif trace.kind in ROW_CHANGES and trace.state == StatementState.FAILED:
+        return journeys_of(trace, MOST_ROWS) or ()
     elif trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
-        msg, hint = f"The explorer has nothing to show of this {trace.kind}", "It shows a MERGE, UPDATE or DELETE that ran."
+        msg, hint = (
+            f"The explorer has nothing to show of this {trace.kind}",
+            "It shows a MERGE, UPDATE or DELETE that ran or failed.",
+        )
     else:
         return told_journeys(trace, MOST_ROWS)
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
@@ -122,7 +128,6 @@ def _runs(phrase: Phrase) -> list[list[str]]:
 def _steps(trace: Trace) -> list[dict[str, str]]:
     """Give the steps in the order in which rows come by them, each with a sentence of this run."""
     merged, pages = trace.kind == "MERGE", trace.pages
-    assert pages is not None
     taken = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
     joined = plural(trace.joined or 0, "joined row" if merged else "row")
     stored = sum(sum(writer.rows.values()) for writer in trace.writers)
@@ -134,7 +139,8 @@ def _steps(trace: Trace) -> list[dict[str, str]]:
             (
                 "case",
                 "CASE",
-                f"Tries the WHEN clauses in their order; the first that is true wins, and unknown is not true. {number(taken)} of {joined} are taken by a clause.",
+                "Tries the WHEN clauses in their order; the first that is true wins, and unknown is not true."
+                + (f" {number(taken)} of {joined} are taken by a clause." if trace.joined is not None else ""),
             )
         )
         steps.append(
@@ -144,7 +150,7 @@ def _steps(trace: Trace) -> list[dict[str, str]]:
                 "Marks rows whose target row and clause occur more than once: a target row may be changed by one source row.",
             )
         )
-    if pages.transformed:
+    if pages is not None and pages.transformed:
         steps.append(
             (
                 "transform",
@@ -170,10 +176,13 @@ def _steps(trace: Trace) -> list[dict[str, str]]:
 
 
 def _join_sentence(trace: Trace) -> str:
+    says = "Pairs every source row with the target rows for which ON is true; one without stays, with NULLs"
+    if trace.joined is None:
+        return f"{says}."
     parts = [f"{number(trace.matched or 0)} matched", f"{number(trace.unmatched or 0)} not matched"]
     if trace.alone is not None:
         parts.append(f"{number(trace.alone)} of the target without a partner")
-    return f"Pairs every source row with the target rows for which ON is true; one without stays, with NULLs: {', '.join(parts)}."
+    return f"{says}: {', '.join(parts)}."
 
 
 def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:

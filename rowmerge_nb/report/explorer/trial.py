@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["TRIAL", "moved_since", "trial_state"]
+__all__ = ["TRIAL", "editable_cells", "moved_since", "trial_state"]
 
 TRIAL: Final = "Tried on a copy of the target in memory, and rolled back."
 _PAGES: Final = (("case", "before"), ("distinct", "before"), ("transform", "after"), ("exchange", "after"), ("sinks", "writers"))
@@ -45,6 +45,12 @@ def trial_state(trial: Trace, untouched: pa.Table | None, same: Mapping[str, Any
     return {**state, "trial": {"says": f"{TRIAL} {said}", "moved": moved, "differs": differs}}
 
 
+def editable_cells(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the source rows that the state of a run shows, each once: the columns' names, and per row its number and values."""
+    rows = {row["number"]: row["source"] for row in run["rows"] if row["number"] is not None and row["source"] is not None}
+    return {"columns": [side["name"] for side in run["sides"]["source"]], "rows": [list(row) for row in rows.items()]}
+
+
 def moved_since(run: Mapping[str, Any], same: Mapping[str, Any]) -> str:
     """Tell whether the statement as it was takes other rows today than it took; ``""`` if it does what it did."""
     if not run["sample"] and any(_moved(run, same)):
@@ -55,8 +61,16 @@ def moved_since(run: Mapping[str, Any], same: Mapping[str, Any]) -> str:
 def _moved(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the rows that another clause takes, that came, and that are gone."""
     old = {_key(row): row for row in was["rows"]}
+    found = {index: old.pop(key) for index, row in enumerate(now["rows"]) if (key := _key(row)) in old}
+    # A row whose values or partner are others is still the row of that number in the source.
+    left: dict[object, list[str]] = {}
+    for key, row in old.items():
+        left.setdefault(row["number"], []).append(key)
     for index, row in enumerate(now["rows"]):
-        before = old.pop(_key(row), None)
+        if index not in found and row["number"] is not None and (keys := left.get(row["number"])):
+            found[index] = old.pop(keys.pop(0))
+    for index, row in enumerate(now["rows"]):
+        before = found.get(index)
         if before is None or (_taker(before, was), before["made"]) != (_taker(row, now), row["made"]):
             yield {
                 "row": index,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import anywidget
 import traitlets
 
-from rowmerge_nb.choices import RepeatedMatches
+from rowmerge_nb.choices import CHOSEN_RULES
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.explorer.page import explorer_module, explorer_styles, opening
 from rowmerge_nb.report.explorer.state import explorer_state
-from rowmerge_nb.report.explorer.trial import moved_since, trial_state
+from rowmerge_nb.report.explorer.trial import editable_cells, moved_since, trial_state
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 
@@ -29,9 +29,10 @@ __all__ = ["Explorer"]
 _CHOICES: Final = {
     "paradigm": tuple(RowChangeParadigm.__members__),
     "era": tuple(map(str, Era)),
-    "duplicates": tuple(map(str, RepeatedMatches)),
+    "duplicates": tuple(map(str, CHOSEN_RULES)),
 }
 """The options that can be set otherwise, and their values."""
+_OF_JSON: Final = (str, int, float)
 
 
 class Explorer(anywidget.AnyWidget):
@@ -52,6 +53,8 @@ class Explorer(anywidget.AnyWidget):
         clause: the clause whose rows are marked; None for all.
         paradigm, era, duplicates, statement: how the statement was run. Where one is set, it is rehearsed that way on the rows that it had,
             and shown; where all are as they were, the run is shown again.
+        cells: cells of the source that are to have other values, by the row's number and the column: ``{3: {"price": 2}}``, see
+            `rowmerge_nb.engine.result.Result.what_if`.
         tried: the result of the last trial; None where it failed, and before one.
         trouble: why a trial failed; ``""`` if it did not. ``tries`` counts them, and ``asrun`` is how the statement ran.
         picks: what the learner has chosen for each row, in the mode Predict; ``score`` how many of them were right, once that is told.
@@ -69,21 +72,39 @@ class Explorer(anywidget.AnyWidget):
     era = traitlets.Unicode("").tag(sync=True)
     duplicates = traitlets.Unicode("").tag(sync=True)
     statement = traitlets.Unicode("").tag(sync=True)
+    cells = traitlets.Dict().tag(sync=True)
     asrun = traitlets.Dict().tag(sync=True)
     trouble = traitlets.Unicode("").tag(sync=True)
     tries = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, trace: Trace, again: Again | None = None) -> None:
-        run = explorer_state(trace, None if again is None else again.untouched())
+        run = explorer_state(trace, None if again is None else again.untouched(trace))
         self._trace = trace
         self._again = again
-        self._run = {**run, "choices": {name: list(choices) for name, choices in _CHOICES.items()} if again is not None else None}
-        self._as_it_was = {"statement": trace.statement, **{name: str(run["options"][name]) for name in _CHOICES}}
+        self._run = {
+            **run,
+            "choices": {name: list(choices) for name, choices in _CHOICES.items()} if again is not None else None,
+            "cells": self._cells(run),
+        }
+        self._as_it_was: dict[str, Any] = {
+            "statement": trace.statement,
+            **{name: str(run["options"][name]) for name in _CHOICES},
+            "cells": {},
+        }
         self._same: dict[str, Any] | None = None
         self.tried: Result | None = None
         row, step = opening(run)
         super().__init__(state=self._run, row=row, step=step, asrun=self._as_it_was, **self._as_it_was)
         self.observe(self._try, list(self._as_it_was))
+
+    def _cells(self, run: dict[str, Any]) -> dict[str, Any]:
+        """Give the cells that can be edited, or why there are none."""
+        if self._again is None or run["kind"] != "MERGE":
+            return {"why": ""}
+        why = self._again.no_cells
+        if why:
+            return {"why": visible(why)}
+        return editable_cells(run)
 
     def _try(self, change: Any) -> None:
         """Run the statement the way that is set, and show that; what keeps it from running is told, and what was shown stays."""
@@ -91,7 +112,7 @@ class Explorer(anywidget.AnyWidget):
         # The front end waits for it.
         self.tries += 1
 
-    def _tell(self, wanted: dict[str, str]) -> None:
+    def _tell(self, wanted: dict[str, Any]) -> None:
         self.tried, self.trouble = None, ""
         if wanted == self._as_it_was:
             self._show(self._run)
@@ -102,16 +123,17 @@ class Explorer(anywidget.AnyWidget):
         try:
             if self._same is None:
                 self._same = explorer_state(self._again.run().trace)
-            statement = wanted.pop("statement")
-            self.tried = self._again.run(None if statement == self._as_it_was["statement"] else statement, **wanted)
-            untouched = self.tried.again.untouched() if self.tried.again is not None else None
-            state = trial_state(self.tried.trace, untouched, self._same)
+            statement, cells = wanted.pop("statement"), wanted.pop("cells")
+            self.tried = self._again.run(
+                None if statement == self._as_it_was["statement"] else statement, cells or None, **wanted
+            )
+            state = trial_state(self.tried.trace, self._again.untouched(self.tried.trace), self._same)
         except RowMergeError as error:
             self.tried = None
             self.trouble = visible(str(error))
             return
         state["trial"]["note"] = " ".join(filter(None, [moved_since(self._run, self._same), visible(self._again.missing)]))
-        self._show({**state, "choices": self._run["choices"]})
+        self._show({**state, "choices": self._run["choices"], "cells": self._run["cells"]})
 
     def _show(self, state: dict[str, Any]) -> None:
         """Show a state; the row, the step and the clause stay, where it has them."""
@@ -128,6 +150,19 @@ class Explorer(anywidget.AnyWidget):
         name = proposal["trait"].name
         option: str = checked(proposal["value"], name, _CHOICES[name].__contains__, f"one of {', '.join(_CHOICES[name])}")
         return option
+
+    @traitlets.validate("cells")
+    def _cells_of_form(self, proposal: Any) -> dict[str, dict[str, Any]]:
+        if self._again is None:
+            return {}
+        # As JSON has it: what comes from the front end and what is set in Python is then the same.
+        return {
+            str(row): {
+                column: value if value is None or isinstance(value, _OF_JSON) else str(value) for column, value in cells.items()
+            }
+            for row, cells in self._again.checked_cells(proposal["value"]).items()
+            if cells
+        }
 
     @traitlets.validate("row")
     def _row_there(self, proposal: Any) -> int:

@@ -11,6 +11,7 @@ from rowmerge_nb.report.words.values import cell
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import journeys_of
+from rowmerge_nb.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import PageSample, Trace
 
-__all__ = ["AlignedRow", "PlanLine", "aligned_plans", "aligned_rows"]
+__all__ = ["AlignedRow", "PlanLine", "aligned_plans", "aligned_rows", "unaligned"]
 
 MOST_ROWS: Final = 30
 """So many rows are aligned; of more the first ones."""
+MOST_JOINED: Final = 1_000
+"""Of statements with more joined rows none are aligned."""
 _VALUES: Final = 48
 
 
@@ -54,9 +57,24 @@ class AlignedRow:
         return [(*heads[line], left[line], right[line]) for line in range(height)]
 
 
+def unaligned(left: Trace, right: Trace) -> str:
+    """Say why the rows of two runs cannot be laid side by side; ``""`` where they can, where a side has no page, and of two flows.
+
+    A row that a sample leaves out would look like one that was dropped.
+    """
+    pages = [trace.pages for trace in (left, right)]
+    if left.flow != right.flow or any(page is None for page in pages):
+        return ""
+    if any(page.before.num_rows > MOST_JOINED for page in pages if page is not None):
+        return f"Rows are laid side by side of statements with at most {number(MOST_JOINED)} joined rows."
+    if not all(page.complete for page in pages if page is not None):
+        return "Rows are not laid side by side: the traces have a sample of them, and a row that is not in it would look dropped."
+    return ""
+
+
 def aligned_rows(left: Trace, right: Trace) -> tuple[AlignedRow, ...]:
-    """Lay the rows of two runs side by side; none where a side has not kept them, where no row differs, and of two flows, whose pages differ."""
-    if left.flow != right.flow:
+    """Lay the rows of two runs side by side; none where a side has not kept all, where no row differs, and of two flows, whose pages differ."""
+    if left.flow != right.flow or unaligned(left, right):
         return ()
     sides = [_made(trace) for trace in (left, right)]
     if not all(sides):
@@ -81,8 +99,8 @@ def _made(trace: Trace) -> dict[tuple[str, str, str], tuple[str, ...]]:
 
 def _key(journey: Journey) -> tuple[str, str, str]:
     values = journey.source if journey.source is not None else journey.target
-    number = "" if journey.source_row is None else str(journey.source_row)
-    return number, _values(tuple((values or {}).values())), repr(journey.target)
+    source_row = "" if journey.source_row is None else str(journey.source_row)
+    return source_row, _values(tuple((values or {}).values())), repr(journey.target)
 
 
 def _texts(pages: PageSample) -> Iterator[str]:

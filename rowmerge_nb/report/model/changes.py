@@ -131,7 +131,11 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     summary = f"{number(total)} changed" if len(shown) >= total else f"first {number(len(shown))} of {number(total)} changed"
     if untouched is not None:
         summary += f", {number(untouched)} untouched"
-    remark = "" if sample.witness is not None or not changes else "Old values were not recorded: new values only."
+    remark = (
+        ""
+        if sample.witness is not None or not changes
+        else "Old values were not recorded: new values only. --trace full keeps both."
+    )
     return Diff(columns, tuple(shown), total, untouched, summary, remark, trace.kind == "MERGE")
 
 

@@ -11,7 +11,8 @@ from rowmerge_nb.report.model.pages import row_limit
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of, reasons_of
 from rowmerge_nb.report.words.values import cell
-from rowmerge_nb.trace.journeys import journeys_of
+from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.journeys import asked_journeys, journeys_of
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rowmerge_nb.trace.journeys import Journey, Verdict
-    from rowmerge_nb.trace.trace import Trace
+    from rowmerge_nb.trace.trace import AskedRows, Trace
 
 __all__ = ["JourneyRow", "Journeys", "Mark", "build_journeys", "journey_row"]
 
@@ -51,6 +52,12 @@ class JourneyRow:
     reasons: tuple[str, ...]
 
     @property
+    def head(self) -> str:
+        """The row, of the source, or where it has none of the target; and what becomes of it."""
+        which = f"Source row {self.source}" if self.source else f"Target row {self.target}"
+        return f"{which}: {self.clause}"
+
+    @property
     def strip(self) -> str:
         """The marks in one text."""
         return " ".join(mark.text for mark in self.marks).rstrip()
@@ -64,6 +71,9 @@ class Journeys:
         joined: the rows come from a join; those of UPDATE and DELETE were chosen by the WHERE condition.
         stored_by: what stored a row: ``writers``, or in the older flow ``split``.
         complete: they are those of all joined rows.
+        asked: the condition by which they were asked for; ``""`` where they were not.
+        remark: what a reader must know about what is missing; otherwise ``""``.
+        others: target rows that took no part, the first ones, and ``apart`` a sentence that counts them; ``""`` where they are not known.
     """
 
     rows: tuple[JourneyRow, ...]
@@ -71,7 +81,16 @@ class Journeys:
     joined: bool
     stored_by: str
     complete: bool
+    asked: str = ""
+    remark: str = ""
+    others: tuple[str, ...] = ()
+    apart: str = ""
     marks: str = MARKS
+
+    @property
+    def by_themselves(self) -> bool:
+        """Whether they are shown to those who have not asked for this part."""
+        return bool(self.asked) or (self.complete and bool(self.rows or self.others))
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -89,15 +108,52 @@ class Journeys:
 
 def build_journeys(trace: Trace) -> Journeys | None:
     """Make the journeys of a trace; None where rows were not kept with both sides."""
-    shown = journeys_of(trace, row_limit(8))
-    if shown is None:
+    asked = trace.asked if trace.pages is None or not trace.pages.complete or trace.pages.witness is None else None
+    shown = journeys_of(trace, row_limit(8)) if asked is None else asked_journeys(trace)
+    others, apart = _others(trace)
+    if shown is None and not others:
         return None
+    shown = shown or ()
     total = trace.joined if trace.joined is not None else len(shown)
     joined = trace.kind == "MERGE"
     rows = plural(total, "joined row" if joined else "row")
-    summary = rows if len(shown) >= total else f"{number(len(shown))} of {rows}"
-    stored_by = "split" if trace.flow == Flow.UPDATABLE else "writers"
-    return Journeys(tuple(journey_row(journey, joined) for journey in shown), summary, joined, stored_by, len(shown) >= total)
+    complete = len(shown) >= total
+    summary = rows if complete else f"{number(len(shown))} of {rows}"
+    if asked is not None:
+        summary += f", asked for by {asked.condition}"
+    return Journeys(
+        rows=tuple(journey_row(journey, joined) for journey in shown),
+        summary=summary,
+        joined=joined,
+        stored_by="split" if trace.flow == Flow.UPDATABLE else "writers",
+        complete=complete,
+        asked=asked.condition if asked is not None else "",
+        remark=_remark(asked),
+        others=others,
+        apart=apart,
+    )
+
+
+def _remark(asked: AskedRows | None) -> str:
+    """Say what is missing of the rows that were asked for."""
+    if asked is None:
+        return ""
+    if asked.more:
+        return "There are more such rows; so many are told at most."
+    return asked.problem or ("" if asked.pages is not None else "No row is like this.")
+
+
+def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
+    """Write the target rows that took no part, and count them; nothing where they are not known, and where there are none."""
+    rows, pages = trace.untouched, trace.pages
+    if rows is None or not rows.num_rows:
+        return (), ""
+    written = tuple(cell(row, _VALUES).text for row in zip(*map(python_values, rows.columns), strict=True))
+    touched = set() if pages is None else {repr(value) for value in python_values(pages.row_ids) if value is not None}
+    total = rows.num_rows if trace.rows_before is None else trace.rows_before - len(touched)
+    first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
+    why = "no row of the source has them for partners" if trace.kind == "MERGE" else "WHERE is not true for them"
+    return written, f"{plural(total, 'target row')} untouched, since {why}{first}"
 
 
 def journey_row(journey: Journey, joined: bool) -> JourneyRow:

@@ -73,6 +73,9 @@ _DEFINED: Final = {
     "CREATE SCHEMA": ("Schema", "created"),
     "DROP SCHEMA": ("Schema", "dropped"),
     "TRUNCATE TABLE": ("Table", "emptied"),
+    "ALTER TABLE": ("Table", "altered"),
+    "PREPARE": ("Statement", "prepared"),
+    "DEALLOCATE PREPARE": ("Statement", "forgotten"),
 }
 """Statements that define something: what it is, and what was done with it."""
 
@@ -99,6 +102,13 @@ def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
     """Say in the headline that the store does not hold what was to be, or that nobody could look."""
     if balance is not None and balance.holds is False:
         return (Run(f" {plural(balance.expected, 'row')} were to be there.", "err"),)
+    if trace.check is not None and trace.check.state == "differs":
+        return (
+            Run(
+                f" The store does not hold that: {plural(trace.check.wrong, 'row')} {'is' if trace.check.wrong == 1 else 'are'} wrong.",
+                "err",
+            ),
+        )
     if trace.unread:
         return (Run(f" What was committed could not be looked at: {visible(trace.unread.rstrip('.'))}.", "err"),)
     return ()
@@ -124,6 +134,8 @@ def _finished(trace: Trace) -> Phrase:
     if trace.kind in _DEFINED:
         what, done = _DEFINED[trace.kind]
         missing = (Run(f"There is no such {what.lower()}; nothing was dropped."),)
+        if trace.kind == "ALTER TABLE" and trace.skipped:
+            return (Run("There is nothing to alter."),)
         skipped = (
             missing if trace.kind.startswith("DROP") else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
         )

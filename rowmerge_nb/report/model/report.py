@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.report.model.absences import absence_of
 from rowmerge_nb.report.model.changes import Diff, Stored, build_diff, build_stored
+from rowmerge_nb.report.model.check import Check, build_check
 from rowmerge_nb.report.model.clauses import ClauseTable, build_clauses
 from rowmerge_nb.report.model.failures import Failure, build_failure
 from rowmerge_nb.report.model.journeys import Journeys, build_journeys
@@ -19,24 +21,27 @@ from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
 from rowmerge_nb.report.words.values import visible
 from rowmerge_nb.trace.verdicts import Verdict, verdicts_of
-from rowmerge_nb.words import plural
+from rowmerge_nb.words import code, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from rowmerge_nb.trace.trace import Call, Trace
 
-__all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "parts_to_show"]
+__all__ = ["PARTS", "CallRow", "Calls", "Notice", "Report", "build_report", "missing_parts", "parts_to_show"]
 
-PARTS: Final = ("outcome", "clauses", "plan", "pages", "stored", "calls", "diff", "journeys", "near", "verdicts")
+PARTS: Final = ("outcome", "check", "diff", "clauses", "plan", "pages", "stored", "calls", "journeys", "near", "verdicts")
 """The parts of a report, in their order; ``outcome`` is always shown, ``verdicts`` only to those who ask, ``journeys`` also where they are those of all rows,
-``near`` where it has something to say."""
+``near`` and ``check`` where they have something to say."""
 PRESETS: Final = {
-    "short": ("outcome",),
-    "learn": ("clauses", "plan", "pages", "journeys", "near", "diff"),
-    "connector": ("pages", "stored", "calls"),
+    "short": ("outcome", "check"),
+    "learn": ("check", "clauses", "plan", "pages", "journeys", "near", "diff"),
+    "connector": ("check", "pages", "stored", "calls"),
 }
 """Names for some parts together: for a glance, for those who learn what a MERGE does, for those who look for what a connector was told."""
+
+
+JOURNEYS_BY_NAME: Final = f"Row journeys are not shown of so many rows; {code('--show journeys')} shows the first ones."
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ class Report:
     Args:
         statement: the statement's text.
         kind: its kind, and ``state`` what became of it, as in the trace.
+        absences: per part that is None a sentence why, and what helps.
         timings: seconds per step, for those who ask for times.
     """
 
@@ -87,6 +93,7 @@ class Report:
     outcome: Outcome
     notices: tuple[Notice, ...]
     failure: Failure | None
+    check: Check | None
     clauses: ClauseTable | None
     plan: Plan | None
     pages: Pages | None
@@ -96,6 +103,7 @@ class Report:
     journeys: Journeys | None
     near: Near | None
     verdicts: tuple[Verdict, ...] | None
+    absences: Mapping[str, str]
     timings: tuple[tuple[str, float], ...]
 
 
@@ -108,13 +116,14 @@ def build_report(trace: Trace) -> Report:
     ('Table t dropped.', None)
     """
     pages = build_pages(trace)
-    return Report(
+    report = Report(
         statement="\n".join(visible(line) for line in trace.statement.replace("\r", "").expandtabs(4).split("\n")),
         kind=trace.kind,
         state=trace.state,
         outcome=build_outcome(trace),
         notices=_notices(trace),
         failure=build_failure(trace) if trace.error is not None else None,
+        check=build_check(trace),
         clauses=build_clauses(trace),
         plan=build_plan(trace),
         pages=pages,
@@ -124,13 +133,18 @@ def build_report(trace: Trace) -> Report:
         journeys=build_journeys(trace),
         near=build_near(trace),
         verdicts=verdicts_of(trace),
+        absences={},
         timings=tuple(trace.seconds.items()),
     )
+    absent = [part for part in PARTS if part != "outcome" and getattr(report, part) is None]
+    return replace(report, absences={part: absence_of(trace, part) for part in absent})
 
 
 def _notices(trace: Trace) -> tuple[Notice, ...]:
     """Give the notices, and what another engine said of the statement as the last of them."""
     told = [Notice(visible(notice.message), notice.line) for notice in trace.notices]
+    if trace.check is not None and trace.check.state != "differs":
+        told.append(Notice(visible(trace.check.message), None))
     if trace.verification is not None:
         told.append(Notice(visible(trace.verification.message), None))
     return tuple(told)
@@ -172,11 +186,11 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         ValueError: a name is not that of a part; the message lists those there are.
     """
     wanted = set(PARTS) - {"verdicts"}
-    if report.journeys is not None and not (report.journeys.complete and report.journeys.rows):
+    if report.journeys is not None and not report.journeys.by_themselves:
         wanted.remove("journeys")
     if show is not None:
         names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
-        wanted = {"outcome", *(part for name in names if name for part in PRESETS.get(name, (name,)))}
+        wanted = {"outcome", "check", *(part for name in names if name for part in PRESETS.get(name, (name,)))}
         if unknown := sorted(wanted - set(PARTS)):
             known = f"its parts are {', '.join(PARTS)}, and {', '.join(PRESETS)} are some of them together"
             msg = f"A report has no part {', '.join(map(repr, unknown))}; {known}"
@@ -188,3 +202,20 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         # One sentence is what one wants of a CREATE or INSERT beside the statement that it prepares.
         wanted = {"outcome"}
     return tuple(name for name in PARTS if name in wanted and (name == "outcome" or getattr(report, name) is not None))
+
+
+def missing_parts(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Give a sentence for each part that was asked for by its name and is not there, and for journeys that are not shown by themselves.
+
+    Args:
+        report: the report.
+        show: as for `parts_to_show`.
+    """
+    if show is not None:
+        names = [name.strip() for name in show.split(",")] if isinstance(show, str) else list(show)
+        return tuple(report.absences[name] for name in dict.fromkeys(names) if name in report.absences)
+    if report.state != StatementState.FINISHED or report.kind not in ROW_CHANGES:
+        return ()
+    if report.journeys is None:
+        return (report.absences["journeys"],)
+    return () if report.journeys.by_themselves else (JOURNEYS_BY_NAME,)

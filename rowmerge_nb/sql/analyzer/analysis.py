@@ -17,6 +17,7 @@ from rowmerge_nb.sql.typed.expressions import NOTHING, Reads, quote, references
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
     from rowmerge_nb.spi.operations import Operation
@@ -483,11 +484,12 @@ class DefinitionAnalysis(Analysis):
     """What makes or removes a view or a schema, or empties a table.
 
     Args:
-        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``.
+        kind: the statement's words: ``CREATE VIEW``, ``DROP VIEW``, ``CREATE SCHEMA``, ``DROP SCHEMA``, ``TRUNCATE TABLE``, ``ALTER TABLE``.
         name: catalog, schema, and the view or table; a schema has two parts.
         skipped: IF EXISTS or IF NOT EXISTS leaves everything as it is.
         view: the view to make.
-        target: the table to empty.
+        target: the table to empty or to alter.
+        alteration: what is altered.
     """
 
     kind: str
@@ -495,6 +497,7 @@ class DefinitionAnalysis(Analysis):
     skipped: bool = False
     view: ConnectorViewDefinition | None = None
     target: TableBinding | None = None
+    alteration: Alteration | None = None
 
 
 @dataclass(frozen=True)

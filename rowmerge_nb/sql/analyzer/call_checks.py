@@ -136,5 +136,4 @@ _CHECKS: Final[dict[str, Callable[[CallAnalyzer, s.Call, list[e.Typed]], list[e.
     "lag": _literal_at(1, "an offset"),
     "lead": _literal_at(1, "an offset"),
     "nth_value": _literal_at(1, "an offset"),
-    "ntile": _literal_at(0, "a number of buckets"),
 }

@@ -9,18 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.names import did_you_mean
-from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.call_checks import checked
 from rowmerge_nb.sql.analyzer.literals import moment_constant
 from rowmerge_nb.sql.analyzer.moments import moment_function
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
+from rowmerge_nb.sql.analyzer.windows import DISTINCT_OVER_WINDOWS, analyzed_frame, resolved_window
 from rowmerge_nb.sql.functions import overloads as f
 from rowmerge_nb.sql.functions.refused import REFUSED
 from rowmerge_nb.sql.functions.signatures import lambda_parameters, resolve
 from rowmerge_nb.sql.parser.json_paths import JsonPathError, is_supported, path_tokens
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_text
+from rowmerge_nb.sql.typed.types import can_coerce, common_type, instant, is_text, without_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,9 +29,13 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.relations import QueryResult
     from rowmerge_nb.sql.analyzer.scope import Scope
+    from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["CallAnalyzer", "ExpressionSite"]
 
+_BUILTIN: Final = ("system", "builtin")
+_ORDERED: Final = frozenset({"array_agg", "listagg"})
+"""The aggregates to which the order of their rows matters."""
 _LAMBDA: Final = Type("function")
 
 
@@ -81,8 +86,10 @@ class CallAnalyzer:
         self.named = NamedQueries() if named is None else named
         self.variables: dict[str, e.Typed] = {}
         self.outer: list[tuple[e.Column, int]] = []
+        self.windows: dict[str, s.Window] = {}
+        self.select: Span | None = None
         self._inside_aggregate = False
-        self._not_scalars: list[s.Call] = []
+        self._not_scalars: list[s.Call | s.Measure] = []
 
     def analyze(self, node: s.Expression) -> e.Typed:
         """Give the typed expression of a written one; see `ExpressionAnalyzer`."""
@@ -99,6 +106,15 @@ class CallAnalyzer:
     def refuse(self, message: str, node: s.Expression) -> NoReturn:
         """Refuse what Trino has and this engine has not."""
         self.context.error("NOT_SUPPORTED", message, node.error_span)
+
+    def check_reflected(self, value: e.Typed, node: s.Expression, where: str) -> None:
+        """Refuse NORMALIZE where Spark takes only what it knows to give the same each time; Spark calls it by reflection."""
+        if any(isinstance(part, e.Apply) and getattr(part.detail, "name", "") == "normalize" for part in e.walk(value)):
+            said = (
+                f"normalize within {where} is not supported by this engine: Spark does not know that it gives the same each time"
+            )
+            hint = "Compute it in a subquery in FROM, and use its column."
+            self.context.error("NOT_SUPPORTED", said, node.error_span, hint)
 
     def coerce(self, value: e.Typed, target: Type) -> e.Typed:
         """Coerce a value to a type that it coerces to."""
@@ -125,6 +141,11 @@ class CallAnalyzer:
     # -- calls ----------------------------------------------------------------------------------------------------
 
     def _call(self, node: s.Call) -> e.Typed:
+        if node.qualifier and (node.qualifier != _BUILTIN or node.name in _FORMS):
+            self._arguments(replace(node, qualifier=()))
+            said = f"Function '{'.'.join((*node.qualifier, node.name))}' not registered"
+            hint = "Functions have no catalog and schema of their own here: write the name alone, or system.builtin before it."
+            self.context.error("FUNCTION_NOT_FOUND", said, node.error_span, hint)
         special = _FORMS.get(node.name)
         if special is not None:
             return special(self, node)
@@ -147,7 +168,17 @@ class CallAnalyzer:
                 if kinds is None:
                     self._not_found(node.name, values, node)
                 values[index] = self._lambda(argument, kinds)
+                if node.name == "reduce" and index == 2:
+                    self._widen(values, argument, kinds)
         return checked(self, node, values)
+
+    def _widen(self, values: list[e.Typed], node: s.Lambda, kinds: Sequence[Type]) -> None:
+        """Text that is the state of REDUCE gets the length that it comes to: '' is no varchar(0) then."""
+        state, made = values[1].type, values[2].type.parameters[-1]
+        common = common_type(state, made) if is_text(state) and is_text(made) else None
+        if common is not None and not can_coerce(made, state):
+            values[1] = self.coerce(values[1], common)
+            values[2] = self._lambda(node, [common, *kinds[1:]])
 
     def _lambda(self, node: s.Lambda, kinds: Sequence[Type]) -> e.Typed:
         if len(kinds) != len(node.parameters):
@@ -156,9 +187,12 @@ class CallAnalyzer:
         before = self.variables
         names = [self.context.symbols.new(parameter.value) for parameter in node.parameters]
         bound = {p.value: e.Variable(k, n) for p, k, n in zip(node.parameters, kinds, names, strict=True)}
+        site, pending = self.site, self._not_scalars
         self.variables = {**before, **bound}
+        self.site, self._not_scalars = replace(site, name="Lambda expression", judged_whole=True), []
         body = self.analyze(node.body)
-        self.variables = before
+        self.judge(node.body)
+        self.variables, self.site, self._not_scalars = before, site, pending
         return e.Function(Type("function", (body.type,)), tuple(names), body)
 
     def function(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> e.Typed:
@@ -178,7 +212,8 @@ class CallAnalyzer:
         """Coerce an argument; of a lambda, what it gives."""
         if isinstance(value, e.Function):
             return e.Function(kind, value.parameters, self.coerce(value.body, kind.parameters[-1]))
-        return self.coerce(value, kind)
+        # NULL of no type alone has no form in Spark's functions of arrays and maps.
+        return self.coerce(value, without_unknown(kind) if kind != UNKNOWN else kind)
 
     def _not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
         if name in REFUSED:
@@ -211,7 +246,7 @@ class CallAnalyzer:
         if self._not_scalars:
             self._not_scalar(*self._not_scalars, whole=node)
 
-    def _not_scalar(self, *nodes: s.Call, whole: s.Expression | None = None) -> NoReturn:
+    def _not_scalar(self, *nodes: s.Call | s.Measure, whole: s.Expression | None = None) -> NoReturn:
         shown = ", ".join(node.span.of(self.context.text) for node in nodes)
         said = f"{self.site.name} cannot contain aggregations, window functions or grouping operations: [{shown}]"
         self.context.error("EXPRESSION_NOT_SCALAR", said, (whole or nodes[0]).error_span)
@@ -223,13 +258,24 @@ class CallAnalyzer:
         condition = self.boolean(node.filter, "FILTER must evaluate to a boolean (actual: {})") if node.filter else None
         order_by = tuple(self.sort(item) for item in node.order_by)
         self._inside_aggregate = False
-        if order_by:
-            self.refuse(f"ORDER BY in the aggregate {node.name} is not supported by this engine", node)
+        if node.distinct and any(key.value not in values for key in order_by):
+            said = "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments"
+            self.context.error("EXPRESSION_NOT_IN_DISTINCT", said, node.error_span)
+        if order_by and over_groups:
+            self.context.error("NOT_SUPPORTED", "Window function with ORDER BY is not supported", node.error_span)
+        if node.name not in _ORDERED:
+            order_by = ()
+        if node.name == "listagg" and not (is_text(values[0].type) or values[0].type == UNKNOWN):
+            shown = node.arguments[0].span.of(self.context.text)
+            said = f"Expected expression of varchar, but '{shown}' has {values[0].type} type"
+            self.context.error("TYPE_MISMATCH", said, node.arguments[0].error_span)
+        for value in (*values, *(key.value for key in order_by)):
+            self.check_reflected(value, node, f"the aggregate {node.name}")
         found = resolve(node.name, [value.type for value in values])
         if found is None:
             self._not_found(node.name, values, node)
         arguments = tuple(self.coerce(value, kind) for value, kind in zip(values, found.arguments, strict=True))
-        return e.Aggregate(found.result, node.name, arguments, node.distinct, condition)
+        return e.Aggregate(found.result, node.name, arguments, node.distinct, condition, order_by)
 
     def sort(self, item: s.SortItem) -> e.Sort:
         """Analyze a sort key."""
@@ -241,15 +287,30 @@ class CallAnalyzer:
         elif not self.site.windows:
             self._not_scalar(node)
         assert node.window is not None
+        if node.filter is not None:
+            self.context.error(
+                "NOT_SUPPORTED", "FILTER is not yet supported for window functions", self.select or node.error_span
+            )
+        if node.distinct and f.is_aggregate(node.name) and node.name not in DISTINCT_OVER_WINDOWS:
+            self.refuse(f"DISTINCT in {node.name} over a window is not supported by this engine", node)
+        window = resolved_window(self, node.window, self.windows)
+        partition_by = tuple(self.analyze(part) for part in window.partition_by)
+        frame, order_by = analyzed_frame(self, window, [self.sort(item) for item in window.order_by])
         if f.is_aggregate(node.name):
             function: e.Typed = self._aggregated(node, over_groups=True)
         elif f.is_window(node.name):
             function = self.function(node.name, self._arguments(node), node)
         else:
             self._not_found(node.name, self._arguments(node), node)
-        partition_by = tuple(self.analyze(part) for part in node.window.partition_by)
-        order_by = tuple(self.sort(item) for item in node.window.order_by)
-        return e.Windowed(function.type, function, partition_by, order_by, node.window.frame, node.nulls == "IGNORE")
+        return e.Windowed(function.type, function, partition_by, order_by, frame, node.nulls == "IGNORE")
+
+    def measure(self, node: s.Measure) -> e.Typed:
+        """Refuse a measure, which needs a pattern in its window."""
+        if not self.site.windows:
+            self._not_scalar(node)
+        resolved_window(self, node.window, self.windows)
+        said = f"Measure {node.name.text} is not defined in the corresponding window"
+        self.context.error("INVALID_WINDOW_MEASURE", said, node.error_span)
 
     # -- special forms --------------------------------------------------------------------------------------------
 
@@ -306,19 +367,37 @@ class CallAnalyzer:
         return e.Apply(common, node.name, tuple(self.coerce(value, common) for value in values))
 
     def _concat(self, node: s.Call) -> e.Typed:
-        return self.concatenated(node, [self.analyze(argument) for argument in node.arguments])
+        values = [self.analyze(argument) for argument in node.arguments]
+        kinds = [value.type for value in values]
+        if len(values) == 1 and kinds[0].base in {"varchar", "varbinary", "array", "unknown"}:
+            said = "There must be two or more arguments to concat"
+            self.context.error("INVALID_FUNCTION_ARGUMENT", said, node.error_span)
+        bases = {kind.base for kind in kinds if kind != UNKNOWN}
+        if len(values) != 2 and ("char" in bases or ("array" in bases and len(bases) > 1)):
+            self._concat_refused(node, kinds)
+        return self.concatenated(node, values)
 
     def concatenated(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
         """Give the concatenation of analyzed values."""
         kinds = [value.type for value in values]
         arrays = [kind for kind in kinds if kind.base == "array"]
+        if kinds and (set(kinds) == {UNKNOWN} or (arrays and kinds.count(UNKNOWN) == 1 and len(kinds) == 2)):
+            self.ambiguous(node)
         if arrays:
             return self._concat_arrays(node, values)
         if all(is_text(kind) or kind == UNKNOWN for kind in kinds) and values:
-            return e.Apply(_joined(kinds), "concat", tuple(self.coerce(v, VARCHAR) if v.type == UNKNOWN else v for v in values))
+            result = _joined(kinds)
+            parts = [self.coerce(v, VARCHAR if v.type == UNKNOWN else _part_of(result, v.type)) for v in values]
+            return e.Apply(result, "concat", tuple(parts))
         if all(kind.base == "varbinary" or kind == UNKNOWN for kind in kinds) and values:
             return e.Apply(Type("varbinary"), "concat", tuple(self.coerce(v, Type("varbinary")) for v in values))
         self._concat_refused(node, kinds)
+
+    def ambiguous(self, node: s.Call | s.Step | s.Binary) -> NoReturn:
+        """Refuse operands for which Trino has several functions or operators and no reason to take one of them."""
+        said = "Could not choose a best candidate operator. Explicit type casts must be added."
+        hint = "NULL alone has no type: write CAST(NULL AS ...)."
+        self.context.error("AMBIGUOUS_FUNCTION_CALL", said, node.error_span, hint)
 
     def _concat_arrays(self, node: s.Call | s.Step, values: list[e.Typed]) -> e.Typed:
         element: Type | None = UNKNOWN
@@ -328,13 +407,18 @@ class CallAnalyzer:
         if element is None:
             self._concat_refused(node, [value.type for value in values])
         target = Type("array", (element,))
-        parts = [
-            self.coerce(value, target)
-            if value.type.base == "array" or value.type == UNKNOWN
-            else e.Apply(target, "array", (self.coerce(value, element),))
-            for value in values
-        ]
-        return e.Apply(target, "concat", tuple(parts))
+        parts = tuple(self._joined_part(value, target) for value in values)
+        return e.Apply(target, "concat", parts)
+
+    def _joined_part(self, value: e.Typed, target: Type) -> e.Typed:
+        """An array, or an element as an array of it alone; NULL for an element makes NULL of the whole."""
+        if value.type.base == "array" or value.type == UNKNOWN:
+            return self.coerce(value, target)
+        element = self.coerce(value, target.parameters[0])
+        alone = e.Apply(target, "array", (element,))
+        if isinstance(element, e.Constant) and element.value is not None:
+            return alone
+        return e.Apply(target, "case", (e.Apply(BOOLEAN, "is null", (element,), True), alone))
 
     def _concat_refused(self, node: s.Call | s.Step, kinds: Sequence[Type]) -> NoReturn:
         said = (
@@ -375,7 +459,8 @@ class CallAnalyzer:
     def _grouping(self, node: s.Call) -> e.Typed:
         if not self.site.aggregates:
             self._not_scalar(node)
-        self.refuse("GROUPING is not supported by this engine", node)
+        values = tuple(self.analyze(argument) for argument in node.arguments)
+        return e.Apply(INTEGER, "grouping", values, node.span)
 
     def _count(self, node: s.Call, low: int, high: int) -> None:
         if not low <= len(node.arguments) <= high:
@@ -384,10 +469,15 @@ class CallAnalyzer:
 
 
 def _joined(kinds: Sequence[Type]) -> Type:
-    """Text joined with text is varchar; char joined with char is char of both lengths."""
-    if all(kind.base == "char" for kind in kinds):
+    """Text joined with text is varchar; char joined with text of a length is char of both lengths."""
+    if any(kind.base == "char" for kind in kinds) and all(kind.parameters for kind in kinds):
         return Type("char", (sum(kind.parameters[0] for kind in kinds),))
     return VARCHAR
+
+
+def _part_of(joined: Type, kind: Type) -> Type:
+    """Give the type in which text becomes a part of joined text: of char all parts are char."""
+    return Type("char", kind.parameters) if joined.base == "char" else kind
 
 
 _SAFE: Final = frozenset(

@@ -160,6 +160,16 @@ class Context:
         with _placed(span):
             return self.tables.evaluate(values)
 
+    def target(self, name: TableName, span: Span) -> TableBinding:
+        """Find a table that is to be changed: where there is no such schema, Trino says that there is no such table."""
+        try:
+            return self.table(name, span)
+        except RowMergeError as error:
+            if error.code != "SCHEMA_NOT_FOUND":
+                raise
+            said = f"Table '{'.'.join(part.value for part in name.parts)}' does not exist"
+            self.error("TABLE_NOT_FOUND", said, span, f"{error.message}. {error.hint or ''}".rstrip())
+
     def table(self, name: TableName, span: Span, version: ConnectorTableVersion | None = None) -> TableBinding:
         """Find a table that must be there, as it was in a version if one is given; the error points at ``span``."""
         with _placed(span):

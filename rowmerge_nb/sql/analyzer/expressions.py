@@ -226,6 +226,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         result = arithmetic_type(node.operator, left.type, right.type)
         if result is None:
             self._no_operator(node, node.operator, left, right)
+        if result == UNKNOWN:
+            self.ambiguous(node)
         if UNKNOWN in {left.type, right.type}:
             return e.Constant(result, None)
         if is_numeric(left.type) and is_numeric(right.type):
@@ -390,10 +392,25 @@ class ExpressionAnalyzer(CallAnalyzer):
         return query.as_subquery(BOOLEAN, "exists", query.spark)
 
     def _in_query(self, node: s.InQuery) -> e.Typed:
+        if isinstance(node.value, s.RowConstructor):
+            found = self._row_in_query(node, node.value)
+            return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
         wanted, query, kind = self._against_query(node, "A row on the left of IN (query)")
         spark, column = query.cast_to((kind,)), query.fields[0].symbol
-        found: e.Typed = query.as_subquery(BOOLEAN, "in", spark, wanted, column)
+        found = query.as_subquery(BOOLEAN, "in", spark, wanted, column)
         return e.Apply(BOOLEAN, "not", (found,)) if node.negated else found
+
+    def _row_in_query(self, node: s.InQuery, row: s.RowConstructor) -> e.Typed:
+        items, query = [self.analyze(item) for item in row.items], self.subquery(node.query)
+        left, right = row_of((None, item.type) for item in items), row_of((f.name, f.type) for f in query.fields)
+        common = common_type(left, right)
+        if common is None:
+            said = f"Value expression and result of subquery must be of the same type: {left} vs {right}"
+            self.context.error("TYPE_MISMATCH", said, node.error_span)
+        if any(e.has_subquery(item) or not e.is_deterministic(item) for item in items):
+            self.refuse("A row with subqueries or random values on the left of IN (query) is not supported by this engine", node)
+        kinds = [instant(kind) for kind in common.parameters]
+        return query.has_row([self.coerce(item, kind) for item, kind in zip(items, kinds, strict=True)])
 
     def _quantified(self, node: s.Quantified) -> e.Typed:
         """``= ANY`` is IN and ``<> ALL`` is NOT IN; the other forms ask for the least and the greatest value."""
@@ -489,6 +506,7 @@ _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.T
     s.Exists: ExpressionAnalyzer._exists,
     s.ScalarQuery: ExpressionAnalyzer._scalar,
     s.Call: ExpressionAnalyzer._call,
+    s.Measure: ExpressionAnalyzer.measure,
     s.Cast: ExpressionAnalyzer._cast,
     s.Case: ExpressionAnalyzer._case,
     s.RowConstructor: ExpressionAnalyzer._row,

@@ -64,6 +64,7 @@ class _MergeAnalyzer:
         both = (*self.fields, *relation.fields)
         on_analyzer = ExpressionAnalyzer(context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named)
         on = on_analyzer.boolean(statement.on, _ON)
+        on_analyzer.check_reflected(on, statement.on, "the ON of MERGE")
         clauses = tuple(
             self._by_source(clause, both) if clause.by_source else self._clause(clause, both, relation.fields)
             for clause in statement.clauses
@@ -91,7 +92,7 @@ class _MergeAnalyzer:
     def _target(self) -> a.TableBinding:
         span = self.context.statement_span(self.statement.target.span)
         self.context.refuse_view(self.statement.target, "Merging into views is not supported")
-        target = self.context.table(self.statement.target, span)
+        target = self.context.target(self.statement.target, span)
         if target.dataframe is not None:
             said = f"'{target.display}' is a DataFrame of the notebook; it can be a source but not the target of MERGE"
             self.context.error("NOT_SUPPORTED", said, self.statement.target.span, "Register it as a table first.")

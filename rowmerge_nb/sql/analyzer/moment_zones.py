@@ -55,7 +55,7 @@ def zone_argument(analyzer: CallAnalyzer, zone: e.Typed, node: Expression) -> e.
     if isinstance(zone, e.Constant):
         name = canonical_zone(zone.value) if zone.value is not None else None
         if zone.value is not None and name is None:
-            analyzer.context.error("NOT_SUPPORTED", f"Time zone not supported: {zone.value}", node.error_span)
+            analyzer.context.error("INVALID_FUNCTION_ARGUMENT", f"'{zone.value}' is not a valid time zone", node.error_span)
         return e.Constant(VARCHAR, name)
     return written(VARCHAR, "zone", zone)
 

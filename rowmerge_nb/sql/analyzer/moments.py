@@ -53,7 +53,9 @@ def _is_moment(value: e.Typed) -> bool:
 
 
 def _on_clock(analyzer: CallAnalyzer, values: list[e.Typed], name: str, node: Expression) -> e.Typed | None:
-    """Functions that look at the wall clock alone: of a timestamp with time zone at that of its zone."""
+    """Functions that look at the wall clock alone: of a timestamp with time zone at that of its zone. DATE of text is a cast."""
+    if name == "date" and len(values) == 1 and is_text(values[0].type):
+        return analyzer.coerce(values[0], DATE)
     if not any(value.type.base == _WITH_ZONE for value in values):
         return None
     clocks = [

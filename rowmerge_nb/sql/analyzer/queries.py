@@ -9,17 +9,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.spi.types import BIGINT, INTEGER, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.relations import QueryResult, RelationAnalyzer, RelationResult
 from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.analyzer.values import WrittenRow, common_row, constant_rows, values_rows
+from rowmerge_nb.sql.analyzer.windows import named_windows
+from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import common_type, instant
+from rowmerge_nb.sql.typed.types import common_type, instant, parts_of, spark_type, without_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["QueryAnalyzer"]
 
 _SELECT = ExpressionSite("SELECT clause", aggregates=True, windows=True)
+_DENSE_RANK = (e.Apply(BIGINT, "function", (), overloads("dense_rank")[0]),)
 _HAVING = ExpressionSite("HAVING clause", aggregates=True)
 
 
@@ -160,6 +163,8 @@ class QueryAnalyzer(RelationAnalyzer):
         relation = self.relation(node.relation) if node.relation is not None else None
         fields = relation.fields if relation else ()
         analyzer = self.expressions(fields, _SELECT)
+        analyzer.select = node.span
+        analyzer.windows = named_windows(analyzer, node)
         where = self._condition(
             node.where,
             fields,
@@ -175,6 +180,12 @@ class QueryAnalyzer(RelationAnalyzer):
             node.having, fields, _HAVING, "HAVING clause must evaluate to a boolean: actual type {}", analyzer
         )
         keys = tuple(self._order_key(item, analyzer, outputs, node) for item in query.order_by)
+        sets = self._grouping_operations(
+            node, [*(output.value for output in outputs), *(key.value for key in keys), having], group_by
+        )
+        outputs = [replace(output, value=e.replaced(output.value, sets)) for output in outputs]
+        keys = tuple(replace(key, value=e.replaced(key.value, sets)) for key in keys)
+        having = e.replaced(having, sets) if having else None
         self._check_groups(node, outputs, group_by, having)
         reaching = (relation.reaching if relation else ()) + tuple((column, depth - 1) for column, depth in analyzer.outer)
         if group_by:
@@ -185,13 +196,23 @@ class QueryAnalyzer(RelationAnalyzer):
             outputs = [replace(output, value=e.exchanged(output.value, group_by)) for output in outputs]
             having = e.exchanged(having, group_by) if having else None
             keys = tuple(replace(key, value=e.exchanged(key.value, group_by)) for key in keys)
+        source = f" FROM {relation.text}" if relation else ""
+        source += f" WHERE {self.printed(where, node.where)}" if where and node.where else ""
+        groups = self._numbered_groups(node, [*(output.value for output in outputs), *(key.value for key in keys)], having)
+        if groups:
+            exchanges = [(old, new) for old, new, _ in groups]
+            outputs = [replace(output, value=e.replaced(output.value, exchanges)) for output in outputs]
+            keys = tuple(replace(key, value=e.replaced(key.value, exchanges)) for key in keys)
+            source = f" FROM (SELECT *, {', '.join(number for _, _, number in groups)}{source})"
         columns = [self._column(output, distinct=node.distinct) for output in outputs]
-        parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join(columns)}"]
-        parts += [f"FROM {relation.text}"] if relation else []
-        parts += [f"WHERE {self.printed(where, node.where)}"] if where and node.where else []
-        parts += [f"GROUP BY {', '.join(_group_key(key) for key in group_by)}"] if group_by else []
+        keys, hidden = self._hidden_keys(keys)
+        parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join([*columns, *hidden])}{source}"]
+        parts += [f"GROUP BY {_group_keys(group_by, node.grouping)}"] if group_by else []
         parts += [f"HAVING {self.printed(having, node.having)}"] if having and node.having else []
-        text = " ".join(parts) + _tail(keys, query)
+        text = " ".join(parts)
+        if hidden:
+            text = f"SELECT {', '.join(e.quote(output.field.symbol) for output in outputs)} FROM ({text})"
+        text += _tail(keys, query)
         values = [output.value for output in outputs] + [part for part in (where, having) if part]
         reads = sum(map(e.reads, values), relation.reads if relation else e.NOTHING)
         reads = sum((e.reads(key.value) for key in keys), reads)
@@ -200,6 +221,55 @@ class QueryAnalyzer(RelationAnalyzer):
         )
         aggregates = not group_by and any(isinstance(part, e.Aggregate) for output in outputs for part in e.walk(output.value))
         return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic, aggregates, reads=reads)
+
+    def _grouping_operations(
+        self, node: s.Select, values: Sequence[e.Typed | None], group_by: tuple[e.Typed, ...] | None
+    ) -> list[tuple[e.Typed, e.Typed]]:
+        """Check what GROUPING is asked of; without several sets it is always 0."""
+        found = [
+            part for value in values if value for part in e.walk(value) if isinstance(part, e.Apply) and part.name == "grouping"
+        ]
+        for part in found:
+            if group_by is None:
+                said = "A GROUPING() operation can only be used with a corresponding GROUPING SET/CUBE/ROLLUP/GROUP BY clause"
+                self.context.error("MISSING_GROUP_BY", said, part.detail)
+            if any(argument not in group_by for argument in part.arguments):
+                said = "The arguments to GROUPING() must be expressions referenced by the GROUP BY associated with this query"
+                self.context.error("INVALID_ARGUMENTS", said, part.detail)
+        return [(part, e.Constant(INTEGER, "0")) for part in found] if node.grouping is None else []
+
+    def _hidden_keys(self, keys: tuple[e.Sort, ...]) -> tuple[tuple[e.Sort, ...], list[str]]:
+        """Spark sorts by no function over a window: it is a column that is not shown."""
+        shown, hidden = [], []
+        for key in keys:
+            if any(isinstance(part, e.Windowed) for part in e.walk(key.value)):
+                symbol = self.context.symbols.new("key")
+                hidden.append(f"{print_spark(key.value)} AS {e.quote(symbol)}")
+                shown.append(replace(key, value=e.Column(key.value.type, symbol)))
+            else:
+                shown.append(key)
+        return tuple(shown), hidden
+
+    def _numbered_groups(
+        self, node: s.Select, values: Sequence[e.Typed], having: e.Typed | None
+    ) -> list[tuple[e.Windowed, e.Windowed, str]]:
+        """Frames of GROUPS, which Spark has not, as frames of RANGE over the groups' numbers: the old window, the new one, the number as a column."""
+        old = [part for value in values for part in e.walk(value) if isinstance(part, e.Windowed) and part.frame]
+        old = [part for part in old if part.frame and part.frame.unit == "GROUPS"]
+        if old and (
+            node.group_by is not None or having or any(isinstance(p, e.Aggregate) for v in values for p in _outside_windows(v))
+        ):
+            said = "A frame of GROUPS in a query with GROUP BY or aggregates is not supported by this engine"
+            self.context.error("NOT_SUPPORTED", said, node.span, "Put the GROUP BY into a subquery in FROM.")
+        found = []
+        for part in old:
+            symbol = self.context.symbols.new("group")
+            rank = e.Windowed(BIGINT, *_DENSE_RANK, part.partition_by, part.order_by, None)
+            number = (e.Sort(e.Column(BIGINT, symbol), descending=False, nulls_first=False),)
+            assert part.frame is not None
+            frame = replace(part.frame, unit="RANGE")
+            found.append((part, replace(part, order_by=number, frame=frame), f"{print_spark(rank)} AS {e.quote(symbol)}"))
+        return found
 
     def _placed_key(self, key: e.Typed, item: s.Expression, outputs: Sequence[_Output]) -> e.Typed:
         """Give a key of GROUP BY the place of the first column that has it."""
@@ -216,6 +286,10 @@ class QueryAnalyzer(RelationAnalyzer):
         if plain != value.type:
             value = e.Apply(plain, "cast", (value,))
         text = self.printed(value, output.node)
+        made = not isinstance(value, e.Column)
+        if made and any(part == UNKNOWN or part.base == "row" for part in parts_of(value.type)):
+            # A field that can never be NULL lets no row be NULL beside it.
+            text = f"CAST({text} AS {spark_type(without_unknown(value.type))})"
         return symbol if text == symbol else f"{text} AS {symbol}"
 
     def _condition(
@@ -237,6 +311,9 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs: list[_Output] = []
         used: set[str] = set()
         for item in node.items:
+            if isinstance(item, s.AllColumns) and item.target is not None and not self._is_table(item.target, relation):
+                outputs += self._fields(item, item.target, analyzer, used)
+                continue
             if isinstance(item, s.AllColumns):
                 columns = self.expanded(item, relation)
                 outputs += [self._output(e.Column(c.type, c.symbol), c.name, c.qualifier, item, used) for c in columns]
@@ -245,6 +322,31 @@ class QueryAnalyzer(RelationAnalyzer):
             name, qualifier = self.output_name(item, analyzer)
             outputs.append(self._output(value, name, qualifier, item.value, used))
         return outputs
+
+    def _is_table(self, target: s.Expression, relation: RelationResult | None) -> bool:
+        """Does ``t`` of ``t.*`` mean a table, and no row? A name that means nothing is told as that of a table."""
+        if not isinstance(target, s.Name):
+            return False
+        parts = tuple(part.value for part in target.parts)
+        fields = relation.fields if relation is not None else ()
+        return (
+            any(f.qualifier[-len(parts) :] == parts for f in fields)
+            or self.expressions(fields, _SELECT).scope.find(parts) is None
+        )
+
+    def _fields(self, item: s.AllColumns, target: s.Expression, analyzer: ExpressionAnalyzer, used: set[str]) -> list[_Output]:
+        """Give the fields of a row as columns."""
+        row = analyzer.analyze(target)
+        if row.type.base != "row":
+            self.context.error("TYPE_MISMATCH", f"expected expression of type Row, but got {row.type}", item.span)
+        names = list(row.type.fields)
+        if item.aliases:
+            if len(item.aliases) != len(names):
+                said = f"Column alias list has {len(item.aliases)} entries but relation has {len(names)} columns"
+                self.context.error("MISMATCHED_COLUMN_ALIASES", said, item.span)
+            names = [alias.text for alias in item.aliases]
+        pairs = enumerate(zip(names, row.type.parameters, strict=True))
+        return [self._output(e.Apply(kind, "field", (row,), index), name, (), target, used) for index, (name, kind) in pairs]
 
     def output_name(self, item: s.SelectItem, analyzer: ExpressionAnalyzer) -> tuple[str | None, tuple[str, ...]]:
         """Give the name of a column of a SELECT list, and what it may be qualified with."""
@@ -290,6 +392,11 @@ class QueryAnalyzer(RelationAnalyzer):
         site = analyzer.site
         analyzer.site = ExpressionSite("GROUP BY clause")
         keys = tuple(self._group_value(item, analyzer, outputs) for item in node.group_by)
+        for index in sorted(node.grouping.columns) if node.grouping is not None else ():
+            if not isinstance(keys[index], e.Column) or isinstance(node.group_by[index], s.Literal):
+                shown = node.group_by[index].span.of(self.context.text)
+                said = f"GROUP BY expression must be a column reference: {shown}"
+                self.context.error("INVALID_COLUMN_REFERENCE", said, node.group_by[index].error_span)
         analyzer.site = site
         return keys
 
@@ -298,6 +405,7 @@ class QueryAnalyzer(RelationAnalyzer):
             value = self._numbered(item, outputs, "GROUP BY").value
         else:
             value = analyzer.analyze(item)
+        analyzer.check_reflected(value, item, "GROUP BY")
         if instant(value.type) != value.type:
             said = "GROUP BY timestamps that carry time zones of their own is not supported by this engine"
             self.context.error(
@@ -348,7 +456,9 @@ class QueryAnalyzer(RelationAnalyzer):
             return e.Column(field.type, field.symbol)
         if isinstance(item, s.Name) and len(item.parts) == 1:
             matching = [output.field for output in outputs if output.field.matches([item.parts[0].value])]
-            if len({field.symbol for field in matching}) == 1:
+            if len(matching) > 1:
+                self.context.error("AMBIGUOUS_NAME", f"Column '{item.parts[0].value}' is ambiguous", item.span)
+            if matching:
                 return e.Column(matching[0].type, matching[0].symbol)
         try:
             return analyzer.analyze(item)
@@ -367,6 +477,14 @@ class QueryAnalyzer(RelationAnalyzer):
 def _group_key(key: e.Typed) -> str:
     """For Spark a bare number in GROUP BY is a position; a constant key only has to be some constant."""
     return f"({print_spark(key)} IS NULL)" if isinstance(key, e.Constant) else print_spark(key)
+
+
+def _group_keys(keys: tuple[e.Typed, ...], grouping: s.GroupingSets | None) -> str:
+    texts = [_group_key(key) for key in keys]
+    if grouping is None:
+        return ", ".join(texts)
+    sets = (f"({', '.join(dict.fromkeys(texts[place] for place in places))})" for places in grouping.sets)
+    return f"GROUPING SETS ({', '.join(sets)})"
 
 
 def _tail(keys: tuple[e.Sort, ...], query: s.QueryNode) -> str:

@@ -94,6 +94,26 @@ class QueryResult:
             return self.spark
         return f"SELECT {', '.join(self.coerced(kinds))} FROM ({self.spark})"
 
+    def has_row(self, items: Sequence[e.Typed]) -> e.Typed:
+        """Give ``(a, b) IN (query)``: true for a row that equals, unknown where one might, since a NULL leaves it open.
+
+        Args:
+            items: the values, coerced to the types of the query's columns.
+        """
+        pairs = [(item, e.Column(item.type, field.symbol)) for item, field in zip(items, self.fields, strict=True)]
+        same = e.Apply(BOOLEAN, "and", tuple(e.Apply(BOOLEAN, "=", pair) for pair in pairs))
+        kinds = tuple(item.type for item in items)
+        outer = tuple(part for item in items for part in e.walk(item) if isinstance(part, e.Column))
+
+        def exists(condition: e.Typed) -> e.Typed:
+            text = f"SELECT 1 FROM ({self.cast_to(kinds)}) WHERE {print_spark(condition)}"
+            found = self.as_subquery(BOOLEAN, "exists", text)
+            return replace(found, outer=tuple(dict.fromkeys((*found.outer, *outer))))
+
+        unknown = exists(e.Apply(BOOLEAN, "is null", (same,)))
+        nothing, yes, no = e.Constant(BOOLEAN, None), e.Constant(BOOLEAN, "true"), e.Constant(BOOLEAN, "false")
+        return e.Apply(BOOLEAN, "case", (exists(same), yes, unknown, nothing, no))
+
     def stored_in(self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata]) -> str:
         """Give the text of the query with the columns of a table: coerced as an assignment does, NOT NULL checked, omitted ones NULL.
 
@@ -366,6 +386,7 @@ class RelationAnalyzer:
         if node.on is not None:
             analyzer = self.expressions(fields, ExpressionSite("JOIN clause"))
             found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
+            analyzer.check_reflected(found, node.on, "the ON of a join")
             condition = f" ON {self.printed(found, node.on)}"
             reads += e.reads(found)
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)

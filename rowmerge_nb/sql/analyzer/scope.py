@@ -126,18 +126,18 @@ class Scope:
     def find(self, parts: Sequence[str]) -> Found | None:
         """Find the fields that the longest beginning of a dotted name means.
 
-        The whole name is looked for in every scope, innermost first, before a part of it is taken for a column with fields:
-        in a subquery ``s.id`` means the source's id also where the subquery's table has a column ``s``.
+        The innermost scope decides in which the name or a beginning of it is a column: in a subquery whose table has a column ``s``,
+        ``s.id`` is a field of that column, and the alias ``s`` of a table outside cannot be reached.
         """
-        for used in range(len(parts), 0, -1):
-            scope: Scope | None = self
-            depth = 0
-            while scope is not None:
+        scope: Scope | None = self
+        depth = 0
+        while scope is not None:
+            for used in range(len(parts), 0, -1):
                 named = scope.by_name.get(parts[used - 1], ())
                 matching = tuple(field for field in named if field.matches(parts[:used]))
                 if matching:
                     return Found(matching, used, depth)
-                scope, depth = scope.parent, depth + 1
+            scope, depth = scope.parent, depth + 1
         return None
 
     def blocked(self, depth: int) -> bool:

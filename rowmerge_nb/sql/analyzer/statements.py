@@ -11,6 +11,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.alterations import alter_table
 from rowmerge_nb.sql.analyzer.context import Context
 from rowmerge_nb.sql.analyzer.definitions import (
     create_schema,
@@ -110,7 +111,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Insert)
     span = context.statement_span(statement.target.span)
     context.refuse_view(statement.target, "Inserting into views is not supported")
-    target = context.table(statement.target, span)
+    target = context.target(statement.target, span)
     if target.dataframe is not None:
         context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it can be read but not changed", span)
     result = QueryAnalyzer(context).query(statement.query.tree)
@@ -243,6 +244,7 @@ _ANALYZERS: Final[dict[type[st.Statement], Callable[[Context, st.Statement], a.A
     st.CreateSchema: create_schema,
     st.DropSchema: drop_schema,
     st.Truncate: truncate,
+    st.AlterTable: alter_table,
     st.Call: call,
     st.Show: show,
     st.Explain: _explain,

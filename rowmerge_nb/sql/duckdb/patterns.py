@@ -1,6 +1,6 @@
 r"""Regular expressions in DuckDB SQL: those that its engine, RE2, and Trino's read alike.
 
-A pattern is a constant, which is read here and written anew: ``\d``, ``\w`` and ``\s`` as all of Unicode that they mean for Trino. What RE2 lacks,
+A pattern is a constant, which is read here and written anew: ``\d``, ``\w`` and ``\s`` as the ASCII that they mean for Trino. What RE2 lacks,
 or reads in a way of its own, is not printed: ``$`` but at the end of a condition, word boundaries, references to groups, repetitions of what may be
 empty, classes within classes, flags.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["pattern_text"]
 
 _SETS: Final = {
-    "d": r"\p{Nd}",
-    "w": r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}\x{200c}\x{200d}",
-    "s": r"\x{9}-\x{d} \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}",
+    "d": "0-9",
+    "w": "0-9A-Za-z_",
+    "s": r"\x{9}-\x{d} ",
 }
 _CONTROLS: Final = {"t": r"\t", "n": r"\n", "r": r"\r", "f": r"\f"}
 _COUNTED: Final = re.compile(r"\{(\d{1,3})(?:(,)(\d{0,3}))?\}")
@@ -192,7 +192,7 @@ def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
         UnprintableError: RE2 has none that is known to mean the same.
 
     >>> _translated(r"^a\d+(b|c)?", is_condition=True)
-    ('\\Aa[\\p{Nd}]+(b|c)?', False, 1)
+    ('\\Aa[0-9]+(b|c)?', False, 1)
     """
     reading = _Pattern(pattern, is_condition)
     written, may_be_empty = reading.alternatives(outermost=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.duckdb.text import UnprintableError, bound, duckdb_type
-from rowmerge_nb.sql.typed.casts import WHITE
+from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, WHITE
 from rowmerge_nb.sql.typed.types import precision_of
 
 if TYPE_CHECKING:
@@ -25,14 +25,6 @@ Writer: TypeAlias = "Callable[[str, Type, Type, Callable[..., str]], str]"
 """Writes a cast: the value's text, its type, the type wanted, and what writes a failure."""
 
 _CODE: Final = "INVALID_CAST_ARGUMENT"
-_NAMES: Final = {
-    "tinyint": "TINYINT",
-    "smallint": "SMALLINT",
-    "integer": "INT",
-    "bigint": "BIGINT",
-    "real": "REAL",
-    "double": "DOUBLE",
-}
 _BLANK: Final = r"[\x00-\x20]*"
 _DIGITS: Final = r"(?:[0-9]+[.]?[0-9]*|[.][0-9]+)"
 _NUMBER: Final = rf"[+-]?{_DIGITS}(?:[eE][+-]?[0-9]+)?"
@@ -91,14 +83,14 @@ def _to_boolean(text: str, source: Type, target: Type, fail: Callable[..., str])
 
 def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     number = f"regexp_extract({text}, '^{_BLANK}([+-]?[0-9]+){_BLANK}$', 1)"
-    message = fail(_CODE, "'Cannot cast '''", text, f"''' to {_NAMES[target.base]}'")
+    message = fail(_CODE, "'Cannot cast '''", text, f"''' to {NUMBERS_IN_ERRORS[target.base]}'")
     return _checked(f"TRY_CAST(nullif({number}, '') AS {duckdb_type(target)})", text, message)
 
 
 def _to_float(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
     number = f"regexp_extract({text}, '^{_BLANK}({_NUMBER})[fFdD]?{_BLANK}$', 1)"
     word = f"regexp_extract({text}, '^{_BLANK}([+-]?(?:NaN|Infinity)){_BLANK}$', 1)"
-    message = fail(_CODE, "'Cannot cast '''", text, f"''' to {_NAMES[target.base]}'")
+    message = fail(_CODE, "'Cannot cast '''", text, f"''' to {NUMBERS_IN_ERRORS[target.base]}'")
     return _checked(f"TRY_CAST(nullif({number} || replace({word}, '-NaN', 'NaN'), '') AS {duckdb_type(target)})", text, message)
 
 
@@ -224,10 +216,11 @@ def shown_exact(text: str, source: Type) -> str:
     return plain
 
 
-def shown_date(text: str, _source: Type) -> str:
-    """Write a date; years beyond four digits have a sign."""
+def shown_date(text: str, source: Type) -> str:
+    """Write a date; years beyond four digits have a sign in timestamps alone."""
     year = f"year({text})"
-    far = f"CASE WHEN {year} < 0 THEN '-' ELSE '+' END || lpad(CAST(abs({year}) AS VARCHAR), greatest(4, length(CAST(abs({year}) AS VARCHAR)))::INTEGER, '0')"
+    plus = "" if source.base == "date" else "+"
+    far = f"CASE WHEN {year} < 0 THEN '-' ELSE '{plus}' END || lpad(CAST(abs({year}) AS VARCHAR), greatest(4, length(CAST(abs({year}) AS VARCHAR)))::INTEGER, '0')"
     rest = f"'-' || lpad(CAST(month({text}) AS VARCHAR), 2, '0') || '-' || lpad(CAST(day({text}) AS VARCHAR), 2, '0')"
     return f"CASE WHEN {year} BETWEEN 1 AND 9999 THEN CAST({text} AS VARCHAR) WHEN {year} = 0 THEN '0000' || {rest} ELSE {far} || {rest} END"
 

@@ -20,6 +20,8 @@ array_position(array(T), T) T:comparable -> bigint | array_position({0}, {1})
 array_remove(array(E), E) E:comparable -> array(E) | array_remove({0}, {1})
 array_sort(array(E)) E:orderable -> array(E) | array_sort({0})
 array_sort(array(T), function(T,T,integer)) T -> array(T) | array_sort({0}, {1 names} -> CASE WHEN {1 body} IN (-1, 0, 1) THEN {1 body} ELSE {fail:INVALID_FUNCTION_ARGUMENT:Lambda comparator must return either -1, 0, or 1} END)
+~array_distinct(array(real)) -> array(real) | transform(array_distinct({0}), {first zero of 0})
+~array_distinct(array(double)) -> array(double) | transform(array_distinct({0}), {first zero of 0})
 array_distinct(array(E)) E:comparable -> array(E) | array_distinct({0})
 array_join(array(varchar), varchar) -> varchar | array_join({0}, {1})
 array_join(array(varchar), varchar, varchar) -> varchar | array_join({0}, {1}, {2})
@@ -27,9 +29,13 @@ array_join(array(varchar), varchar, varchar) -> varchar | array_join({0}, {1}, {
 ~array_max(array(double)) -> double | {greatest number}
 array_max(array(T)) T:orderable -> T | IF(exists({0}, x -> x IS NULL), NULL, array_max({0}))
 array_min(array(T)) T:orderable -> T | IF(exists({0}, x -> x IS NULL), NULL, array_min({0}))
+~array_union(array(real), array(real)) -> array(real) | transform(array_union({0}, {1}), {first zero of both})
+~array_union(array(double), array(double)) -> array(double) | transform(array_union({0}, {1}), {first zero of both})
 array_union(array(E), array(E)) E:comparable -> array(E) | array_union({0}, {1})
 array_intersect(array(E), array(E)) E:comparable -> array(E) | IF(size({0}) < size({1}), array_intersect({1}, {0}), array_intersect({0}, {1}))
-array_except(array(E), array(E)) E:comparable -> array(E) | array_except({0}, {1})
+~array_except(array(real), array(real)) -> array(real) | IF(size({1}) = 0, {0}, transform(array_except({0}, {1}), {first zero of 0}))
+~array_except(array(double), array(double)) -> array(double) | IF(size({1}) = 0, {0}, transform(array_except({0}, {1}), {first zero of 0}))
+array_except(array(E), array(E)) E:comparable -> array(E) | IF(size({1}) = 0, {0}, array_except({0}, {1}))
 array_histogram(array(T)) T:comparable -> map(T,bigint) | map_from_entries(transform(array_distinct(filter({0}, x -> x IS NOT NULL)), x -> named_struct('k', x, 'n', CAST(size(filter({0}, y -> y = x)) AS BIGINT))))
 arrays_overlap(array(E), array(E)) E:comparable -> boolean | arrays_overlap({0}, {1})
 flatten(array(array(E))) E -> array(E) | flatten(filter({0}, x -> x IS NOT NULL))
@@ -37,6 +43,10 @@ ngrams(array(T), bigint) T -> array(array(T)) | CASE WHEN {1} <= 0 THEN {fail:IN
 sequence(bigint, bigint) -> array(bigint) | IF(abs(CAST({1} AS DECIMAL(20,0)) - {0}) >= 10000, {too many}, sequence({0}, {1}))
 sequence(bigint, bigint, bigint) -> array(bigint) | CASE WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} WHEN ({2} > 0 AND {1} < {0}) OR ({2} < 0 AND {1} > {0}) THEN {wrong way} WHEN abs((CAST({1} AS DECIMAL(20,0)) - {0}) / {2}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
 sequence(date, date) -> array(date) | IF(abs(datediff({1}, {0})) >= 10000, {too many}, sequence({0}, {1}))
+sequence(date, date, interval day to second) -> array(date) | CASE WHEN {step millis} % 86400000 <> 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:sequence step must be a day interval if start and end values are dates} {stepped} WHEN abs(datediff({1}, {0}) * 86400000BD / {step millis}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
+sequence(date, date, interval year to month) -> array(date) | CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
+sequence(timestamp(6), timestamp(6), interval day to second) -> array(first) | CASE {stepped} WHEN abs((unix_micros(CAST({1} AS TIMESTAMP)) - CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS DECIMAL(20,0))) / (1000 * {step millis})) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
+sequence(timestamp(6), timestamp(6), interval year to month) -> array(first) | CASE {stepped} WHEN abs(months_between({1}, {0}) / {step months}) >= 10000 THEN {too many} ELSE sequence({0}, {1}, {2}) END
 repeat(T, bigint) T -> array(T) | CASE WHEN {1} > 10000 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be less than or equal to 10000} WHEN {1} < 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:count argument of repeat function must be greater than or equal to 0} ELSE array_repeat({0}, {int:1}) END
 reverse(array(E)) E -> array(E) | reverse({0})
 shuffle(array(E)) E -> array(E) | shuffle({0})
@@ -67,6 +77,18 @@ FRAGMENTS: Final = {
     "contains number": "IF(isnan({1}), IF(exists({0}, x -> x IS NULL), NULL, IF({0} IS NULL, NULL, false)), array_contains({0}, {1}))",
     # Trino takes NaN for the smallest number here, Spark for the greatest.
     "greatest number": "IF(exists({0}, x -> x IS NULL), NULL, coalesce(array_max(filter({0}, x -> NOT isnan(x))), array_max({0})))",
+    # Spark makes one zero of 0.0 and -0.0; Trino keeps the first that was there.
+    "first zero of 0": "x -> IF(x = 0, filter({0}, y -> y = 0)[0], x)",
+    "first zero of both": "x -> IF(x = 0, filter(concat({0}, {1}), y -> y = 0)[0], x)",
+    "step millis": (
+        "CAST((extract(DAY FROM {2}) * 86400 + extract(HOUR FROM {2}) * 3600 + extract(MINUTE FROM {2}) * 60 "
+        "+ extract(SECOND FROM {2})) * 1000 AS BIGINT)"
+    ),
+    "step months": "(extract(YEAR FROM {2}) * 12 + extract(MONTH FROM {2}))",
+    "stepped": (
+        "WHEN {2} = {2} * 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:step must not be zero} "
+        "WHEN ({2} > {2} * 0 AND {1} < {0}) OR ({2} < {2} * 0 AND {1} > {0}) THEN {wrong way}"
+    ),
     "too many": "{fail:INVALID_FUNCTION_ARGUMENT:result of sequence function must not have more than 10000 entries}",
     "wrong way": (
         "{fail:INVALID_FUNCTION_ARGUMENT:sequence stop value should be greater than or equal to start value if step is greater than zero "

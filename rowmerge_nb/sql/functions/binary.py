@@ -16,15 +16,16 @@ reverse(varbinary) -> varbinary | unhex(array_join(reverse(regexp_extract_all(he
 to_utf8(varchar(x)) -> varbinary | encode({0}, 'UTF-8')
 to_utf8(char(x)) -> varbinary | encode({0}, 'UTF-8')
 from_utf8(varbinary) -> varchar | make_valid_utf8(CAST({0} AS STRING))
+from_utf8(varbinary, varchar(x)) -> varchar | CASE WHEN char_length({1}) > 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Replacement character string must empty or a single character} WHEN is_valid_utf8(CAST({0} AS STRING)) THEN IF({1} IS NULL, NULL, CAST({0} AS STRING)) WHEN hex({0}) RLIKE '^(?:..)*EFBFBD' THEN {fail:NOT_SUPPORTED:from_utf8 of broken text that has the character U+FFFD is not supported by this engine} ELSE replace(make_valid_utf8(CAST({0} AS STRING)), '\uFFFD', {1}) END
 to_hex(varbinary) -> varchar | hex({0})
 from_hex(varchar(x)) -> varbinary | CASE WHEN octet_length({0}) % 2 = 1 THEN {fail odd} WHEN {0} RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex({0}) END
-from_hex(varbinary) -> varbinary ! write from_hex(from_utf8(...))
+from_hex(varbinary) -> varbinary | CASE WHEN octet_length(CAST({0} AS STRING)) % 2 = 1 THEN {fail odd} WHEN CAST({0} AS STRING) RLIKE '[^0-9A-Fa-f]' THEN {fail digit} ELSE unhex(CAST({0} AS STRING)) END
 to_base64(varbinary) -> varchar | {in base 64}
 from_base64(varchar(x)) -> varbinary | IF({0} RLIKE {base64}, unbase64({0}), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
-from_base64(varbinary) -> varbinary ! write from_base64(from_utf8(...))
+from_base64(varbinary) -> varbinary | IF(CAST({0} AS STRING) RLIKE {base64}, unbase64(CAST({0} AS STRING)), IF(CAST({0} AS STRING) IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
 to_base64url(varbinary) -> varchar | translate({in base 64}, '+/', '-_')
 from_base64url(varchar(x)) -> varbinary | IF({0} NOT RLIKE '[+/]' AND translate({0}, '-_', '+/') RLIKE {base64}, unbase64(translate({0}, '-_', '+/')), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
-from_base64url(varbinary) -> varbinary ! write from_base64url(from_utf8(...))
+from_base64url(varbinary) -> varbinary | IF(CAST({0} AS STRING) NOT RLIKE '[+/]' AND translate(CAST({0} AS STRING), '-_', '+/') RLIKE {base64}, unbase64(translate(CAST({0} AS STRING), '-_', '+/')), IF(CAST({0} AS STRING) IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:The text is not in base 64}))
 to_big_endian_32(integer) -> varbinary | unhex(right(lpad(hex({0}), 8, '0'), 8))
 from_big_endian_32(varbinary) -> integer | IF(octet_length({0}) <> 4, {fail length 4}, CAST(IF(hex({0}) >= '8', CAST(conv(hex({0}), 16, 10) AS BIGINT) - 4294967296, CAST(conv(hex({0}), 16, 10) AS BIGINT)) AS INT))
 to_big_endian_64(bigint) -> varbinary | unhex(lpad(hex({0}), 16, '0'))
@@ -33,10 +34,10 @@ md5(varbinary) -> varbinary | unhex(md5({0}))
 sha1(varbinary) -> varbinary | unhex(sha1({0}))
 sha256(varbinary) -> varbinary | unhex(sha2({0}, 256))
 sha512(varbinary) -> varbinary | unhex(sha2({0}, 512))
-hmac_md5(varbinary, varbinary) -> varbinary | unhex(md5(concat({outer 64 md5}, unhex(md5(concat({inner 64 md5}, {0}))))))
-hmac_sha1(varbinary, varbinary) -> varbinary | unhex(sha1(concat({outer 64 sha1}, unhex(sha1(concat({inner 64 sha1}, {0}))))))
-hmac_sha256(varbinary, varbinary) -> varbinary | unhex(sha2(concat({outer 64 sha256}, unhex(sha2(concat({inner 64 sha256}, {0}), 256))), 256))
-hmac_sha512(varbinary, varbinary) -> varbinary | unhex(sha2(concat({outer 128 sha512}, unhex(sha2(concat({inner 128 sha512}, {0}), 512))), 512))
+hmac_md5(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:INVALID_FUNCTION_ARGUMENT:Empty key}, unhex(md5(concat({outer 64 md5}, unhex(md5(concat({inner 64 md5}, {0})))))))
+hmac_sha1(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:INVALID_FUNCTION_ARGUMENT:Empty key}, unhex(sha1(concat({outer 64 sha1}, unhex(sha1(concat({inner 64 sha1}, {0})))))))
+hmac_sha256(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:INVALID_FUNCTION_ARGUMENT:Empty key}, unhex(sha2(concat({outer 64 sha256}, unhex(sha2(concat({inner 64 sha256}, {0}), 256))), 256)))
+hmac_sha512(varbinary, varbinary) -> varbinary | IF(octet_length({1}) = 0, {fail:INVALID_FUNCTION_ARGUMENT:Empty key}, unhex(sha2(concat({outer 128 sha512}, unhex(sha2(concat({inner 128 sha512}, {0}), 512))), 512)))
 crc32(varbinary) -> bigint | crc32({0})
 """
 

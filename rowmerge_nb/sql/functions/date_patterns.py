@@ -108,6 +108,9 @@ def mysql_tokens(pattern: str) -> tuple[Token, ...]:
     >>> [token.field for token in mysql_tokens("%Y-%c")]
     ['year', 'literal', 'month']
     """
+    if not pattern:
+        msg = "java.lang.UnsupportedOperationException: Both printing and parsing not supported"
+        raise PatternError(msg)
     tokens: list[Token] = []
     for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
         if letter in _MYSQL_REFUSED and letter:

@@ -55,14 +55,14 @@ minute(interval day to second) -> bigint | CAST(extract(MINUTE FROM {0}) AS BIGI
 second(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) AS BIGINT)
 millisecond(interval day to second) -> bigint | CAST(extract(SECOND FROM {0}) * 1000 % 1000 AS BIGINT)
 to_milliseconds(interval day to second) -> bigint | {milliseconds}
-to_iso8601(date) -> varchar | CAST({0} AS STRING)
+to_iso8601(date) -> varchar | ltrim('+', CAST({0} AS STRING))
 last_day_of_month(date) -> date | last_day({0})
 last_day_of_month(timestamp(6)) -> date | last_day(CAST({0} AS DATE))
 date(date) -> date | {0}
 date(timestamp(6)) -> date | CAST({0} AS DATE)
-to_unixtime(timestamp(6)) -> double | (unix_micros(CAST({0} AS TIMESTAMP)) / 1000000D)
-to_unixtime(timestamp(6) with time zone) -> double | (unix_micros({0}) / 1000000D)
-human_readable_seconds(double) -> varchar | IF(isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE), {fail:INVALID_FUNCTION_ARGUMENT:Invalid argument found: $0}, {periods})
+to_unixtime(timestamp(6)) -> double | (unix_millis(CAST({0} AS TIMESTAMP)) / 1000D + pmod(unix_micros(CAST({0} AS TIMESTAMP)), 1000) / 1000000D)
+to_unixtime(timestamp(6) with time zone) -> double | (unix_millis({0}) / 1000D + pmod(unix_micros({0}), 1000) / 1000000D)
+human_readable_seconds(double) -> varchar | CASE WHEN {0} IS NULL THEN NULL WHEN isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE) THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid argument found: $0} ELSE {periods} END
 parse_duration(varchar) -> interval day to second | IF({0} RLIKE '^\\s*[0-9]+([.][0-9]+)?\\s*[a-zA-Z]+\\s*$', {duration}, {fail:INVALID_FUNCTION_ARGUMENT:duration is not a valid data duration string: $0})
 """
 

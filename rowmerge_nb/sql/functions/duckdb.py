@@ -26,7 +26,8 @@ _PADDING: Final = (
 )
 _UPPER: Final = f"translate(upper(translate({{0}}, 'ß', '{_PRIVATE}')), '{_PRIVATE}', 'ß')"
 # Rounded down, also before 1970.
-_MILLIS: Final = "(epoch_us({0}) - ((epoch_us({0}) % 1000 + 1000) % 1000)) // 1000"
+_OF_MILLI: Final = "((epoch_us({0}) % 1000 + 1000) % 1000)"
+_MILLIS: Final = f"((epoch_us({{0}}) - {_OF_MILLI}) // 1000)"
 _NO_DELIMITER: Final = "{fail:INVALID_FUNCTION_ARGUMENT:The delimiter may not be the empty string}"
 _BOTH: Final = "{0} IS NOT NULL AND {1} IS NOT NULL"
 _HAS_NULL: Final = "list_count({0}) < len({0})"
@@ -173,9 +174,9 @@ FUNCTIONS: Final[dict[str, str]] = {
     "date(timestamp(6))": "CAST({0} AS DATE)",
     **{f"{name}(time(6))": f"CAST({name}({{0}}) AS BIGINT)" for name in ("hour", "minute", "second")},
     "millisecond(time(6))": "(epoch_us({0}) // 1000 % 1000)",
-    "millisecond(timestamp(6))": f"((({_MILLIS}) % 1000 + 1000) % 1000)",
+    "millisecond(timestamp(6))": f"(({_MILLIS} % 1000 + 1000) % 1000)",
     **{
-        f"to_unixtime({kind})": "(CAST(epoch_us({0}) AS DOUBLE) / 1000000.0::DOUBLE)"
+        f"to_unixtime({kind})": f"(CAST({_MILLIS} AS DOUBLE) / 1000.0::DOUBLE + CAST({_OF_MILLI} AS DOUBLE) / 1000000.0::DOUBLE)"
         for kind in ("timestamp(6)", "timestamp(6) with time zone")
     },
     "current_timezone()": "'UTC'",

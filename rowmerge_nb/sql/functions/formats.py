@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rowmerge_nb.spi.types import DOUBLE, VARCHAR, Type
+from rowmerge_nb.spi.types import BIGINT, DOUBLE, VARCHAR, Type
 from rowmerge_nb.sql.typed.types import is_float, is_integer, is_text
 
 __all__ = ["FormatError", "argument_types"]
@@ -65,7 +65,7 @@ def _wanted(conversion: str, kind: Type) -> Type | None:
         shown = kind.base in {"date", "uuid", "json"} or (kind.base == "decimal" and kind.parameters[1] <= 6)
         return VARCHAR if shown and base != "h" else None
     if base in {"d", "o", "x"}:
-        return kind if is_integer(kind) else _mismatch(conversion, kind)
+        return BIGINT if is_integer(kind) else _mismatch(conversion, kind)
     if base in "feg":
         if kind.base == "decimal":
             return DOUBLE if kind.parameters[0] <= _EXACT_DIGITS else None

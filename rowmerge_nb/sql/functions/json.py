@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAGMENTS", "PARSED", "ROWS"]
+__all__ = ["AS_DOUBLES", "FRAGMENTS", "LITERAL", "ROWS", "escaped"]
 
 ROWS: Final = r"""
 json_parse(varchar(x)) -> json | {json parsed}
 json_format(json) -> varchar | {0}
 json_array_length(json) -> bigint | CAST(json_array_length({0}) AS BIGINT)
 json_array_length(varchar(x)) -> bigint | CAST(json_array_length({0}) AS BIGINT)
-json_array_contains(json, boolean) -> boolean | exists({elements}, e -> schema_of_variant(e) = 'BOOLEAN' AND try_variant_get(e, '$', 'boolean') = {1})
-json_array_contains(varchar(x), boolean) -> boolean | exists({elements}, e -> schema_of_variant(e) = 'BOOLEAN' AND try_variant_get(e, '$', 'boolean') = {1})
-json_array_contains(json, bigint) -> boolean | exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1})
-json_array_contains(varchar(x), bigint) -> boolean | exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1})
-json_array_contains(json, varchar(x)) -> boolean | exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1})
-json_array_contains(varchar(x), varchar(y)) -> boolean | exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1})
-json_array_contains(json, double) -> boolean ! Spark does not tell whether a number was written with a decimal point
+json_array_contains(json, boolean) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BOOLEAN' AND try_variant_get(e, '$', 'boolean') = {1}))
+json_array_contains(varchar(x), boolean) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BOOLEAN' AND try_variant_get(e, '$', 'boolean') = {1}))
+json_array_contains(json, bigint) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1}))
+json_array_contains(varchar(x), bigint) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'BIGINT' AND try_variant_get(e, '$', 'bigint') = {1}))
+json_array_contains(json, varchar(x)) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))
+json_array_contains(varchar(x), varchar(y)) -> boolean | IF({1} IS NULL, NULL, exists({elements}, e -> schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {1}))
+json_array_contains(json, double) -> boolean | IF({1} IS NULL, NULL, exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}))
+json_array_contains(varchar(x), double) -> boolean | IF({1} IS NULL, NULL, exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}))
 is_json_scalar(json) -> boolean | (NOT {0} RLIKE {container})
 is_json_scalar(varchar(x)) -> boolean | CASE WHEN {json read} IS NOT NULL THEN NOT {0} RLIKE {container} WHEN {0} IS NOT NULL THEN {fail:INVALID_FUNCTION_ARGUMENT:Invalid JSON value: $0} END
 """
@@ -27,19 +28,38 @@ _FLOATING: Final = r"-?[0-9]++(?:\\.[0-9]++)?[eE][+-]?[0-9]++"
 _WHOLE: Final = r"-?[0-9]++(?![.eE])"
 _DECIMAL: Final = r"-?[0-9]++\\.[0-9]++(?![eE])"
 # Numbers with a decimal point are doubles for Trino and decimals for Spark, unless they have an exponent.
-_AS_DOUBLES: Final = f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT}|{_FLOATING}|{_WHOLE})*+)({_DECIMAL})', '$1$2e0')"
-_READ: Final = f"try_variant_get(try_parse_json(concat('[', {_AS_DOUBLES}, ']')), '$[0]', 'variant')"
-PARSED: Final = f"IF(json_array_length(concat('[', {{0}}, ']')) = 1, to_json({_READ}), NULL)"
+AS_DOUBLES: Final = f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT}|{_FLOATING}|{_WHOLE})*+)({_DECIMAL})', '$1$2e0')"
+_READ: Final = f"try_variant_get(try_parse_json(concat('[', {AS_DOUBLES}, ']')), '$[0]', 'variant')"
+_PARSED: Final = f"IF(json_array_length(concat('[', {{0}}, ']')) = 1, to_json({_READ}), NULL)"
 """The text of a json value in canonical form: no spaces, keys in order; NULL where it is no JSON."""
+_FAR: Final = r"[\\x{10000}-\\x{10FFFF}]"
+
+
+def escaped(text: str, *, where: str = "") -> str:
+    """Write JSON text with the characters beyond the first 65536 as Trino writes them, which is as two escapes.
+
+    Args:
+        text: the JSON text, in Spark SQL.
+        where: a text that has such characters where the JSON text has them, if that is shorter.
+    """
+    units = "hex(encode(c, 'UTF-16BE'))"
+    pair = rf"concat('\\u', left({units}, 4), '\\u', right({units}, 4))"
+    far = f"array_join(transform(split({text}, ''), c -> IF(char_length(c) < octet_length(c) - 2, {pair}, c)), '')"
+    return rf"IF({where or text} RLIKE '{_FAR}|\\\\u[dD][89abAB]', {far}, {text})"
+
+
+LITERAL: Final = escaped(_PARSED, where="{0}")
+"""The text of a literal of type json, which is known to be JSON."""
 
 FRAGMENTS: Final = {
-    "json read": PARSED,
+    "json read": _PARSED,
     "json parsed": (
         f"CASE WHEN {{0}} RLIKE '{'[0-9]' * 39}' THEN {{fail:NOT_SUPPORTED:JSON numbers of more than 38 digits are not supported by this engine}} "
-        f"WHEN {PARSED} IS NOT NULL THEN {PARSED} WHEN {{0}} IS NOT NULL "
+        f"WHEN {_PARSED} IS NOT NULL THEN {LITERAL} WHEN {{0}} IS NOT NULL "
         "THEN {fail:INVALID_FUNCTION_ARGUMENT:Cannot convert value to JSON: '$0'} END"
     ),
     "elements": "from_json(concat('{\"v\":', {0}, '}'), 'v ARRAY<VARIANT>').v",
+    "floating": f"from_json(concat('{{\"v\":', {AS_DOUBLES}, '}}'), 'v ARRAY<VARIANT>').v",
     "container": "'^\\\\s*[\\\\[{]'",
 }
 """Parts that several templates share; ``{name}`` in a template stands for them."""

@@ -60,11 +60,11 @@ truncate(decimal(p,s)) -> truncated | CAST(IF({0} < 0, ceil({0}), floor({0})) AS
 truncate(real) -> real | CAST({truncated 0} AS FLOAT)
 truncate(double) -> double | {truncated 0}
 truncate(decimal(p,s), integer) -> decimal(p,s) | {truncated decimal}
-mod(tinyint, tinyint) -> tinyint | ({0} % {1})
-mod(smallint, smallint) -> smallint | ({0} % {1})
-mod(integer, integer) -> integer | ({0} % {1})
-mod(bigint, bigint) -> bigint | ({0} % {1})
-mod(decimal(p,s), decimal(q,t)) -> remainder | CAST({0} % {1} AS {type})
+mod(tinyint, tinyint) -> tinyint | ({0} % {divisor:1})
+mod(smallint, smallint) -> smallint | ({0} % {divisor:1})
+mod(integer, integer) -> integer | ({0} % {divisor:1})
+mod(bigint, bigint) -> bigint | ({0} % {divisor:1})
+mod(decimal(p,s), decimal(q,t)) -> remainder | CAST({0} % {divisor:1} AS {type})
 mod(real, real) -> real | IF({1} = 0, CAST('NaN' AS FLOAT) + {0}, {0} % {1})
 mod(double, double) -> double | IF({1} = 0, {nan} + {0}, {0} % {1})
 power(double, double) -> double | power({0}, {1})
@@ -117,20 +117,20 @@ to_base(bigint, bigint) -> varchar(64) | IF({1} BETWEEN 2 AND 36, lower(conv(CAS
 from_base(varchar(x), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} NOT BETWEEN 2 AND 36 THEN {fail:INVALID_FUNCTION_ARGUMENT:Radix must be between 2 and 36} WHEN NOT {0} RLIKE '^[+-]?[0-9A-Za-z]+$' OR exists(split({digits}, ''), c -> instr({alphabet}, c) > {1}) OR {number} NOT BETWEEN -9223372036854775808BD AND 9223372036854775807BD THEN {fail:INVALID_FUNCTION_ARGUMENT:Not a valid base-$1 number: $0} ELSE CAST({number} AS BIGINT) END
 width_bucket(double, double, double, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL THEN NULL WHEN {3} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:bucketCount must be greater than 0} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:operand must not be NaN} WHEN isnan({1}) OR abs({1}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:first bound must be finite} WHEN isnan({2}) OR abs({2}) = {inf} THEN {fail:INVALID_FUNCTION_ARGUMENT:second bound must be finite} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:bounds cannot equal each other} WHEN {0} < least({1}, {2}) THEN IF({1} > {2}, {3} + 1, 0L) WHEN {0} >= greatest({1}, {2}) THEN IF({1} > {2}, 0L, {3} + 1) WHEN {1} > {2} THEN {3} - {bucket} + 1 ELSE {bucket} END
 width_bucket(double, array(double)) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN size({1}) = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bins cannot be an empty array} WHEN isnan({0}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Operand cannot be NaN} WHEN exists({1}, b -> b IS NULL OR isnan(b) OR abs(b) = {inf}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin value must be finite} WHEN {1} <> array_sort({1}) THEN {fail:INVALID_FUNCTION_ARGUMENT:Bin values are not sorted in ascending order} ELSE CAST(size(filter({1}, b -> b <= {0})) AS BIGINT) END
-bit_count(bigint, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 64 THEN CAST(bit_count({0}) AS BIGINT) WHEN {1} NOT BETWEEN 2 AND 64 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bits specified in bit_count must be between 2 and 64, got $1} WHEN {0} NOT BETWEEN -shiftleft(1L, {int:1} - 1) AND shiftleft(1L, {int:1} - 1) - 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Number must be representable with the bits specified. $0 can not be represented with $1 bits} ELSE CAST(bit_count({0} & (shiftleft(1L, {int:1}) - 1)) AS BIGINT) END
+bit_count(bigint, bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 64 THEN CAST(bit_count({0}) AS BIGINT) WHEN {1} NOT BETWEEN 2 AND 64 THEN {fail:INVALID_FUNCTION_ARGUMENT:Bits specified in bit_count must be between 2 and 64, got $1} WHEN {0} NOT BETWEEN -shiftleft(1L, {int:1} - 1) AND shiftleft(1L, {int:1} - 1) - 1 THEN {fail:INVALID_FUNCTION_ARGUMENT:Number must be representable with the bits specified. $0 cannot be represented with $1 bits} ELSE CAST(bit_count({0} & (shiftleft(1L, {int:1}) - 1)) AS BIGINT) END
 bitwise_and(bigint, bigint) -> bigint | ({0} & {1})
 bitwise_or(bigint, bigint) -> bigint | ({0} | {1})
 bitwise_xor(bigint, bigint) -> bigint | ({0} ^ {1})
 bitwise_not(bigint) -> bigint | (~{0})
-bitwise_left_shift(tinyint, bigint) -> tinyint | IF({1} >= 8, {0} * 0Y, CAST(shiftright(shiftleft(CAST({0} AS BIGINT), {int:1} + 56), 56) AS TINYINT))
-bitwise_right_shift(tinyint, bigint) -> tinyint | IF({1} >= 8, {0} * 0Y, IF({1} = 0, {0}, CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 255L, {int:1}) AS TINYINT)))
-bitwise_right_shift_arithmetic(tinyint, bigint) -> tinyint | IF({1} >= 8, IF({0} >= 0, 0Y, IF({0} IS NULL, NULL, -1Y)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS TINYINT))
-bitwise_left_shift(smallint, bigint) -> smallint | IF({1} >= 16, {0} * 0S, CAST(shiftright(shiftleft(CAST({0} AS BIGINT), {int:1} + 48), 48) AS SMALLINT))
-bitwise_right_shift(smallint, bigint) -> smallint | IF({1} >= 16, {0} * 0S, IF({1} = 0, {0}, CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 65535L, {int:1}) AS SMALLINT)))
-bitwise_right_shift_arithmetic(smallint, bigint) -> smallint | IF({1} >= 16, IF({0} >= 0, 0S, IF({0} IS NULL, NULL, -1S)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS SMALLINT))
-bitwise_left_shift(integer, bigint) -> integer | IF({1} >= 32, {0} * 0, shiftleft({0}, {int:1}))
-bitwise_right_shift(integer, bigint) -> integer | IF({1} >= 32, {0} * 0, shiftrightunsigned({0}, {int:1}))
-bitwise_right_shift_arithmetic(integer, bigint) -> integer | IF({1} >= 32, IF({0} >= 0, 0, IF({0} IS NULL, NULL, -1)), shiftright({0}, {int:1}))
+bitwise_left_shift(tinyint, bigint) -> tinyint | IF({1} >= 64, {0} * 0Y, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {int:1}), 56), 56) AS TINYINT))
+bitwise_right_shift(tinyint, bigint) -> tinyint | CASE WHEN {1} >= 64 THEN {0} * 0Y WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 255L, {int:1}) AS TINYINT) END
+bitwise_right_shift_arithmetic(tinyint, bigint) -> tinyint | IF({1} >= 64, IF({0} >= 0, 0Y, IF({0} IS NULL, NULL, -1Y)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS TINYINT))
+bitwise_left_shift(smallint, bigint) -> smallint | IF({1} >= 64, {0} * 0S, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {int:1}), 48), 48) AS SMALLINT))
+bitwise_right_shift(smallint, bigint) -> smallint | CASE WHEN {1} >= 64 THEN {0} * 0S WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 65535L, {int:1}) AS SMALLINT) END
+bitwise_right_shift_arithmetic(smallint, bigint) -> smallint | IF({1} >= 64, IF({0} >= 0, 0S, IF({0} IS NULL, NULL, -1S)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS SMALLINT))
+bitwise_left_shift(integer, bigint) -> integer | IF({1} >= 64, {0} * 0, CAST(shiftright(shiftleft(shiftleft(CAST({0} AS BIGINT), {int:1}), 32), 32) AS INT))
+bitwise_right_shift(integer, bigint) -> integer | CASE WHEN {1} >= 64 THEN {0} * 0 WHEN {1} = 0 THEN {0} ELSE CAST(shiftrightunsigned(CAST({0} AS BIGINT) & 4294967295L, {int:1}) AS INT) END
+bitwise_right_shift_arithmetic(integer, bigint) -> integer | IF({1} >= 64, IF({0} >= 0, 0, IF({0} IS NULL, NULL, -1)), CAST(shiftright(CAST({0} AS BIGINT), {int:1}) AS INT))
 bitwise_left_shift(bigint, bigint) -> bigint | IF({1} >= 64, {0} * 0L, shiftleft({0}, {int:1}))
 bitwise_right_shift(bigint, bigint) -> bigint | IF({1} >= 64, {0} * 0L, shiftrightunsigned({0}, {int:1}))
 bitwise_right_shift_arithmetic(bigint, bigint) -> bigint | IF({1} >= 64, IF({0} >= 0, 0L, IF({0} IS NULL, NULL, -1L)), shiftright({0}, {int:1}))

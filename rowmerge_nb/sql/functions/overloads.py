@@ -8,7 +8,7 @@ In a signature one capital letter stands for any type, ``varchar(x)`` and ``deci
 one that follows.
 
 In a template ``{0}`` is the first argument, ``{*}`` all of them, ``{type}`` the result's Spark type, ``{int:0}`` the argument as
-an INT (cut to its range), ``{0 names}`` and ``{0 body}`` the parts of a lambda, ``{fail:CODE:message}`` Trino's error, in whose
+an INT (cut to its range), ``{divisor:0}`` as what is divided by (NULL for zero under TRY, where Spark would fail), ``{0 names}`` and ``{0 body}`` the parts of a lambda, ``{fail:CODE:message}`` Trino's error, in whose
 message ``$0`` is the argument's text. In aggregates ``{distinct}`` and ``{rows}`` mark where DISTINCT, FILTER and OVER go.
 
 What is not in the table is refused: a name that Spark happens to know may mean something else there.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.sql.functions.duckdb import FUNCTIONS, PATTERN_FUNCTIONS
 from rowmerge_nb.sql.functions.overloads import rows_of
 from rowmerge_nb.sql.functions.refused import REFUSED
-from rowmerge_nb.sql.functions.tables import AGGREGATES, SUBJECTS, WINDOWS
+from rowmerge_nb.sql.functions.tables import AGGREGATES, FORMS, MOMENTS, SUBJECTS, WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,9 @@ _NOTES: Final = {
     "math": "Powers, roots, exponentials, logarithms and trigonometry come from Java's StrictMath in Spark and from Math in Trino: the "
     "last binary digit may differ. `random` differs by its nature.",
     "strings": "Text is compared and counted by code points. `format` and the functions below take what Java's formatter takes.",
-    "regexp": "Patterns get the flags `(?Ud)`, with which Java's engine reads `\\w`, `\\d`, `\\s`, `\\b`, `.` and `$` as Trino's does. "
+    "regexp": "The second argument is the pattern as one of Java's engine: `\\w`, `\\d` and `\\s` are ASCII, `\\b`, the classes of POSIX "
+    "(`[[:alpha:]]`) and case are Unicode's, `.` and `$` know `\\n` alone as the end of a line, and characters are whole, as for Trino's engine, Joni. "
+    "Classes of POSIX need a pattern that is a literal. Under `(?i)` Joni also takes a letter for several (`ß` for `ss`), which is not done here. "
     "A group that need not take part in a match is refused: Spark gives empty text for it, Trino NULL.",
     "json": "A value of type json is its text. `json_extract`, `json_extract_scalar` and `json_size` take literal paths; where a text is "
     "broken behind the value sought, they give NULL, where Trino does not notice. Of equal keys the last counts. "
@@ -54,7 +56,10 @@ _INTRODUCTION: Final = (
     "what each of them needs for it is said there."
 )
 _IN_TASKS: Final = frozenset({*FUNCTIONS, *PATTERN_FUNCTIONS})
-_FORMS: Final = "`CASE`, `COALESCE`, `NULLIF`, `IF`, `TRY`, `TRY_CAST`, `GREATEST`, `LEAST`, `CONCAT`, `TYPEOF`, `EXTRACT`, `JSON_EXTRACT`, `JSON_EXTRACT_SCALAR`, `JSON_SIZE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`, `CURRENT_DATE`, `CURRENT_TIMESTAMP`, `LOCALTIME`, `LOCALTIMESTAMP`, `NOW`"
+_SYNTAX: Final = (
+    "`CASE`, `TRY_CAST`, `EXTRACT`, `AT TIME ZONE`, `JSON_EXISTS`, `JSON_VALUE`, `JSON_QUERY`, `JSON_OBJECT`, `JSON_ARRAY`, "
+    "`CURRENT_DATE`, `CURRENT_TIMESTAMP`, `LOCALTIME`, `LOCALTIMESTAMP`"
+)
 
 
 def page() -> str:
@@ -67,7 +72,10 @@ def page() -> str:
         "# Functions",
         "This page is written by `python -m rowmerge_nb.sql.functions.page > docs/functions.md`; a test keeps it up to date.",
         _INTRODUCTION,
-        f"Forms with a syntax or typing of their own: {_FORMS}.",
+        f"Forms with a syntax of their own: {_SYNTAX}. Those that are written as functions and decide on types and values in ways of their own:",
+        "\n".join(
+            ["| function | what it gives |", "| --- | --- |", *(_form(text) for _, text in sorted({**FORMS, **MOMENTS}.items()))]
+        ),
     ]
     for subject, rows in SUBJECTS.items():
         parts += [f"## {_TITLES[subject]}", *([_NOTES[subject]] if subject in _NOTES else []), _table(rows_of(rows))]
@@ -79,6 +87,11 @@ def page() -> str:
     parts += ["## Windows", "Every aggregate may stand before OVER too.", _table(rows_of(WINDOWS))]
     parts += ["## Refused", _refused()]
     return "\n\n".join(parts) + "\n"
+
+
+def _form(text: str) -> str:
+    call, _, meaning = text.partition(": ")
+    return f"| `{call}` | {meaning} |"
 
 
 def _table(overloads: Iterable[Overload]) -> str:

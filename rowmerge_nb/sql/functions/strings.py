@@ -53,7 +53,7 @@ split(varchar(x), varchar(y), bigint) -> array(varchar(x)) | CASE WHEN {2} <= 0 
 split_part(varchar(x), varchar(y), bigint) -> varchar(x) | CASE WHEN {2} <= 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:Index must be greater than zero} WHEN {1} = '' THEN nullif(substring({0}, {int:2}, 1), '') ELSE get(split({0}, {quoted 1}, -1), {int:2} - 1) END
 split_to_map(varchar, varchar, varchar) -> map(varchar,varchar) | CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN exists({pairs}, p -> size(p) <> 2) THEN {fail entry} WHEN size(array_distinct({pair keys})) < size({pairs}) THEN {fail key} ELSE map_from_entries(transform({pairs}, p -> named_struct('k', p[0], 'v', p[1]))) END
 concat_ws(varchar, varchar...) -> varchar | concat_ws({*})
-concat_ws(varchar, array(varchar)) -> varchar | concat_ws({*})
+concat_ws(varchar, array(varchar)) -> varchar | IF({1} IS NULL, NULL, concat_ws({*}))
 chr(bigint) -> varchar(1) | IF({0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 1114111, decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32'), IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Not a valid Unicode code point: $0}))
 codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT))
 format(varchar, any...) -> varchar | format_string({*})

@@ -9,7 +9,7 @@ from typing import Final
 
 from rowmerge_nb.sql.functions import aggregates, arrays, binary, datetime, json, maps, math, regexp, strings, windows
 
-__all__ = ["AGGREGATES", "FORMS", "FRAGMENTS", "SCALARS", "SUBJECTS", "WINDOWS"]
+__all__ = ["AGGREGATES", "FORMS", "FRAGMENTS", "MOMENTS", "SCALARS", "SUBJECTS", "WINDOWS"]
 
 SUBJECTS: Final = {
     "math": math.ROWS,
@@ -28,7 +28,7 @@ AGGREGATES: Final = aggregates.ROWS
 WINDOWS: Final = windows.ROWS
 FRAGMENTS: Final = {
     name: part
-    for module in (math, strings, regexp, binary, json, datetime, arrays, maps, aggregates)
+    for module in (math, strings, binary, json, datetime, arrays, maps, aggregates, windows)
     for name, part in module.FRAGMENTS.items()
 }
 """Parts that templates of several signatures share; ``{name}`` in a template stands for them."""
@@ -37,7 +37,7 @@ FORMS: Final = {
     "coalesce": "coalesce(value, value, ...): the first that is not NULL",
     "concat": "concat(value, value, ...)",
     "greatest": "greatest(value, value, ...)",
-    "grouping": "grouping(column, ...) -> bigint",
+    "grouping": "grouping(column, ...) -> integer: per column a bit, 1 where it is not in the grouping set",
     "if": "if(condition, value[, otherwise])",
     "json_extract": "json_extract(json, path) -> json",
     "json_extract_scalar": "json_extract_scalar(json, path) -> varchar",
@@ -49,3 +49,22 @@ FORMS: Final = {
     "typeof": "typeof(value) -> varchar",
 }
 """What is written as a function and is none of a table: the analyzer knows each by itself."""
+
+MOMENTS: Final = {
+    "at_timezone": "at_timezone(timestamp, zone) -> timestamp with time zone: the same instant in a zone",
+    "date_add": "date_add(unit, amount, moment): moved by so many units",
+    "date_diff": "date_diff(unit, moment, moment) -> bigint: how many whole units lie between",
+    "date_format": "date_format(moment, pattern) -> varchar: by a pattern of MySQL's (`%Y-%m-%d`), which must be a literal",
+    "date_parse": "date_parse(varchar, pattern) -> timestamp(3): by a pattern of MySQL's, which must be a literal",
+    "date_trunc": "date_trunc(unit, moment): the begin of the unit",
+    "format_datetime": "format_datetime(moment, pattern) -> varchar: by a pattern of Joda's (`yyyy-MM-dd`), which must be a literal",
+    "from_iso8601_date": "from_iso8601_date(varchar) -> date",
+    "from_iso8601_timestamp": "from_iso8601_timestamp(varchar) -> timestamp(3) with time zone",
+    "from_unixtime": "from_unixtime(double[, zone]) or from_unixtime(double, hours, minutes) -> timestamp(3) with time zone",
+    "parse_datetime": "parse_datetime(varchar, pattern) -> timestamp(3) with time zone: by a pattern of Joda's, which must be a literal",
+    "timezone": "timezone(timestamp with time zone) -> varchar: its zone",
+    "timezone_hour": "timezone_hour(timestamp with time zone) -> bigint: hours of its distance from UTC",
+    "timezone_minute": "timezone_minute(timestamp with time zone) -> bigint: minutes of its distance from UTC",
+    "with_timezone": "with_timezone(timestamp, zone) -> timestamp with time zone: the wall clock of a zone",
+}
+"""Functions of moments that depend on a unit, a pattern or a zone: `rowmerge_nb.sql.analyzer.moments` makes each by itself."""

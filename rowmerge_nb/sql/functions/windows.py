@@ -1,10 +1,10 @@
-"""Functions that only make sense with OVER; ``{rows}`` marks where the window is written."""
+"""Functions that only make sense with OVER; ``{rows}`` marks where the window is written, ``{partition}`` where it is without order and frame."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ROWS"]
+__all__ = ["FRAGMENTS", "ROWS"]
 
 ROWS: Final = r"""
 row_number() -> bigint | CAST(row_number(){rows} AS BIGINT)
@@ -12,14 +12,21 @@ rank() -> bigint | CAST(rank(){rows} AS BIGINT)
 dense_rank() -> bigint | CAST(dense_rank(){rows} AS BIGINT)
 percent_rank() -> double | percent_rank(){rows}
 cume_dist() -> double | cume_dist(){rows}
-ntile(bigint) -> bigint | CAST(ntile({0}){rows} AS BIGINT)
+ntile(bigint) -> bigint | IF({0} > 0, IF({row number} <= {longer buckets} * ({row count} div {0} + 1), ({row number} - 1) div ({row count} div {0} + 1), ({row number} - 1 - {longer buckets}) div ({row count} div {0})) + 1, IF({0} IS NULL, NULL, {fail:INVALID_FUNCTION_ARGUMENT:Buckets must be greater than 0}))
 lag(T) -> T | lag({0}){rows}
-lag(T, bigint) -> T | lag({0}, CAST({1} AS INT)){rows}
-lag(T, bigint, T) -> T | lag({0}, CAST({1} AS INT), {2}){rows}
+lag(T, bigint) -> T | IF({1} < 0, {fail:INVALID_FUNCTION_ARGUMENT:Offset must be at least 0}, lag({0}, CAST({1} AS INT)){rows})
+lag(T, bigint, T) -> T | IF({1} < 0, {fail:INVALID_FUNCTION_ARGUMENT:Offset must be at least 0}, lag({0}, CAST({1} AS INT), {2}){rows})
 lead(T) -> T | lead({0}){rows}
-lead(T, bigint) -> T | lead({0}, CAST({1} AS INT)){rows}
-lead(T, bigint, T) -> T | lead({0}, CAST({1} AS INT), {2}){rows}
+lead(T, bigint) -> T | IF({1} < 0, {fail:INVALID_FUNCTION_ARGUMENT:Offset must be at least 0}, lead({0}, CAST({1} AS INT)){rows})
+lead(T, bigint, T) -> T | IF({1} < 0, {fail:INVALID_FUNCTION_ARGUMENT:Offset must be at least 0}, lead({0}, CAST({1} AS INT), {2}){rows})
 first_value(T) -> T | first_value({0}){rows}
 last_value(T) -> T | last_value({0}){rows}
-nth_value(T, bigint) -> T | nth_value({0}, CAST({1} AS INT)){rows}
+nth_value(T, bigint) -> T | IF({1} < 1, {fail:INVALID_FUNCTION_ARGUMENT:Offset must be at least 1}, nth_value({0}, CAST(greatest({1}, 1) AS INT)){rows})
 """
+
+FRAGMENTS: Final = {
+    "row number": "CAST(row_number(){rows} AS BIGINT)",
+    "row count": "count(1){partition}",
+    "longer buckets": "({row count} % {0})",
+}
+"""Parts that templates share; the first buckets are longer by one row."""

@@ -20,6 +20,8 @@ __all__ = ["DefinitionReader", "read_type"]
 _NOT_HERE: Final = {"MATERIALIZED", "FUNCTION", "ROLE", "CATALOG", "BRANCH"}
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
+_NOT_ALTERED: Final = frozenset({"BRANCH", "MATERIALIZED", "SCHEMA", "VIEW"})
+"""What ALTER can be about besides tables."""
 _NOT_SHOWN: Final = {"BRANCHES", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SESSION", "STATS"}
 
 _CONSTANTS: Final[dict[str, Any]] = {
@@ -200,6 +202,67 @@ class DefinitionReader(MergeReader):
             return st.DropView(*self.whole(), name, if_exists)
         behaviour = self.accept("CASCADE", "RESTRICT")
         return st.DropSchema(*self.whole(), name, if_exists, cascade=behaviour is not None and behaviour.word == "CASCADE")
+
+    def _alter(self) -> st.AlterTable:
+        if self.ahead().word in _NOT_ALTERED:
+            self._refuse_statement(f"The statement ALTER {self.ahead().word} is not supported by this engine")
+        self.take()
+        self.note(*(f"'{word}'" for word in sorted(_NOT_ALTERED)))
+        self.expect("TABLE")
+        if_exists = self._accept_if("EXISTS")
+        name = self.table_name()
+        return st.AlterTable(*self.whole(), name, if_exists, self._alteration())
+
+    def _alteration(
+        self,
+    ) -> st.AddColumn | st.DropColumn | st.RenameColumn | st.RenameTable | st.SetColumnType | st.DropNotNull:
+        if self.at("SET", "EXECUTE"):
+            what = "EXECUTE" if self.at("EXECUTE") else f"SET {self.ahead().word}"
+            self._refuse_statement(f"ALTER TABLE {what} is not supported by this engine")
+        word = self.expect("ADD", "ALTER", "DROP", "RENAME").word
+        if word == "RENAME" and self.accept("TO"):
+            return st.RenameTable(self.table_name())
+        self.expect("COLUMN")
+        if word == "ADD":
+            return self._added_column()
+        if word == "ALTER":
+            name = self.identifier()
+            if self.expect("DROP", "SET").word == "SET":
+                self.expect("DATA")
+                self.expect("TYPE")
+                return st.SetColumnType(name, read_type(self.type_name()))
+            self.expect("NOT")
+            self.expect("NULL")
+            return st.DropNotNull(name)
+        if_exists = self._accept_if("EXISTS")
+        name = self._altered_column()
+        if word == "DROP":
+            return st.DropColumn(name, if_exists)
+        self.expect("TO")
+        return st.RenameColumn(name, self.identifier(), if_exists)
+
+    def _altered_column(self) -> st.Identifier:
+        name = self.identifier()
+        if self.at("."):
+            self._refuse_statement("Fields of rows cannot be altered by this engine", "Only whole columns can.")
+        return name
+
+    def _added_column(self) -> st.AddColumn:
+        if_not_exists = self._accept_if("NOT", "EXISTS")
+        column = self._column()
+        position = self.accept("FIRST", "LAST", "AFTER")
+        after = self.identifier() if position is not None and position.word == "AFTER" else None
+        return st.AddColumn(column, if_not_exists, "LAST" if position is None else position.word, after)
+
+    def _accept_if(self, *words: str) -> bool:
+        """Take ``IF EXISTS`` or ``IF NOT EXISTS``; a name may be IF too."""
+        if self.token.word != "IF" or self.ahead().word != words[0]:
+            self.note("'IF'")
+            return False
+        self.take()
+        for word in words:
+            self.expect(word)
+        return True
 
     def _truncate(self) -> st.Truncate:
         self.take()

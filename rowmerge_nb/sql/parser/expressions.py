@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.errors import ParseError
+from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.primaries import PrimaryReader
 from rowmerge_nb.sql.parser.reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind
@@ -186,9 +187,16 @@ class ExpressionReader(PrimaryReader):
                 break
             self.expect("TIME")
             self.expect("ZONE")
-            zone = self.primary()
+            zone = self._zone()
             value = s.AtTimeZone(self.span_from(start), value, zone)
         return value
+
+    def _zone(self) -> s.Expression:
+        """What stands behind AT TIME ZONE: a literal text, or an interval."""
+        if self.token.kind not in STRINGS and self.token.word != "INTERVAL":
+            self.note("'INTERVAL'", "<string>")
+            self.fail()
+        return self.primary()
 
     def _postfixed(self) -> s.Expression:
         start = self.index
@@ -204,9 +212,15 @@ class ExpressionReader(PrimaryReader):
 
     def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
         for _ in range(DEEPEST_TREE):
+            if self.token.word == "." and self.ahead().word == "*" and start == self.undecided_primary:
+                return value
             if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):
                 self.take()
-                value = self._dereferenced(start, value, self.identifier())
+                field = self.identifier()
+                if self.token.word == "(" and isinstance(value, s.Name):
+                    value = self.call_behind(start, value.parts, field)
+                    continue
+                value = self._dereferenced(start, value, field)
                 if self.undecided and isinstance(value, s.Name):
                     self.note("'('")
             elif self.token.word == ".":

@@ -14,7 +14,7 @@ from rowmerge_nb.sql.tree.statements import Span
 if TYPE_CHECKING:
     from rowmerge_nb.sql.parser.tokens import Token
 
-__all__ = ["LITERALS", "SimpleReader"]
+__all__ = ["LITERALS", "STRINGS", "SimpleReader"]
 
 LITERALS: Final = {
     Kind.STRING: "string",
@@ -22,6 +22,7 @@ LITERALS: Final = {
     Kind.DECIMAL: "decimal",
     Kind.DOUBLE: "double",
 }
+STRINGS: Final = frozenset({Kind.STRING, Kind.UNICODE_STRING})
 _LARGEST_BIGINT: Final = 2**63 - 1
 _LOWEST: Final = frozenset({2**31, 2**63})
 """Numbers that a type has with a minus only, so that the sign belongs to the literal."""
@@ -51,6 +52,14 @@ class SimpleReader(Reader):
                 return s.Literal(token.span, kind, str(-number))
             return s.Literal(token.span, kind, str(number))
         return s.Literal(token.span, kind, digits)
+
+    def string(self) -> str:
+        """Take a text, with escapes (``U&'...'``) or without, and give what it means."""
+        if self.token.kind is Kind.STRING:
+            return self.take().string
+        found = self._coded_literal()
+        assert isinstance(found, s.Literal)
+        return found.value
 
     def literals(self) -> s.Literals:
         """Take a run of literals."""

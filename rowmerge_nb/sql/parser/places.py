@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Place", "Slot", "place"]
 
 _DUMMY: Final = " x "
-_REFUSED: Final = frozenset(
-    {"FOR", "JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "WINDOW", "COMMENT", "CUBE", "GROUPING", "ROLLUP"}
-)
+_REFUSED: Final = frozenset({"FOR", "JSON_TABLE", "MATCH_RECOGNIZE", "TABLESAMPLE", "COMMENT", "CUBE", "GROUPING", "ROLLUP"})
 """Words that the grammar knows so as to refuse them."""
 _EXPRESSIONS: Final = frozenset(word for word in SPECIAL if word.isidentifier()) - {"CURRENT_PATH"}
 _TYPED: Final = frozenset({"DATE", "TIME", "TIMESTAMP", "DECIMAL"})
@@ -48,6 +46,9 @@ class Slot(Enum):
     COLUMN = "a column without its table"
     EXPRESSION = "a column or a function"
     TYPE = "a type"
+    PROCEDURE = "a procedure, or what stands before its name"
+    ARGUMENT = "an argument of a procedure, by its name"
+    PROPERTY = "a property of a table"
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Place:
         words: the keywords that can stand there, in upper case.
         slots: the kinds of names that can.
         relations: the tables, subqueries and aliases whose columns can be named there, those of the innermost query first.
-        target: the table that the statement changes.
+        target: the table that the statement changes or makes, or the procedure that it calls.
         named: the queries of WITH, in their order.
     """
 
@@ -123,7 +124,7 @@ class _Watching(StatementReader):
         self._frames = [_Frame()]
         self._slots: list[Slot | None] = [None]
         self._lists: Slot | None = None
-        self._inserting = False
+        self._inserting = self._calling = self._creating = False
         self.words: frozenset[str] = frozenset()
         self.slots: set[Slot] = set()
         self.seen: list[_Frame] | None = None
@@ -179,13 +180,28 @@ class _Watching(StatementReader):
             self.fail()
         if self.token.word == "INSERT":
             self._inserting, self._lists = True, Slot.TARGET_COLUMN
+        self._calling, self._creating = self.token.word == "CALL", self.token.word == "CREATE"
         return super().statement()
 
     def table_name(self) -> st.TableName:
         if self._is_here() and not self.slots:
             self._see()
-            self.slots.add(Slot.TABLE)
-        return super().table_name()
+            self.slots.add(Slot.TABLE if not self._calling else Slot.PROCEDURE)
+        name = super().table_name()
+        if self._calling or self._creating:
+            self.changed = self.changed or name
+        return name
+
+    # -- procedures and properties ----------------------------------------------------------------------------------
+
+    def _call_argument(self) -> st.CallArgument:
+        if self._is_here():
+            self.slots.add(Slot.ARGUMENT)
+        return super()._call_argument()
+
+    def _properties(self) -> dict[str, Any]:
+        with self._names(Slot.PROPERTY):
+            return super()._properties()
 
     def _relation_primary(self) -> s.Relation:
         if self._is_here():

@@ -9,7 +9,7 @@ from typing import Final
 
 from rowmerge_nb.errors import ParseError
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
-from rowmerge_nb.sql.parser.literals import LITERALS, SimpleReader
+from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS, SimpleReader
 from rowmerge_nb.sql.parser.reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import syntax as s
@@ -223,9 +223,10 @@ class PrimaryReader(SimpleReader):
         return s.Extract(self.span_from(start), field, value)
 
     def _array(self, start: int) -> s.Expression | None:
-        if self.ahead().word != "[":
-            return None
-        self.take()
+        if self.token.word != "[":
+            if self.ahead().word != "[":
+                return None
+            self.take()
         self.take()
         items = () if self.token.word == "]" else self.listed()
         self.expect("]")
@@ -242,18 +243,18 @@ class PrimaryReader(SimpleReader):
 
     def _interval(self, start: int) -> s.Expression | None:
         following = self.ahead()
-        if following.kind is Kind.STRING:
+        if following.kind in STRINGS:
             # INTERVAL is no reserved word: without a unit it is the name of a type.
-            if self.ahead(2).word not in _UNITS:
+            if self.ahead(4 if self.ahead(2).word == "UESCAPE" else 2).word not in _UNITS:
                 return None
         elif following.word not in _ADDITION:
             return None
         self.take()
         sign = self.accept(*_ADDITION)
-        if self.token.kind is not Kind.STRING:
+        if self.token.kind not in STRINGS:
             self.note("<string>")
             self.fail()
-        value = self.take().string
+        value = self.string()
         first = self.expect(*_UNITS).word
         last = None
         if self.token.word == "TO" and self.ahead().word in _UNITS:
@@ -315,6 +316,33 @@ class PrimaryReader(SimpleReader):
         span = self.span_from(start)
         return s.Call(span, "normalize", (value, s.Literal(span, "string", form)))
 
+    def _listagg(self, start: int) -> s.Expression:
+        self.take()
+        self.expect("(")
+        quantifier = self.accept("ALL", "DISTINCT")
+        value = self.expression()
+        separator: s.Expression = s.Literal(value.span, "string", "")
+        if self.accept(","):
+            if self.token.kind not in STRINGS:
+                self.note("<string>")
+                self.fail()
+            separator = self.primary()
+        if self.accept("ON"):
+            self.expect("OVERFLOW")
+            if self.expect("ERROR", "TRUNCATE").word == "TRUNCATE":
+                msg = "ON OVERFLOW TRUNCATE is not supported by this engine"
+                raise ParseError(msg, code="NOT_SUPPORTED").at(self.tokens[self.index - 1].span, 1)
+        self.expect(")")
+        for word in ("WITHIN", "GROUP", "("):
+            self.expect(word)
+        if not self.at("ORDER"):
+            self.fail()
+        order_by = self.accept_order_by()
+        self.expect(")")
+        condition = self._filter()
+        distinct = quantifier is not None and quantifier.word == "DISTINCT"
+        return s.Call(self.span_from(start), "listagg", (value, separator), distinct, order_by=order_by, filter=condition)
+
     def _grouping(self, start: int) -> s.Expression:
         self.take()
         self.expect("(")
@@ -332,23 +360,31 @@ class PrimaryReader(SimpleReader):
             self.take()
             body = self.expression()
             return s.Lambda(self.span_from(start), (parameter,), body)
-        if following.kind is Kind.STRING and self.token.kind in {Kind.WORD, Kind.QUOTED}:
-            kind, text = self.identifier().value, self.take().string
+        if following.kind in STRINGS and self.token.kind in {Kind.WORD, Kind.QUOTED}:
+            kind, text = self.identifier().value, self.string()
             return s.TypedLiteral(self.span_from(start), kind, text)
-        if self.token.word == "DOUBLE" and following.word == "PRECISION" and self.ahead(2).kind is Kind.STRING:
+        if self.token.word == "DOUBLE" and following.word == "PRECISION" and self.ahead(2).kind in STRINGS:
             self.take()
             self.take()
-            text = self.take().string
+            text = self.string()
             return s.TypedLiteral(self.span_from(start), "double", text)
         if following.word == "(":
             return self._call(start)
         name = self.identifier()
+        window = self._over()
+        if window is not None:
+            return s.Measure(self.span_from(start), name, window)
         if self.undecided:
             self.note("'('", "'->'", "'OVER'", "<string>")
         return s.Name(name.span, (name,))
 
     def _call(self, start: int) -> s.Expression:
-        name = self.identifier().value
+        return self.call_behind(start, (), self.identifier())
+
+    def call_behind(self, start: int, qualifier: tuple[Identifier, ...], function: Identifier) -> s.Expression:
+        """Read a call from its parenthesis on."""
+        name = function.value
+        opening = self.index
         self.expect("(")
         star, distinct = False, False
         undecided, depth = self.undecided, self.depth
@@ -365,9 +401,9 @@ class PrimaryReader(SimpleReader):
                 else:
                     arguments = self._arguments()
             except ParseError as error:
-                if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
+                if undecided or qualifier or not is_mismatch(error) or not self.failed_at(opening + 1):
                     raise
-                self.give_up(start + 1)
+                self.give_up(opening)
                 self.depth = depth
                 return s.Name(self.tokens[start].span, (Identifier(name, self.tokens[start].span),))
             order_by = self.accept_order_by()
@@ -377,7 +413,8 @@ class PrimaryReader(SimpleReader):
         window = self._over()
         if self.undecided:
             self.note("'FILTER'", "'IGNORE'", "'OVER'", "'RESPECT'")
-        return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window)
+        parts = tuple(part.value for part in qualifier)
+        return s.Call(self.span_from(start), name, arguments, distinct, star, order_by, condition, nulls, window, qualifier=parts)
 
     def _arguments(self) -> tuple[s.Expression, ...]:
         self.note("'*'")
@@ -406,11 +443,25 @@ class PrimaryReader(SimpleReader):
         return None
 
     def _over(self) -> s.Window | None:
-        if self.token.word != "OVER" or self.ahead().word != "(":
+        if not self._over_follows(0):
             return None
         start = self.index
         self.take()
-        self.take()
+        if self.token.word != "(":
+            name = self.identifier()
+            return s.Window(self.span_from(start), (), (), None, name)
+        return self.window_specification(start)
+
+    def _over_follows(self, count: int) -> bool:
+        following = self.ahead(count + 1)
+        return self.ahead(count).word == "OVER" and (following.word == "(" or self.at_identifier(following))
+
+    def window_specification(self, start: int) -> s.Window:
+        """Read ``([name] [PARTITION BY ...] [ORDER BY ...] [frame])``; the window begins at the token with index ``start``."""
+        self.expect("(")
+        name = None
+        if not self.at("GROUPS", "ORDER", "PARTITION", "RANGE", "ROWS") and self.at_identifier():
+            name = self.identifier()
         partition_by: tuple[s.Expression, ...] = ()
         if self.accept("PARTITION"):
             self.expect("BY")
@@ -418,25 +469,31 @@ class PrimaryReader(SimpleReader):
         order_by = self.accept_order_by()
         frame = self._frame() if self.at("RANGE", "ROWS", "GROUPS") else None
         self.expect(")")
-        return s.Window(self.span_from(start), partition_by, order_by, frame)
+        return s.Window(self.span_from(start), partition_by, order_by, frame, name)
 
-    def _frame(self) -> str:
+    def _frame(self) -> s.Frame:
+        start = self.index
         unit = self.take().word
+        high = None
         if self.accept("BETWEEN"):
             low = self._bound()
             self.expect("AND")
-            return f"{unit} BETWEEN {low} AND {self._bound()}"
-        return f"{unit} {self._bound()}"
+            high = self._bound()
+        else:
+            low = self._bound()
+        return s.Frame(self.span_from(start), unit, low, high)
 
-    def _bound(self) -> str:
+    def _bound(self) -> s.FrameBound:
+        start = self.index
+        offset = None
         if self.accept("UNBOUNDED"):
-            return f"UNBOUNDED {self.expect('FOLLOWING', 'PRECEDING').word}"
-        if self.accept("CURRENT"):
-            return f"CURRENT {self.expect('ROW').word}"
-        if self.token.kind is not Kind.INTEGER:
-            self.note("<number>")
-            self.fail()
-        return f"{self.take().text} {self.expect('FOLLOWING', 'PRECEDING').word}"
+            side = self.expect("FOLLOWING", "PRECEDING").word
+        elif self.accept("CURRENT"):
+            side = self.expect("ROW").word
+        else:
+            offset = self.expression()
+            side = self.expect("FOLLOWING", "PRECEDING").word
+        return s.FrameBound(self.span_from(start), side, offset)
 
     def accept_order_by(self) -> tuple[s.SortItem, ...]:
         """Read ``ORDER BY ...`` if it is there."""
@@ -468,6 +525,7 @@ SPECIAL: Final = {
     "EXISTS": PrimaryReader._exists,
     "EXTRACT": PrimaryReader._extract,
     "ARRAY": PrimaryReader._array,
+    "[": PrimaryReader._array,
     "ROW": PrimaryReader._row,
     "INTERVAL": PrimaryReader._interval,
     "POSITION": PrimaryReader._position,
@@ -475,6 +533,7 @@ SPECIAL: Final = {
     "TRIM": PrimaryReader._trim,
     "NORMALIZE": PrimaryReader._normalize,
     "GROUPING": PrimaryReader._grouping,
+    "LISTAGG": PrimaryReader._listagg,
     "CURRENT_PATH": PrimaryReader._current_path,
     **dict.fromkeys(("JSON_EXISTS", "JSON_VALUE", "JSON_QUERY"), json_lookup),
     **dict.fromkeys(("JSON_OBJECT", "JSON_ARRAY"), json_constructor),

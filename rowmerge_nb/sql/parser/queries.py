@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.errors import ParseError
@@ -10,10 +12,11 @@ from rowmerge_nb.sql.parser.tokens import Kind
 from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:
-    from rowmerge_nb.sql.tree.statements import Identifier, Span
+    from rowmerge_nb.sql.tree.statements import Identifier
 
 __all__ = ["QueryReader"]
 
+_MOST_SETS: Final = 2048
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
 _SAMPLES: Final = {"TABLESAMPLE": {"BERNOULLI", "SYSTEM"}, "MATCH_RECOGNIZE": {"("}}
 
@@ -144,12 +147,19 @@ class QueryReader(ExpressionReader):
         items = self.select_items()
         relation = self._from() if self.accept("FROM") else None
         where = self.expression() if self.accept("WHERE") else None
-        group_by = self._group_by()
+        group_by, grouping = self._group_by()
         having = self.expression() if self.accept("HAVING") else None
-        if self.at("WINDOW"):
-            self._refuse("WINDOW")
+        windows = self._windows() if self.accept("WINDOW") else ()
         distinct = quantifier is not None and quantifier.word == "DISTINCT"
-        return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having)
+        return s.Select(self.span_from(start), distinct, items, relation, where, group_by, having, windows, grouping)
+
+    def _windows(self) -> tuple[tuple[Identifier, s.Window], ...]:
+        found: list[tuple[Identifier, s.Window]] = []
+        while not found or self.accept(","):
+            name = self.identifier()
+            self.expect("AS")
+            found.append((name, self.window_specification(self.index)))
+        return tuple(found)
 
     def select_items(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
         """Read what SELECT gives, and RETURNING."""
@@ -169,6 +179,11 @@ class QueryReader(ExpressionReader):
             return starred
         self.undecided_primary = start  # it may be the beginning of x.*
         value = self.expression()
+        if self.token.word == "." and self.ahead().word == "*":
+            self.take()
+            self.take()
+            aliases = self.accept_columns() if self.accept("AS") else ()
+            return s.AllColumns(self.span_from(start), value, aliases)
         alias = self.identifier() if self.accept("AS") else self.accept_alias()
         return s.SelectItem(self.span_from(start), value, alias)
 
@@ -200,30 +215,62 @@ class QueryReader(ExpressionReader):
             relation = s.Join(self.span_from(start), "CROSS", relation, right)
         return relation
 
-    def _group_by(self) -> tuple[s.Expression, ...] | None:
+    def _group_by(self) -> tuple[tuple[s.Expression, ...] | None, s.GroupingSets | None]:
+        """Read GROUP BY: its expressions, and the sets that they are grouped by if there are several."""
+        start = self.index
         if not self.accept_all("GROUP", "BY"):
-            return None
+            return None, None
         self.accept("ALL", "DISTINCT")
         items: list[s.Expression] = []
-        while True:
-            start = self.index
+        elements: list[list[tuple[int, ...]]] = []
+        columns: set[int] = set()
+        while not elements or self.accept(","):
             self.note("'('", "'CUBE'", "'GROUPING'", "'ROLLUP'")
-            if self.token.word in {"ROLLUP", "CUBE"} or (self.token.word == "GROUPING" and self.ahead().word == "SETS"):
-                what = f"GROUP BY {self.take().word}"
-                self._refuse_grouping(what, self.span_from(start))
-            if self.token.word == "(" and self.ahead().word == ")":
+            first = len(items)
+            if self.token.word in {"ROLLUP", "CUBE"} and self.ahead().word == "(":
+                kind = self.take().word
+                sets = self._grouping_sets(items)
+                count = len(sets) + 1 if kind == "ROLLUP" else 2 ** len(sets)
+                self._check_sets(start, count)
+                elements.append(_rolled_up(sets) if kind == "ROLLUP" else _cubed(sets))
+                columns.update(range(first, len(items)))
+            elif self.token.word == "GROUPING" and self.ahead().word == "SETS":
                 self.take()
                 self.take()
+                elements.append(self._grouping_sets(items))
+                columns.update(range(first, len(items)))
             else:
-                item = self.expression()
-                items.extend(item.items if isinstance(item, s.RowConstructor) else [item])
-            if not self.accept(","):
-                return tuple(items)
+                elements.append([self._grouping_set(items)])
+            self._check_sets(start, math.prod(map(len, elements)))
+        sets = [tuple(chain.from_iterable(parts)) for parts in product(*elements)]
+        several = columns or len(sets) > 1
+        return tuple(items), s.GroupingSets(tuple(sets), frozenset(columns)) if several else None
 
-    def _refuse_grouping(self, what: str, span: Span) -> NoReturn:
-        msg = f"{what} is not supported by this engine"
-        hint = "Write one query per grouping set and put UNION ALL between them."
-        raise ParseError(msg, code="NOT_SUPPORTED", hint=hint).at(span, 1)
+    def _grouping_sets(self, items: list[s.Expression]) -> list[tuple[int, ...]]:
+        self.expect("(")
+        sets: list[tuple[int, ...]] = []
+        if self.token.word != ")":
+            sets.append(self._grouping_set(items))
+            while self.accept(","):
+                sets.append(self._grouping_set(items))
+        self.expect(")")
+        return sets
+
+    def _grouping_set(self, items: list[s.Expression]) -> tuple[int, ...]:
+        """Read ``()``, ``(a, b)`` or an expression; the expressions are added to the items, whose places are given."""
+        first = len(items)
+        if self.token.word == "(" and self.ahead().word == ")":
+            self.take()
+            self.take()
+        else:
+            item = self.expression()
+            items.extend(item.items if isinstance(item, s.RowConstructor) else [item])
+        return tuple(range(first, len(items)))
+
+    def _check_sets(self, start: int, count: int) -> None:
+        if count > _MOST_SETS:
+            msg = f"GROUP BY has {count} grouping sets but can contain at most {_MOST_SETS}"
+            raise ParseError(msg, code="TOO_MANY_GROUPING_SETS").at(self.span_from(start), 1)
 
     # -- relations ------------------------------------------------------------------------------------------------
 
@@ -376,3 +423,13 @@ class QueryReader(ExpressionReader):
         relation = self.relation()
         self.expect(")")
         return relation
+
+
+def _rolled_up(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """All of them, and then one less each time."""
+    return [tuple(chain.from_iterable(sets[:count])) for count in range(len(sets), -1, -1)]
+
+
+def _cubed(sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Each with and without each other."""
+    return [tuple(chain.from_iterable(found)) for count in range(len(sets), -1, -1) for found in combinations(sets, count)]

@@ -186,8 +186,10 @@ class Reader:
         return Identifier(token.name, token.span)
 
     def at_alias(self) -> bool:
-        """Does an alias stand here? LIMIT, OFFSET and FETCH could be names, but not where they begin their clause."""
+        """Does an alias stand here? LIMIT, OFFSET, FETCH and WINDOW could be names, but not where they begin their clause."""
         word, following = self.token.word, self.ahead()
+        if word == "WINDOW" and self.at_identifier(following) and self.ahead(2).word == "AS":
+            return False
         if word in {"LIMIT", "OFFSET"} and (following.kind is Kind.INTEGER or following.word in {"ALL", "?"}):
             return False
         return self.at_identifier() and not (word == "FETCH" and following.word in {"FIRST", "NEXT"})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.parser.tokens import Token
 
-__all__ = ["READERS", "StatementReader", "parse", "parse_query", "read_type", "split_statements"]
+__all__ = ["READERS", "StatementReader", "parse", "parse_expression", "parse_query", "read_type", "split_statements"]
 
 Read = TypeVar("Read")
 
@@ -57,6 +57,7 @@ _STATEMENTS: Final = [
 ]
 _CREATED: Final = ("CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """What CREATE and DROP can be about besides tables."""
+_PREPARED: Final = ("PREPARE", "EXECUTE", "DEALLOCATE")
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
 
@@ -131,6 +132,19 @@ def parse_query(text: str) -> s.QueryNode:
     True
     """
     return _read(text, StatementReader.query)
+
+
+def parse_expression(text: str) -> s.Expression:
+    """Read an expression that stands alone.
+
+    Raises:
+        ParseError: as `parse` does.
+
+    >>> parse_expression("t.customer = 'Dave'").operator
+    '='
+    """
+    with room():
+        return _read(text, StatementReader.expression)
 
 
 class StatementReader(DefinitionReader):
@@ -219,10 +233,54 @@ class StatementReader(DefinitionReader):
         end = next((t.span.start for t in self.tokens[self.index :] if t.text == ";"), len(self.text))
         if self.token.word == "EXPLAIN":
             self._refuse_statement("EXPLAIN of EXPLAIN is not supported by this engine", "Write EXPLAIN once.")
+        if self.token.word in _PREPARED:
+            self._refuse_statement(
+                f"EXPLAIN of {self.token.word} is not supported by this engine", "Explain the statement itself."
+            )
         self.statement()
         if self.token.kind is not Kind.END:
             self.fail()
         return parse(self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino")
+
+    # -- prepared statements --------------------------------------------------------------------------------------
+
+    def _prepare(self) -> st.Prepare:
+        self.take()
+        name = self.identifier()
+        self.expect("FROM")
+        start = self.token.span.start
+        if self.token.word in _PREPARED:
+            self._refuse_statement(f"Invalid statement type for prepared statement: {self.token.word.capitalize()}")
+        self.statement()
+        return st.Prepare(*self.whole(), name, self.text[start:].rstrip())
+
+    def _execute(self) -> st.Execute:
+        self.take()
+        name, inner = None, ""
+        if self.token.word == "IMMEDIATE" and self.ahead().kind is Kind.STRING:
+            self.take()
+            literal = self.primary()
+            assert isinstance(literal, s.Literal)
+            inner = literal.value
+        else:
+            name = self.identifier()
+        values = []
+        if self.accept("USING"):
+            values.append(self._written_value())
+            while self.accept(","):
+                values.append(self._written_value())
+        return st.Execute(*self.whole(), name, inner, tuple(values))
+
+    def _written_value(self) -> str:
+        start = self.token.span.start
+        value = self.expression()
+        text = self.text[start : self.tokens[self.index - 1].span.end]
+        return text if isinstance(value, s.Literal) else f"({text})"
+
+    def _deallocate(self) -> st.Deallocate:
+        self.take()
+        self.expect("PREPARE")
+        return st.Deallocate(*self.whole(), self.identifier())
 
 
 READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
@@ -234,8 +292,12 @@ READERS: Final[dict[str, Callable[[StatementReader], st.Statement]]] = {
     "DROP": StatementReader._drop,
     "EXPLAIN": StatementReader._explain,
     "TRUNCATE": StatementReader._truncate,
+    "ALTER": StatementReader._alter,
     "CALL": StatementReader._call_procedure,
     "SHOW": StatementReader._show,
     "DESCRIBE": StatementReader._describe,
     "DESC": StatementReader._describe,
+    "PREPARE": StatementReader._prepare,
+    "EXECUTE": StatementReader._execute,
+    "DEALLOCATE": StatementReader._deallocate,
 }

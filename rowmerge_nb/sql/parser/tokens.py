@@ -144,11 +144,11 @@ _PATTERN: Final = re.compile(
     |(?P<double>(?:[0-9](?:_?[0-9])*+\.?(?:[0-9](?:_?[0-9])*+)?+|\.[0-9](?:_?[0-9])*+)[eE][+-]?[0-9]++)
     |(?P<decimal>[0-9](?:_?[0-9])*+\.(?:[0-9](?:_?[0-9])*+)?|\.[0-9](?:_?[0-9])*+)
     |(?P<integer>0[xX](?:_?[0-9A-Fa-f])++|0[oO](?:_?[0-7])++|0[bB](?:_?[01])++|[0-9](?:_?[0-9])*+)
-    |(?P<word>[A-Za-z_][A-Za-z0-9_@:]*)
+    |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<symbol><>|!=|<=|>=|\|\||->|=>|[-+*/%=<>(),.;?:\[\]{}])""",
     re.VERBOSE | re.DOTALL,
 )
-_DIGITS_FIRST: Final = re.compile(r"[0-9][A-Za-z0-9_@:]+")
+_DIGITS_FIRST: Final = re.compile(r"[0-9][A-Za-z0-9_]+")
 _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 
 

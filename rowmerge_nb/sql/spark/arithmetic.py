@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["absolute", "arithmetic", "from_interval_micros", "interval_micros", "interval_months", "negation"]
+__all__ = ["absolute", "arithmetic", "divisor", "from_interval_micros", "interval_micros", "interval_months", "negation"]
 
 _TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _WORDS: Final = {"+": "addition", "-": "subtraction", "*": "multiplication", "/": "division"}
@@ -91,22 +91,36 @@ def _checked(node: e.Apply, tried: str, raw: Sequence[str] | None, fail: Callabl
 def _division(
     node: e.Apply, operator: str, texts: Sequence[str], raw: Sequence[str] | None, fail: Callable[..., str], *, safe: bool
 ) -> str:
+    """Write a quotient or a remainder. Under TRY a zero is left to nobody's check, nor is a quotient that the type has no room for."""
     left, right = texts
     name = spark_type(node.type)
-    guarded = f"nullif({right}, 0)" if safe else right
+    guarded = divisor(right, safe=safe)
+    checked = safe or raw is not None
     if operator == "%":
         return f"CAST({left} % {guarded} AS {name})" if node.type.base == "decimal" else f"({left} % {guarded})"
     if is_integer(node.type):
-        divisor = node.arguments[1]
-        if raw is None or (isinstance(divisor, e.Constant) and divisor.value not in {None, "-1"}):
+        number = node.arguments[1]
+        if not checked or (isinstance(number, e.Constant) and number.value not in {None, "-1"}):
             return f"CAST({left} div {guarded} AS {name})"
-        negated = _checked(node, f"try_subtract(CAST(0 AS {name}), {left})", raw, fail, safe=safe)
-        return once(lambda b: f"IF({b} = -1, {negated}, CAST({left} div {b} AS {name}))", guarded)
-    plain = f"CAST({left} / {guarded} AS {name})"
-    if raw is None or not _may_overflow([part.type.parameters for part in node.arguments], node.type):
-        return plain
+
+        def divided(dividend: str, by: str) -> str:
+            negated = _checked(node, f"try_subtract(CAST(0 AS {name}), {dividend})", raw, fail, safe=safe)
+            return f"IF({by} = -1, {negated}, CAST({dividend} div {by} AS {name}))"
+
+        return once(divided, left, guarded)
+    if not checked or not _may_overflow([part.type.parameters for part in node.arguments], node.type):
+        return f"CAST({left} / {guarded} AS {name})"
     tried = _checked(node, f"try_cast(try_divide({left}, {right}) AS {name})", raw, fail, safe=safe)
     return tried if safe else once(lambda b: f"IF({b} = 0, {left} / {b}, {tried})", right)
+
+
+def divisor(text: str, *, safe: bool) -> str:
+    """Write what is divided by: under TRY zero is NULL, for which Spark does not fail.
+
+    >>> divisor("x", safe=True), divisor("x", safe=False)
+    ('nullif(x, 0)', 'x')
+    """
+    return f"nullif({text}, 0)" if safe else text
 
 
 def _may_overflow(kinds: Sequence[tuple[int, int]], result: Type) -> bool:

@@ -74,7 +74,8 @@ def _arrays(operator: str, left: str, right: str, kind: Type, fail: Callable[...
 def _maps(left: str, right: str, kind: Type, fail: Callable[..., str]) -> str:
     same = compared("=", f"try_element_at({left}, k)", f"try_element_at({right}, k)", kind.parameters[1], fail)
     pair = f"IF(map_contains_key({right}, k), {same}, false)"
-    return f"IF(size({left}) <> size({right}), false, forall(transform(map_keys({left}), k -> {pair}), z -> z))"
+    same_keys = f"forall(transform(map_keys({left}), k -> {pair}), z -> z)"
+    return f"CASE WHEN {left} IS NULL OR {right} IS NULL THEN NULL WHEN size({left}) <> size({right}) THEN false ELSE {same_keys} END"
 
 
 def distinct(left: str, right: str, kind: Type, *, negated: bool) -> str:

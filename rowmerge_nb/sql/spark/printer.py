@@ -9,20 +9,23 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, Type
-from rowmerge_nb.sql.functions.json import PARSED
-from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, negation
+from rowmerge_nb.sql.functions.json import LITERAL
+from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, negation
 from rowmerge_nb.sql.spark.casts.casts import cast, store
+from rowmerge_nb.sql.spark.casts.moments import zoned_value
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.spark.comparison import compared, distinct
 from rowmerge_nb.sql.spark.dates.functions import MOMENTS
+from rowmerge_nb.sql.spark.extremes import EXTREMES, extreme, ordered_list, sorted_array
 from rowmerge_nb.sql.spark.json.calls import JSON_CALLS
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.marks import marked
+from rowmerge_nb.sql.spark.patterns import pattern_text
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import bound, calls, has_call, shared_call, unused_name, with_variable
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.types import is_float, is_integer, is_zoned, spark_type
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, is_float, is_integer, is_zoned, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -246,6 +249,10 @@ class _Printer:
     def function(self, node: e.Apply) -> str:
         overload: Overload = node.detail
         texts = self.all(node.arguments)
+        if overload.name.startswith("regexp_"):
+            texts[1] = pattern_text(node.arguments[1], texts[1])
+        if overload.name == "array_sort" and len(texts) == 1 and node.type.parameters[0].base in {"array", "row"}:
+            return sorted_array(texts[0], node.type.parameters[0], self.failure)
         if any(isinstance(argument, e.Function) for argument in node.arguments):
             return self._fill(overload.spark, texts, node.type)
         return once(lambda *values: self._fill(overload.spark, list(values), node.type), *texts)
@@ -270,6 +277,8 @@ class _Printer:
                 return self.failure(code, *_message(message, texts))
             if name.startswith("int:"):
                 return _as_int(texts[int(name[4:])])
+            if name.startswith("divisor:"):
+                return divisor(texts[int(name[8:])], safe=self.safe)
             if " " in name:
                 names, body = texts[int(name[0])].split(" -> ", 1)
                 return names if name.endswith("names") else body
@@ -299,26 +308,77 @@ class _Printer:
         found = resolve(node.name, [argument.type for argument in node.arguments])
         assert found is not None
         rows = (f" FILTER (WHERE {self.text(node.filter)})" if node.filter else "") + over
-        distinct = "DISTINCT " if node.distinct else ""
-        value = self._fill(found.overload.spark, self.all(node.arguments), node.type, rows, distinct)
+        texts = self.all(node.arguments)
+        if over and node.distinct and node.name in _OVER_SETS:
+            return _over_set(node, texts[0], over)
+        distinct = "DISTINCT " if node.distinct and not over else ""
+        template = found.overload.spark
+        if node.order_by:
+            template = ordered_list(template, [(self.text(key.value), key.descending, key.nulls_first) for key in node.order_by])
+        value = self._fill(template, texts, node.type, rows, distinct)
+        if node.name in EXTREMES:
+            value = extreme(node.name, texts, node.arguments[node.name.endswith("_by")].type, value, rows, self.failure)
         return f"CAST({value} AS {spark_type(node.type)})" if node.type.base == "decimal" else value
 
     def _windowed(self, node: e.Windowed) -> str:
         parts = []
         if node.partition_by:
             parts.append(f"PARTITION BY {', '.join(self.all(node.partition_by))}")
+        partition = f" OVER ({' '.join(parts)})"
         if node.order_by:
             parts.append(f"ORDER BY {sort_keys(node.order_by)}")
+        elif isinstance(node.function, e.Apply) or node.frame:
+            # Spark wants an order where Trino takes the rows as they come.
+            parts.append("ORDER BY NULL")
         if node.frame:
-            parts.append(node.frame)
+            parts.append(self._frame(node.frame))
         over = f"{' IGNORE NULLS' if node.ignore_nulls else ''} OVER ({' '.join(parts)})"
         if isinstance(node.function, e.Aggregate):
             return self._aggregate(node.function, over)
         assert isinstance(node.function, e.Apply)
-        return self._fill(node.function.detail.spark, self.all(node.function.arguments), node.type, over)
+        overload = node.function.detail
+        template = overload.spark.replace("{partition}", partition)
+        if overload.name in _RANKING:
+            # They look at the whole partition, whatever the frame is.
+            over = over.replace(f" {parts[-1]})", ")") if node.frame else over
+        return self._fill(template, self.all(node.function.arguments), node.type, over)
+
+    def _frame(self, frame: e.Frame) -> str:
+        low, high = (self._bound(*bound) for bound in (frame.low, frame.high))
+        return f"{frame.unit} BETWEEN {low} AND {high}"
+
+    def _bound(self, side: str, offset: e.Typed | None) -> str:
+        if side == "ROW":
+            return "CURRENT ROW"
+        distance = "UNBOUNDED" if offset is None else self.text(offset)
+        if isinstance(offset, e.Constant) and offset.type in _INTERVAL_UNITS:
+            # Spark wants what it knows for a literal while it reads.
+            distance = f"INTERVAL '{offset.value}' {_INTERVAL_UNITS[offset.type]}"
+        return f"{distance} {side}"
 
 
-_MARK: Final = re.compile(r"\{(\*|type|absolute|rows|distinct|fail:[^{}]+|int:\d|\d(?: names| body)?)\}")
+_OVER_SETS: Final = frozenset({"count", "sum", "avg"})
+
+
+def _over_set(node: e.Aggregate, text: str, over: str) -> str:
+    """COUNT, SUM and AVG with DISTINCT over a window, which Spark has not: of the set of values there."""
+    values = f"collect_set({text}){over}"
+    if node.name == "count":
+        return f"CAST(size({values}) AS BIGINT)"
+    kind = "DOUBLE"
+    if node.type.base == "decimal":
+        kind = f"DECIMAL(38,{node.type.parameters[1]})"
+    elif node.name == "sum" and node.type.base != "real":
+        kind = spark_type(node.type)
+    total = f"reduce({values}, CAST(NULL AS {kind}), (total, v) -> CAST(coalesce(total, 0) + v AS {kind}))"
+    if node.name == "avg":
+        total = f"({total} / nullif(size({values}), 0))"
+    return f"CAST({total} AS {spark_type(node.type)})"
+
+
+_INTERVAL_UNITS: Final = {INTERVAL_DAY: "SECOND", INTERVAL_YEAR: "MONTH"}
+_RANKING: Final = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
+_MARK: Final = re.compile(r"\{(\*|type|absolute|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names| body)?)\}")
 
 
 def _message(template: str, texts: list[str]) -> list[str]:
@@ -372,7 +432,7 @@ def _constant(kind: Type, value: str | None) -> str:
         return f"({text})" if value.startswith("-") else text
     if is_zoned(kind):
         moment, zone = value.rsplit(" ", 1)
-        return f"named_struct('instant', TIMESTAMP'{moment}', 'zone', {e.text_literal(zone)})"
+        return zoned_value(f"TIMESTAMP'{moment}'", e.text_literal(zone))
     writer = _CONSTANTS.get(kind.base)
     return writer(kind, value) if writer else f"CAST({e.text_literal(value)} AS {spark_type(kind)})"
 
@@ -391,7 +451,7 @@ _CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
     "varchar": lambda _k, v: e.text_literal(v),
     "char": lambda _k, v: e.text_literal(v),
     "uuid": lambda _k, v: e.text_literal(v),
-    "json": lambda _k, v: PARSED.replace("{0}", e.text_literal(v)),
+    "json": lambda _k, v: LITERAL.replace("{0}", e.text_literal(v)),
     "varbinary": lambda _k, v: f"X'{v}'",
     "date": lambda _k, v: f"DATE'{v}'",
     "timestamp": lambda _k, v: f"TIMESTAMP_NTZ'{v}'",
@@ -450,12 +510,20 @@ def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
 def _extreme(printer: _Printer, node: e.Apply) -> str:
     """GREATEST and LEAST give NULL when an argument is NULL, where Spark's skip it; NaN is the last that they choose."""
     texts = printer.all(node.arguments)
+    if len(texts) == 1:
+        return texts[0]
     nulls = " OR ".join(f"{text} IS NULL" for text in texts)
     value = f"{node.name}({', '.join(texts)})"
     if is_float(node.type) and node.name == "greatest" and len(texts) > 1:
         numbers = ", ".join(f"nullif({text}, CAST('NaN' AS {spark_type(node.type)}))" for text in texts)
         value = f"coalesce({node.name}({numbers}), {texts[0]})"
     return f"IF({nulls}, NULL, {value})"
+
+
+def _grouping(printer: _Printer, node: e.Apply) -> str:
+    """A bit per column, the first column's the highest."""
+    bits = [f"grouping({text})" for text in printer.all(node.arguments)]
+    return f"CAST({' + '.join(f'{bit} * {2**place}' for place, bit in enumerate(reversed(bits)))} AS INT)"
 
 
 def _json_path(printer: _Printer, node: e.Apply) -> str:
@@ -496,6 +564,7 @@ _WRITERS: Final[dict[str, Callable[[_Printer, e.Apply], str]]] = {
     "nullif": lambda printer, node: (
         f"CASE WHEN {printer.text(node.arguments[1])} THEN NULL ELSE {printer.text(node.arguments[0])} END"
     ),
+    "grouping": _grouping,
     "greatest": _extreme,
     "least": _extreme,
     "row": _Printer.row,

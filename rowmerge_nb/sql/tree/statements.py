@@ -242,6 +242,99 @@ class DropTable(Statement):
 
 
 @dataclass(frozen=True)
+class Prepare(Statement):
+    """``PREPARE name FROM statement``.
+
+    Args:
+        name: the name under which it is kept.
+        inner: the statement's text.
+    """
+
+    name: Identifier
+    inner: str
+
+
+@dataclass(frozen=True)
+class Execute(Statement):
+    """``EXECUTE name [USING value, ...]``, or ``EXECUTE IMMEDIATE 'statement' [USING value, ...]``.
+
+    Args:
+        name: the name of what was prepared; None for a statement that stands there.
+        inner: the text of one that stands there.
+        values: the values of its parameters, as they are written.
+    """
+
+    name: Identifier | None
+    inner: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Deallocate(Statement):
+    """``DEALLOCATE PREPARE name``."""
+
+    name: Identifier
+
+
+@dataclass(frozen=True)
+class AddColumn:
+    """``ADD COLUMN [IF NOT EXISTS] name type [NOT NULL] [FIRST | LAST | AFTER other]``."""
+
+    column: ColumnDefinition
+    if_not_exists: bool
+    position: str
+    after: Identifier | None
+
+
+@dataclass(frozen=True)
+class DropColumn:
+    """``DROP COLUMN [IF EXISTS] name``."""
+
+    name: Identifier
+    if_exists: bool
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """``RENAME COLUMN [IF EXISTS] name TO other``."""
+
+    name: Identifier
+    to: Identifier
+    if_exists: bool
+
+
+@dataclass(frozen=True)
+class RenameTable:
+    """``RENAME TO name``."""
+
+    to: TableName
+
+
+@dataclass(frozen=True)
+class SetColumnType:
+    """``ALTER COLUMN name SET DATA TYPE type``."""
+
+    name: Identifier
+    type: Type
+
+
+@dataclass(frozen=True)
+class DropNotNull:
+    """``ALTER COLUMN name DROP NOT NULL``."""
+
+    name: Identifier
+
+
+@dataclass(frozen=True)
+class AlterTable(Statement):
+    """``ALTER TABLE [IF EXISTS] name action``."""
+
+    name: TableName
+    if_exists: bool
+    action: AddColumn | DropColumn | RenameColumn | RenameTable | SetColumnType | DropNotNull
+
+
+@dataclass(frozen=True)
 class Truncate(Statement):
     """``TRUNCATE TABLE name``."""
 

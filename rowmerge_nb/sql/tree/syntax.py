@@ -239,12 +239,43 @@ class SortItem(Node):
 
 
 @dataclass(frozen=True)
+class FrameBound(Node):
+    """``UNBOUNDED PRECEDING``, ``CURRENT ROW``, ``1 FOLLOWING``.
+
+    Args:
+        side: PRECEDING, FOLLOWING, or ROW of the current row.
+        offset: how far away it is; None of UNBOUNDED and of the current row.
+    """
+
+    side: str
+    offset: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Frame(Node):
+    """``ROWS BETWEEN low AND high``; without an end it ends at the current row. ``unit`` is ROWS, RANGE or GROUPS."""
+
+    unit: str
+    low: FrameBound
+    high: FrameBound | None
+
+
+@dataclass(frozen=True)
 class Window(Node):
-    """What stands behind OVER; ``frame`` is its text, already checked."""
+    """What stands behind OVER, and in WINDOW; ``name`` is that of the window that it is made of."""
 
     partition_by: tuple[Expression, ...]
     order_by: tuple[SortItem, ...]
-    frame: str | None
+    frame: Frame | None
+    name: Identifier | None = None
+
+
+@dataclass(frozen=True)
+class Measure(Expression):
+    """``name OVER (...)``: what MATCH_RECOGNIZE in a window counts under a name."""
+
+    name: Identifier
+    window: Window
 
 
 @dataclass(frozen=True)
@@ -260,6 +291,7 @@ class Call(Expression):
     nulls: str | None = None
     window: Window | None = None
     operator_span: Span | None = None
+    qualifier: tuple[str, ...] = ()
 
     @property
     def error_span(self) -> Span:
@@ -458,8 +490,21 @@ class QueryBody(Node):
 
 
 @dataclass(frozen=True)
+class GroupingSets:
+    """What ROLLUP, CUBE and GROUPING SETS make of the expressions of a GROUP BY.
+
+    Args:
+        sets: the sets, each the places of its expressions.
+        columns: the places of those expressions that must be columns.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    columns: frozenset[int]
+
+
+@dataclass(frozen=True)
 class Select(QueryBody):
-    """One SELECT; ``grouping_sets`` says that GROUP BY holds more than plain expressions."""
+    """One SELECT; ``windows`` are those of its WINDOW clause, ``grouping`` is None where GROUP BY has expressions alone."""
 
     distinct: bool
     items: tuple[SelectItem | AllColumns, ...]
@@ -467,6 +512,8 @@ class Select(QueryBody):
     where: Expression | None
     group_by: tuple[Expression, ...] | None
     having: Expression | None
+    windows: tuple[tuple[Identifier, Window], ...] = ()
+    grouping: GroupingSets | None = None
 
 
 @dataclass(frozen=True)

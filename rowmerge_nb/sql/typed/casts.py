@@ -10,12 +10,22 @@ from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce,
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["WHITE", "can_cast", "has_json_form", "is_cast_supported"]
+__all__ = ["NUMBERS_IN_ERRORS", "WHITE", "can_cast", "has_json_form", "is_cast_supported"]
 
 WHITE: Final = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
 )
 """Character.isWhitespace of Java, which Trino's trim goes by, and its casts of text to dates and timestamps."""
+
+NUMBERS_IN_ERRORS: Final = {
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "integer": "INT",
+    "bigint": "BIGINT",
+    "real": "REAL",
+    "double": "DOUBLE",
+}
+"""What Trino calls a type where a text is no number of it."""
 
 _NUMBERS: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "decimal", "real", "double"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
@@ -30,7 +40,7 @@ _TARGETS: Final = {
     "date": _MOMENTS | {"varchar", "json"},
     "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),
     "timestamp": _MOMENTS | {"time", "varchar", "json"},
-    "timestamp with time zone": _MOMENTS | {"time", "varchar", "json"},
+    "timestamp with time zone": _MOMENTS | {"time", "varchar"},
     "uuid": frozenset({"varchar", "varbinary"}),
     "json": _NUMBERS | {"boolean", "varchar"},
     INTERVAL_DAY.base: frozenset({"varchar"}),
@@ -39,7 +49,7 @@ _TARGETS: Final = {
 """To what CAST takes values of a type, nested types apart."""
 
 
-_PLAIN: Final = frozenset({"unknown", "boolean", "varchar", "json", "date", "timestamp", "timestamp with time zone"})
+_PLAIN: Final = frozenset({"unknown", "boolean", "varchar", "json", "date", "timestamp"})
 _READ: Final = frozenset({"boolean", "varchar", "json"})
 
 

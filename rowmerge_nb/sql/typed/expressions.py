@@ -23,6 +23,7 @@ __all__ = [
     "Apply",
     "Column",
     "Constant",
+    "Frame",
     "Function",
     "Origin",
     "Reads",
@@ -40,6 +41,7 @@ __all__ = [
     "quote",
     "reads",
     "references",
+    "replaced",
     "text_literal",
     "walk",
 ]
@@ -155,13 +157,28 @@ class Aggregate(Typed):
 
 
 @dataclass(frozen=True)
+class Frame:
+    """The rows around a row that a function over a window looks at.
+
+    Args:
+        unit: ROWS, RANGE or GROUPS.
+        low: where it begins: PRECEDING, FOLLOWING, or ROW for the current row, and how far away; None is without a bound.
+        high: where it ends.
+    """
+
+    unit: str
+    low: tuple[str, Typed | None]
+    high: tuple[str, Typed | None]
+
+
+@dataclass(frozen=True)
 class Windowed(Typed):
-    """A function over a window of rows; ``frame`` is its text or None."""
+    """A function over a window of rows."""
 
     function: Typed
     partition_by: tuple[Typed, ...]
     order_by: tuple[Sort, ...]
-    frame: str | None
+    frame: Frame | None
     ignore_nulls: bool = False
 
 
@@ -284,12 +301,22 @@ def exchanged(node: Typed, parts: Sequence[Typed]) -> Typed:
     >>> exchanged(Apply(Type("date"), "coalesce", (a,)), [a]).arguments[0] is a
     True
     """
-    found = next((part for part in parts if part == node), None)
+    return replaced(node, [(part, part) for part in parts])
+
+
+def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
+    """Give an expression in which those of its parts that equal the first of a pair are the second.
+
+    >>> a, b = Column(Type("date"), "a"), Column(Type("date"), "b")
+    >>> replaced(Apply(Type("date"), "coalesce", (a,)), [(a, b)]).arguments[0] is b
+    True
+    """
+    found = next((new for old, new in pairs if old == node), None)
     if found is not None:
         return found
 
     def change(part: Typed) -> Typed:
-        return exchanged(part, parts)
+        return replaced(part, pairs)
 
     def changed(keys: tuple[Sort, ...]) -> tuple[Sort, ...]:
         return tuple(replace(key, value=change(key.value)) for key in keys)

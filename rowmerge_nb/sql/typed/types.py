@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import (
     BIGINT,
+    BOOLEAN,
     DATE,
     DOUBLE,
     INTEGER,
@@ -48,6 +49,7 @@ __all__ = [
     "spark_type",
     "too_precise",
     "varchar_of",
+    "without_unknown",
     "zoned",
 ]
 
@@ -136,6 +138,17 @@ def parts_of(kind: Type) -> Iterator[Type]:
     for part in kind.parameters:
         if isinstance(part, Type):
             yield from parts_of(part)
+
+
+def without_unknown(kind: Type) -> Type:
+    """Give the type in which values travel: what is always NULL needs some type.
+
+    >>> str(without_unknown(Type("array", (UNKNOWN,))))
+    'array(boolean)'
+    """
+    if kind.base in _NESTED:
+        return Type(kind.base, tuple(without_unknown(part) for part in kind.parameters), kind.fields)
+    return BOOLEAN if kind == UNKNOWN else kind
 
 
 def is_integer(kind: Type) -> bool:

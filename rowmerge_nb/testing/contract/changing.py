@@ -10,9 +10,10 @@ import pytest
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.spi.operations import RowChangeParadigm
-from rowmerge_nb.testing.contract.reading import ReadingChecks, read_by_key, same_values
+from rowmerge_nb.testing.contract.differences import must_be
+from rowmerge_nb.testing.contract.reading import ReadingChecks, read_by_key, typed
 from rowmerge_nb.testing.contract.statement import Changes
-from rowmerge_nb.testing.contract.store import FilledTable, in_order
+from rowmerge_nb.testing.contract.store import FilledTable
 from rowmerge_nb.testing.contract.values import awkward_values
 
 if TYPE_CHECKING:
@@ -24,51 +25,51 @@ class ChangeChecks(ReadingChecks):
 
     varies: ClassVar[Collection[str]] = ("layout", "era", "paradigm")
 
-    def test_a_merge_deletes_updates_and_inserts_the_right_rows(self, filled: FilledTable) -> None:
-        """Two clauses that update, NULL written and overwritten."""
-        filled.merge(self.some_changes())
-        assert filled.contents() == filled.expected(self.some_changes())
-        assert filled.left() == []
-
     def test_a_delete_removes_the_named_rows_and_no_other(self, filled: FilledTable) -> None:
         """Rows that hold NULL included."""
         changes = Changes(deleted=(self.key(1), self.key(5), self.key(14)))
         filled.merge(changes)
-        assert filled.contents() == filled.expected(changes)
+        filled.must_hold(changes)
 
     def test_an_update_changes_the_assigned_columns_and_no_other(self, filled: FilledTable) -> None:
         """One column of one row."""
         column = list(self.columns)[1]
         changes = Changes(updated=((self.key(4), {column: self.new_values(4)[column]}),))
         filled.merge(changes)
-        assert filled.contents() == filled.expected(changes)
+        filled.must_hold(changes)
 
     def test_an_update_may_set_the_key(self, filled: FilledTable) -> None:
         """Of the first column, which identifies rows here and perhaps in the store."""
         first = next(iter(self.columns))
         changes = Changes(updated=((self.key(4), {first: self.key(30)}),))
         filled.merge(changes)
-        assert filled.contents() == filled.expected(changes)
+        filled.must_hold(changes)
 
     def test_an_insert_by_merge_adds_rows_and_keeps_all_others(self, filled: FilledTable) -> None:
         """A row with NULL among them."""
         changes = Changes(inserted=(self.row(21), self.row(25)))
         filled.merge(changes)
-        assert filled.contents() == filled.expected(changes)
+        filled.must_hold(changes)
+
+    def test_a_merge_deletes_updates_and_inserts_the_right_rows(self, filled: FilledTable) -> None:
+        """Two clauses that update, NULL written and overwritten."""
+        filled.merge(self.some_changes())
+        filled.must_hold(self.some_changes())
+        filled.must_have_left_nothing()
 
     def test_a_row_is_replaced_by_another_one_of_the_same_key(self, filled: FilledTable) -> None:
         """Deleted and inserted by one statement."""
         new = (self.key(3), *self.new_values(3).values())
         changes = Changes(deleted=(self.key(3),), inserted=(new,))
         filled.merge(changes)
-        assert filled.contents() == filled.expected(changes)
+        filled.must_hold(changes)
 
     def test_all_rows_are_deleted_and_new_ones_inserted(self, filled: FilledTable) -> None:
         """Until the table is empty, and afterwards."""
         filled.merge(Changes(deleted=tuple(row[0] for row in filled.before)))
-        assert filled.contents() == []
+        filled.must_have([])
         filled.merge(Changes(inserted=(self.row(1), self.row(2))))
-        assert filled.contents() == in_order([self.row(1), self.row(2)])
+        filled.must_have([self.row(1), self.row(2)])
 
     def test_statements_follow_one_another(self, filled: FilledTable) -> None:
         """Rows that were updated are updated again, rows that were inserted are deleted."""
@@ -76,7 +77,7 @@ class ChangeChecks(ReadingChecks):
         filled.before = filled.contents()
         changes = Changes((self.key(21), self.key(3)), ((self.key(5), self.new_values(6)),), (self.row(2), self.row(26)))
         filled.merge(changes)
-        assert filled.contents() == filled.expected(changes)
+        filled.must_hold(changes)
 
     def test_keys_may_be_exchanged(self, filled: FilledTable) -> None:
         """Between two rows, and passed on along several."""
@@ -84,7 +85,7 @@ class ChangeChecks(ReadingChecks):
         pairs = ((3, 4), (4, 3), (6, 7), (7, 8), (8, 40))
         changes = Changes(updated=[(self.key(old), {first: self.key(new)}) for old, new in pairs])
         filled.merge(changes)
-        assert filled.contents() == filled.expected(changes)
+        filled.must_hold(changes)
 
     @pytest.mark.parametrize("order", ["reversed", "shuffled"])
     def test_any_order_of_rows_and_any_cut_of_pages_gives_the_same_table(self, filled: FilledTable, order: str) -> None:
@@ -103,7 +104,7 @@ class ChangeChecks(ReadingChecks):
             fragments += statement.attempt(writer, rows)
         statement.finish(fragments[::-1])
         statement.commit()
-        assert filled.contents() == filled.expected(changes)
+        filled.must_hold(changes)
 
     def test_of_two_equal_rows_only_the_named_one_is_deleted(self, filled: FilledTable) -> None:
         """The row id tells them apart, not their values."""
@@ -111,7 +112,7 @@ class ChangeChecks(ReadingChecks):
             pytest.skip("keyed = True: no two rows of this connector are equal")
         filled.merge(Changes(inserted=(filled.before[0], filled.before[0])))
         filled.merge(Changes(deleted=(self.key(1),)))
-        assert filled.contents() == in_order([*filled.before, filled.before[0]])
+        filled.must_have([*filled.before, filled.before[0]])
 
     def test_two_updates_of_one_row_leave_two_versions_or_are_refused(self, filled: FilledTable) -> None:
         """The engine lets two clauses act on one row of a table that deletes and inserts, as Trino does."""
@@ -126,13 +127,13 @@ class ChangeChecks(ReadingChecks):
             statement.commit()
         except RowMergeError:
             statement.rollback()
-            assert filled.unchanged()
+            filled.must_be_unchanged()
         except BaseException:
             statement.rollback()
             raise
         else:
             versions = [(self.key(3), *self.new_values(number).values()) for number in (3, 4)]
-            assert filled.contents() == in_order([row for row in filled.before if row[0] != self.key(3)] + versions)
+            filled.must_have([row for row in filled.before if row[0] != self.key(3)] + versions)
 
     def test_values_of_every_type_are_inserted_and_updated(self, connector: Connector, type_name: str) -> None:
         """By a MERGE, at the type's edges, from NULL and to NULL."""
@@ -145,7 +146,7 @@ class ChangeChecks(ReadingChecks):
         table.merge(changes)
         table.commit()
         again = type(table)(connector, table.name)
-        assert same_values(read_by_key(again), [None, values[-1], None, *values, None])
+        must_be(f"values of {type_name}", typed(read_by_key(again)), typed([None, values[-1], None, *values, None]))
 
     def test_an_insert_statement_adds_rows(self, filled: FilledTable) -> None:
         """By begin_insert, page sinks and finish_insert."""
@@ -160,5 +161,5 @@ class ChangeChecks(ReadingChecks):
         statement = filled.statement()
         statement.insert(new)
         statement.commit()
-        assert filled.contents() == in_order([*filled.before, *new])
-        assert filled.left() == []
+        filled.must_have([*filled.before, *new])
+        filled.must_have_left_nothing()

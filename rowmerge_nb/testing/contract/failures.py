@@ -53,10 +53,10 @@ class FailureChecks(ContractStore):
         with pytest.raises(OSError, match="the disk is full"):
             self._merge_aborting(statement, self.some_changes())
         statement.rollback()
-        assert filled.unchanged()
-        assert filled.left() == []
+        filled.must_be_unchanged()
+        filled.must_have_left_nothing()
         filled.merge(self.some_changes())
-        assert filled.contents() == filled.expected(self.some_changes())
+        filled.must_hold(self.some_changes())
 
     @staticmethod
     def _merge_aborting(statement: PageStatement, changes: Changes) -> None:
@@ -90,8 +90,8 @@ class FailureChecks(ContractStore):
             calls = [call for call in faulty.calls if call in {*PLANNING, "begin_merge", "finish_merge", "create_merge_sink"}]
             assert calls == PLANNING
             assert faulty.calls.count("begin_transaction") == faulty.calls.count("rollback") + faulty.calls.count("commit")
-        assert filled.unchanged()
-        assert filled.left() == []
+        filled.must_be_unchanged()
+        filled.must_have_left_nothing()
 
     # -- the same changes as SQL ----------------------------------------------------------------------------------
 

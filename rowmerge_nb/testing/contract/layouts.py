@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.testing.contract.differences import must_be
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, travel
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable
 
@@ -30,7 +31,7 @@ class LayoutChecks(ContractStore):
         columns = [column.name for column in statement.columns]
         statement.rollback()
         assert named, "a layout without columns is None"
-        assert list(named) == [name for name in columns if name in named]
+        must_be("columns of the insert layout", list(named), [name for name in columns if name in named])
 
     def test_an_update_layout_takes_the_row_id_alone(self, filled: FilledTable) -> None:
         """So it names no columns."""
@@ -39,19 +40,19 @@ class LayoutChecks(ContractStore):
         statement.rollback()
         if layout is None:
             pytest.skip("get_update_layout gives None for this table")
-        assert layout.partition_columns == ()
+        must_be("columns of the update layout", layout.partition_columns, ())
 
     def test_both_layouts_have_equally_many_buckets(self, filled: FilledTable) -> None:
         """Otherwise the engine refuses the statement with NOT_SUPPORTED."""
-        counts = {function.bucket_count for _, function, _ in functions(filled)}
-        assert len(counts) == 1
+        counts = {kind: function.bucket_count for kind, function, _ in functions(filled)}
+        must_be("numbers of buckets", counts, dict.fromkeys(counts, next(iter(counts.values()))))
 
     def test_every_row_has_a_bucket_within_the_bucket_count(self, filled: FilledTable) -> None:
         """One int32 per row, NULL in no place, rows that hold NULL included."""
         for kind, function, page in functions(filled):
             buckets = function.get_buckets(page)
             assert buckets.type == pa.int32(), f"the buckets of the {kind} layout are int32, not {buckets.type}"
-            assert len(buckets) == page.num_rows
+            must_be(f"number of buckets that the {kind} layout gives for a page", len(buckets), page.num_rows)
             assert buckets.null_count == 0, f"{buckets.null_count} rows have no bucket in the {kind} layout"
             outside = [bucket for bucket in buckets.to_pylist() if not 0 <= bucket < function.bucket_count]
             assert not outside, f"buckets {outside} are not within range({function.bucket_count})"
@@ -61,10 +62,15 @@ class LayoutChecks(ContractStore):
         for kind, function, page in functions(filled):
             whole = function.get_buckets(page).to_pylist()
             order = pa.array([*range(page.num_rows - 1, -1, -1), *range(page.num_rows)])
-            assert function.get_buckets(page.take(order)).to_pylist() == [whole[i] for i in order.to_pylist()], kind
+            again = function.get_buckets(page.take(order)).to_pylist()
+            must_be(
+                f"buckets of the {kind} layout for the same rows in another order", again, [whole[i] for i in order.to_pylist()]
+            )
             parts = [function.get_buckets(page.slice(i, 1)).to_pylist()[0] for i in range(page.num_rows)]
-            assert parts == whole, f"a row alone has another bucket than within a page ({kind} layout)"
-            assert travel(function).get_buckets(page).to_pylist() == whole, f"a copy of the function gives other buckets ({kind})"
+            must_be(f"buckets of the {kind} layout for rows one by one", parts, whole)
+            must_be(
+                f"buckets of the {kind} layout by a copy of the function", travel(function).get_buckets(page).to_pylist(), whole
+            )
 
 
 def begun(filled: FilledTable) -> PageStatement:

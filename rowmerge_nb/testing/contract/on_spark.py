@@ -46,7 +46,7 @@ class SparkChecks(FailureChecks):
         paradigm = on_spark.way.paradigm
         result = engine.run(self.merge_sql(), namespace=frames, paradigm=paradigm)
         changes = self.some_changes()
-        assert on_spark.contents() == on_spark.expected(changes)
+        on_spark.must_hold(changes)
         assert result.count == len(changes.deleted) + len(changes.updated) + len(changes.inserted)
         wanted = [*PLANNING, "begin_merge", "finish_merge", "commit"]
         coordinator = [call.method for call in result.trace.calls if call.where == "coordinator"]
@@ -61,14 +61,14 @@ class SparkChecks(FailureChecks):
         engine.run(f"UPDATE {self.qualified()} SET {second} = NULL WHERE {second} IS NOT NULL", paradigm=paradigm)
         name = list(self.columns)[1]
         updated = [(row[0], {name: None}) for row in on_spark.before if row[1] is not None]
-        assert on_spark.contents() == on_spark.expected(Changes(updated=updated))
+        on_spark.must_hold(Changes(updated=updated))
 
         on_spark.before = on_spark.contents()
         gone = on_spark.before[0][0]
         frames["gone"] = frames["gone"].set_column(0, "k", [[gone]])
         engine.run(f"DELETE FROM {self.qualified()} WHERE {first} IN (SELECT k FROM gone)", namespace=frames, paradigm=paradigm)
-        assert on_spark.contents() == on_spark.expected(Changes(deleted=(gone,)))
-        assert on_spark.left() == []
+        on_spark.must_hold(Changes(deleted=(gone,)))
+        on_spark.must_have_left_nothing()
 
     def test_a_sink_that_fails_in_a_task_is_aborted_and_the_table_is_as_it_was(self, spark: Any, on_spark: FilledTable) -> None:
         """The statement is rolled back, and can be run again."""
@@ -79,12 +79,12 @@ class SparkChecks(FailureChecks):
         assert "abort" in faulty.calls
         assert faulty.calls[-1] == "rollback"
         assert "finish_merge" not in faulty.calls
-        assert on_spark.unchanged()
-        assert on_spark.left() == []
+        on_spark.must_be_unchanged()
+        on_spark.must_have_left_nothing()
 
     def test_the_rows_of_a_task_that_dies_and_is_run_again_count_once(self, spark: Any, on_spark: FilledTable) -> None:
         """A worker process ends in the middle of its work."""
         _, engine = engine_for(on_spark, Fault("store_merged_rows", call=1, after=True, exits=True), spark)
         engine.run(self.merge_sql(), namespace={"changes": self.source_frame()}, paradigm=on_spark.way.paradigm)
-        assert on_spark.contents() == on_spark.expected(self.some_changes())
-        assert on_spark.left() == []
+        on_spark.must_hold(self.some_changes())
+        on_spark.must_have_left_nothing()

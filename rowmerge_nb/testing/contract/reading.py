@@ -12,6 +12,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.differences import must_be
 from rowmerge_nb.testing.contract.statement import PageStatement, travel
 from rowmerge_nb.testing.contract.store import ContractStore, FilledTable, in_order
 from rowmerge_nb.testing.contract.values import awkward_values
@@ -30,7 +31,7 @@ class ReadingChecks(ContractStore):
 
     def test_rows_come_back_as_they_were_written(self, filled: FilledTable) -> None:
         """NULL included."""
-        assert filled.unchanged()
+        filled.must_be_unchanged()
 
     def test_a_table_tells_its_columns_in_order_with_their_types(self, filled: FilledTable) -> None:
         """Names are as written, whatever their case; handles and metadata agree."""
@@ -38,9 +39,9 @@ class ReadingChecks(ContractStore):
         told = {column.name: column.type for column in statement.columns}
         metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
         statement.rollback()
-        assert [name.lower() for name in told] == [name.lower() for name in self.columns]
-        assert list(told.values()) == [parse_type(kind) for kind in self.columns.values()]
-        assert {column.name: column.type for column in metadata.columns} == told
+        must_be("column handles", [name.lower() for name in told], [name.lower() for name in self.columns])
+        must_be("types of column handles", [*map(str, told.values())], [str(parse_type(kind)) for kind in self.columns.values()])
+        must_be("columns of the metadata", {c.name: str(c.type) for c in metadata.columns}, {n: str(t) for n, t in told.items()})
 
     def test_an_empty_table_has_no_rows(self, connector: Connector) -> None:
         """And can be scanned all the same, row ids included."""
@@ -48,19 +49,19 @@ class ReadingChecks(ContractStore):
         statement = PageStatement(connector, self.name())
         read = statement.read(row_id=True)
         statement.rollback()
-        assert read.num_rows == 0
+        must_be("rows of an empty table", read.num_rows, 0)
 
     def test_a_table_that_is_not_there_has_no_handle(self, connector: Connector) -> None:
         """The engine then says TABLE_NOT_FOUND."""
         statement = PageStatement(connector, SchemaTableName(self.name().schema, "no_such_table"))
         statement.rollback()
-        assert statement.handle is None
+        must_be("handle of a table that is not there", statement.handle, None)
 
     def test_values_of_every_type_come_back_as_they_were_written(self, connector: Connector, type_name: str) -> None:
         """Values at the type's edges, and NULL."""
         written = [*awkward_values(type_name), None]
         table = self.typed_table(connector, type_name, list(enumerate(written)))
-        assert same_values(read_by_key(table), written)
+        must_be(f"values of {type_name}", typed(read_by_key(table)), typed(written))
 
     def test_column_names_of_any_spelling_are_kept(self, connector: Connector) -> None:
         """Spaces, quotes, points, words of SQL; a store that knows one case of letters may change that."""
@@ -71,8 +72,8 @@ class ReadingChecks(ContractStore):
         statement = PageStatement(connector, metadata.name)
         read = statement.read(*reversed(self.column_names))
         statement.rollback()
-        assert [name.lower() for name in read.column_names] == [name.lower() for name in reversed(self.column_names)]
-        assert in_order([tuple(reversed(tuple(row.values()))) for row in read.to_pylist()]) == rows
+        must_be("names", [name.lower() for name in read.column_names], [name.lower() for name in reversed(self.column_names)])
+        must_be("rows", in_order([tuple(reversed(tuple(row.values()))) for row in read.to_pylist()]), rows)
 
     def test_only_the_requested_columns_are_read_in_the_order_of_the_request(self, filled: FilledTable) -> None:
         """In any order, one alone, and the row id alone; a page has a channel per request, of the column's type."""
@@ -82,11 +83,20 @@ class ReadingChecks(ContractStore):
         for request in ([*reversed(columns)], columns[-1:], columns[:1], [*columns[1:], row_id], [row_id]):
             pages = list(statement.pages(request))
             for page in pages:
-                assert [channel.type for channel in page.columns] == [column.type.arrow for column in request]
+                must_be(
+                    f"channels of a page of {[column.name for column in request]}",
+                    [str(channel.type) for channel in page.columns],
+                    [str(column.type.arrow) for column in request],
+                )
             known = [index for index, column in enumerate(request) if column in columns]
             rows = [row for page in pages for row in zip(*(page.column(i).to_pylist() for i in known), strict=True)]
-            assert in_order(rows) == (in_order([tuple(row[request[i]] for i in known) for row in whole]) if known else [])
-            assert sum(page.num_rows for page in pages) == len(filled.before)
+            names = [request[i].name for i in known]
+            must_be(
+                f"rows of {names}",
+                in_order(rows),
+                in_order([tuple(row[request[i]] for i in known) for row in whole]) if known else [],
+            )
+            must_be(f"number of rows of {names}", sum(page.num_rows for page in pages), len(filled.before))
         statement.rollback()
 
     def test_pages_come_in_the_same_order_every_time(self, filled: FilledTable) -> None:
@@ -97,7 +107,8 @@ class ReadingChecks(ContractStore):
             row for page in statement.pages(statement.columns) for row in zip(*map(pa.Array.to_pylist, page.columns), strict=True)
         ]
         statement.rollback()
-        assert first == second == again
+        must_be("rows of a second scan", second, first)
+        must_be("rows of a third scan", again, first)
 
     def test_what_tasks_need_travels_to_them(self, filled: FilledTable) -> None:
         """Handles, splits, providers and the transaction are pickled; a copy of a copy reads the same rows."""
@@ -116,7 +127,7 @@ class ReadingChecks(ContractStore):
         travel(filled.connector.get_page_sink_provider())
         travel(filled.connector.get_node_partitioning_provider())
         statement.rollback()
-        assert in_order(rows) == in_order(filled.before)
+        must_be("rows read by copies of copies", in_order(rows), in_order(filled.before))
 
     @staticmethod
     def _provider(connector: Connector) -> Any:
@@ -154,21 +165,27 @@ class ReadingChecks(ContractStore):
         alone = statement.read(first, constraint=constraint)
         whole = statement.read(first, *others, constraint=constraint)
         statement.rollback()
-        assert alone.column(0).to_pylist() == whole.column(0).to_pylist()
+        must_be(
+            "rows that a constraint leaves, with other columns asked for",
+            whole.column(0).to_pylist(),
+            alone.column(0).to_pylist(),
+        )
 
     def test_the_number_of_rows_is_exact_where_it_is_told(self, filled: FilledTable) -> None:
         """None is fine."""
         statement = filled.statement()
         told = statement.metadata.row_count(statement.session, statement.handle)
         statement.rollback()
-        assert told in {None, len(filled.before)}
+        must_be("row_count", told, told if told is None else len(filled.before))
 
     def test_the_statistics_tell_of_no_fewer_rows_than_there_are(self, filled: FilledTable) -> None:
         """None is fine. A bound that is none has a large statement executed as if it were small."""
         statement = filled.statement()
         told = statement.metadata.get_table_statistics(statement.session, statement.handle).row_count
         statement.rollback()
-        assert told is None or told >= len(filled.before)
+        assert told is None or told >= len(filled.before), (
+            f"the statistics tell of {told} rows, and there are {len(filled.before)}"
+        )
 
     # -- row ids --------------------------------------------------------------------------------------------------
 
@@ -179,7 +196,7 @@ class ReadingChecks(ContractStore):
         read = statement.read(row_id=True)
         statement.rollback()
         *beside, ids = _texts(read.select([*(layout.partition_columns if layout else ()), "$row_id"]))
-        assert "None" not in ids
+        must_be("row ids that are NULL", ids.count("None"), 0)
         named = set(zip(*beside, ids, strict=True))
         assert len(named) == len(filled.before), f"{len(filled.before)} rows have {len(named)} row ids"
 
@@ -191,7 +208,7 @@ class ReadingChecks(ContractStore):
         second = statement.read(row_id=True)
         again = dict(zip(*_texts(second.select([key, "$row_id"])), strict=True))
         statement.rollback()
-        assert first == again
+        must_be("row ids by key, read once more", again, first)
 
     def test_row_ids_are_the_same_once_the_merge_has_begun(self, filled: FilledTable) -> None:
         """The handle that begin_merge gives is the one that is scanned."""
@@ -200,7 +217,7 @@ class ReadingChecks(ContractStore):
         statement.begin()
         after = sorted(_texts(statement.read(row_id=True))[-1])
         statement.rollback()
-        assert before == after
+        must_be("row ids once begin_merge was called", after, before)
 
     # -- tables of other columns ----------------------------------------------------------------------------------
 
@@ -230,9 +247,9 @@ def read_by_key(statement: PageStatement) -> list[Any]:
     return [row[1] for row in read]
 
 
-def same_values(read: Sequence[Any], written: Sequence[Any]) -> bool:
-    """Compare values by what they are and how they are written: 1 is not 1.0, and False is not 0."""
-    return [(type(value), value) for value in read] == [(type(value), value) for value in written]
+def typed(values: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Give values with their types, to compare them by what they are and how they are written: 1 is not 1.0, and False is not 0."""
+    return [(type(value).__name__, value) for value in values]
 
 
 def _texts(table: pa.Table) -> list[list[str]]:

@@ -6,9 +6,9 @@ import io
 import itertools
 import pickle
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableN
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.page_source import Constraint
+from rowmerge_nb.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -118,6 +119,7 @@ class PageStatement:
     Attributes:
         handle: the table's handle; None if there is no such table.
         merge_handle: what ``begin_merge`` gave.
+        without_fragment: rows that sinks have taken and given no fragment for; right of a store where they lie already.
     """
 
     connector: Connector
@@ -125,7 +127,7 @@ class PageStatement:
     era: Era = Era.DOCUMENTS
     paradigm: str | None = None
     merge_handle: ConnectorMergeTableHandle | None = None
-    _spread: Iterator[int] = field(default_factory=itertools.count)
+    without_fragment: int = 0
 
     def __post_init__(self) -> None:
         properties = {"era": str(self.era)} | ({"row_change_paradigm": self.paradigm} if self.paradigm else {})
@@ -163,6 +165,7 @@ class PageStatement:
             source = provider.create_page_source(travel(self.transaction), self.session, travel(split), travel(handle), asked)
             try:
                 while (page := source.get_next_page()) is not None:
+                    _check_channels(page, columns)
                     yield page
             finally:
                 source.close()
@@ -324,7 +327,10 @@ class PageStatement:
         sink = self.sink(writer)
         for page in pages:
             sink.store_merged_rows(page)
-        return given(sink.finish())
+        fragments = given(sink.finish())
+        if not fragments:
+            self.without_fragment += sum(page.num_rows for page in pages)
+        return fragments
 
     def store(self, changes: Changes) -> list[bytes]:
         """Run all tasks once, and give their fragments."""
@@ -351,9 +357,27 @@ class PageStatement:
 
 def given(fragments: Any) -> list[bytes]:
     """Wait for a sink's fragments."""
-    found = list(fragments.result() if isinstance(fragments, Future) else fragments)
-    assert all(type(fragment) is bytes for fragment in found), f"fragments are bytes; finish() gave {found!r}"
+    __tracebackhide__ = True
+    told = fragments.result() if isinstance(fragments, Future) else fragments
+    found = list(told) if isinstance(told, Iterable) else None
+    if found is None or not all(type(fragment) is bytes for fragment in found):
+        msg = f"finish() gave {told!r}; it gives a list of fragments, which are bytes"
+        raise AssertionError(msg)
     return found
+
+
+def _check_channels(page: Page, columns: Sequence[ColumnHandle]) -> None:
+    """Fail unless a page of a scan has the channels that its handles say."""
+    __tracebackhide__ = True
+    if page.num_columns != len(columns):
+        msg = (
+            f"a page of the scan has {plural(page.num_columns, 'channel')} where {plural(len(columns), 'column')} were asked for"
+        )
+        raise AssertionError(msg)
+    for index, (channel, column) in enumerate(zip(page.columns, columns, strict=True)):
+        if channel.type != column.type.arrow:
+            msg = f"channel {index} of a page ('{column.name}') is {channel.type}, and its handle says {column.type} ({column.type.arrow})"
+            raise AssertionError(msg)
 
 
 def _rows(table: pa.Table) -> list[Row]:

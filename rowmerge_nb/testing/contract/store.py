@@ -14,8 +14,10 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.testing.contract.differences import Cause, RowsDiffer, differences
 from rowmerge_nb.testing.contract.statement import Changes, PageStatement, Row, expected_rows
 from rowmerge_nb.testing.contract.values import TYPES, numbered_value
+from rowmerge_nb.words import plural
 
 __all__ = ["ContractStore", "FilledTable", "Way"]
 
@@ -193,14 +195,19 @@ class FilledTable:
     connector: Connector
     way: Way
     before: list[Row]
+    _last: PageStatement | None = None
 
     def statement(self, connector: Connector | None = None) -> PageStatement:
         """Begin a statement on it."""
-        return PageStatement(connector or self.connector, self.contract.name(), self.way.era, self.way.paradigm)
+        self._last = self._begun(connector or self.connector)
+        return self._last
+
+    def _begun(self, connector: Connector) -> PageStatement:
+        return PageStatement(connector, self.contract.name(), self.way.era, self.way.paradigm)
 
     def contents(self) -> list[Row]:
         """Give its rows, as a statement sees them that begins now; in an order that makes them comparable."""
-        statement = self.statement()
+        statement = self._begun(self.connector)
         try:
             return in_order(statement.rows())
         finally:
@@ -213,6 +220,44 @@ class FilledTable:
     def expected(self, changes: Changes) -> list[Row]:
         """Give the rows that it should have after changes."""
         return in_order(expected_rows(self.before, list(self.contract.columns), changes))
+
+    # -- what must be so: a failed check says which rows are wrong ---------------------------------------------------
+
+    def must_hold(self, changes: Changes, about: str = "") -> None:
+        """Fail unless its rows are those that changes leave."""
+        self.must_have(self.expected(changes), about)
+
+    def must_be_unchanged(self, about: str = "") -> None:
+        """Fail unless its rows are those that it was made with."""
+        self.must_have(self.before, about)
+
+    def must_have(self, rows: Sequence[Row], about: str = "") -> None:
+        """Fail unless it has these rows.
+
+        Args:
+            rows: the rows, in any order.
+            about: what it means if it has others.
+        """
+        __tracebackhide__ = True
+        seen = self.contents()
+        if not (found := differences(rows, seen, list(self.contract.columns), self.before)):
+            return
+        causes = {}
+        if self._last is not None and self._last.without_fragment:
+            taken = plural(self._last.without_fragment, "row")
+            causes[Cause.NO_FRAGMENT] = f"finish() of a merge sink gave no fragment for {taken} that it was given"
+        if not seen:
+            causes[Cause.EMPTY] = f"the table is read as one without rows, and must have {len(rows)}"
+        elif seen == in_order(self.before):
+            causes[Cause.AS_BEFORE] = "the table is as it was before the statement"
+        raise RowsDiffer(found, list(self.contract.columns), causes, about)
+
+    def must_have_left_nothing(self) -> None:
+        """Fail if statements that have ended have left something behind."""
+        __tracebackhide__ = True
+        if left := self.left():
+            msg = f"{plural(len(left), 'thing')} left behind by a statement that has ended: {', '.join(left)}"
+            raise AssertionError(msg)
 
     def merge(self, changes: Changes) -> None:
         """Run a MERGE; roll back what fails."""

@@ -24,16 +24,16 @@ class TransactionChecks(ContractStore):
         """Whatever sinks have stored and finished."""
         statement = filled.statement()
         statement.begin(self.some_changes())
-        assert filled.unchanged(), "a reader sees something of a merge that has only begun"
+        filled.must_be_unchanged("a reader sees something of a merge that has only begun")
         for writer, pages in statement.sink_pages(self.some_changes()).items():
             sink = statement.sink(writer)
             for page in pages:
                 sink.store_merged_rows(page)
-                assert filled.unchanged(), "a reader sees what a sink has stored"
+                filled.must_be_unchanged("a reader sees what a sink has stored")
             given(sink.finish())
-            assert filled.unchanged(), "a reader sees what a sink has finished"
+            filled.must_be_unchanged("a reader sees what a sink has finished")
         statement.rollback()
-        assert filled.unchanged()
+        filled.must_be_unchanged()
 
     def test_nothing_is_visible_before_the_commit(self, filled: FilledTable) -> None:
         """And everything after it."""
@@ -41,9 +41,9 @@ class TransactionChecks(ContractStore):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         statement = filled.statement()
         statement.merge(self.some_changes())
-        assert filled.unchanged(), "a reader sees what finish_merge has done before the commit"
+        filled.must_be_unchanged("a reader sees what finish_merge has done before the commit")
         statement.commit()
-        assert filled.contents() == filled.expected(self.some_changes())
+        filled.must_hold(self.some_changes())
 
     def test_a_merge_without_fragments_changes_nothing(self, filled: FilledTable) -> None:
         """finish_merge is called also where no sink was made."""
@@ -51,8 +51,8 @@ class TransactionChecks(ContractStore):
         statement.begin()
         statement.finish([])
         statement.commit()
-        assert filled.unchanged()
-        assert filled.left() == []
+        filled.must_be_unchanged()
+        filled.must_have_left_nothing()
 
     @pytest.mark.parametrize("until", ["begin_merge", "store_merged_rows", "finish", "finish_merge"])
     def test_a_rollback_restores_the_table_and_leaves_nothing_behind(self, filled: FilledTable, until: str) -> None:
@@ -72,8 +72,8 @@ class TransactionChecks(ContractStore):
         if until == "finish_merge":
             statement.finish(fragments)
         statement.rollback()
-        assert filled.unchanged()
-        assert filled.left() == []
+        filled.must_be_unchanged()
+        filled.must_have_left_nothing()
         self._can_be_changed(filled)
 
     def test_an_aborted_sink_leaves_nothing(self, filled: FilledTable) -> None:
@@ -86,8 +86,8 @@ class TransactionChecks(ContractStore):
                 sink.store_merged_rows(pages[0])
             sink.abort()
         statement.rollback()
-        assert filled.unchanged()
-        assert filled.left() == []
+        filled.must_be_unchanged()
+        filled.must_have_left_nothing()
 
     def test_a_stream_that_ends_early_changes_nothing(self, filled: FilledTable) -> None:
         """Where something fails on Spark's side, a task's input simply ends: finish() is called, and its fragments are thrown away."""
@@ -97,8 +97,8 @@ class TransactionChecks(ContractStore):
             for _ in range(2):
                 statement.attempt(writer, pages[:1])
         statement.rollback()
-        assert filled.unchanged()
-        assert filled.left() == []
+        filled.must_be_unchanged()
+        filled.must_have_left_nothing()
 
     def test_of_a_task_that_is_run_again_the_last_attempt_counts(self, filled: FilledTable) -> None:
         """Attempts before it were cut short, were aborted, or died without a word."""
@@ -134,8 +134,8 @@ class TransactionChecks(ContractStore):
                 after(statement, writer, pages)
         statement.finish(fragments)
         statement.commit()
-        assert filled.contents() == filled.expected(changes)
-        assert filled.left() == []
+        filled.must_hold(changes)
+        filled.must_have_left_nothing()
 
     def test_a_transaction_that_shows_its_own_changes_shows_all_of_them(self, filled: FilledTable) -> None:
         """A handle asked for after finish_merge; nobody else sees them."""
@@ -148,7 +148,7 @@ class TransactionChecks(ContractStore):
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
         assert in_order(statement.rows()) == filled.expected(self.some_changes())
         statement.rollback()
-        assert filled.unchanged()
+        filled.must_be_unchanged()
 
     # -- statements at the same time ------------------------------------------------------------------------------
 
@@ -157,16 +157,16 @@ class TransactionChecks(ContractStore):
         first = Changes(updated=((self.key(3), self.new_values(3)),))
         second = Changes(updated=((self.key(3), self.new_values(4)),))
         assert not self._both(filled, first, second), "both were committed, so the first one's change is lost"
-        assert filled.contents() == filled.expected(first)
+        filled.must_hold(first)
         filled.merge(second)
-        assert filled.contents() == filled.expected(second)
-        assert filled.left() == []
+        filled.must_hold(second)
+        filled.must_have_left_nothing()
 
     def test_a_row_that_is_deleted_meanwhile_is_not_brought_back(self, filled: FilledTable) -> None:
         """By a statement that updates it."""
         first, second = Changes(deleted=(self.key(3),)), Changes(updated=((self.key(3), self.new_values(3)),))
         assert not self._both(filled, first, second), "a row was updated that had been deleted"
-        assert filled.contents() == filled.expected(first)
+        filled.must_hold(first)
 
     def test_of_two_statements_that_change_different_rows_none_is_lost(self, filled: FilledTable) -> None:
         """Both are there, or the second one fails."""
@@ -175,8 +175,8 @@ class TransactionChecks(ContractStore):
         succeeded = self._both(filled, first, second)
         if succeeded:
             filled.before = filled.expected(first)
-        assert filled.contents() == filled.expected(second if succeeded else first)
-        assert filled.left() == []
+        filled.must_hold(second if succeeded else first)
+        filled.must_have_left_nothing()
 
     def _both(self, filled: FilledTable, first: Changes, second: Changes) -> bool:
         """Run two statements at the same time; tell whether the second one was committed."""
@@ -203,4 +203,4 @@ class TransactionChecks(ContractStore):
 
     def _can_be_changed(self, filled: FilledTable) -> None:
         filled.merge(self.some_changes())
-        assert filled.contents() == filled.expected(self.some_changes())
+        filled.must_hold(self.some_changes())

@@ -152,7 +152,7 @@ class UpdatableChecks(ContractStore):
         statement.begin_change(Changes())
         statement.finish_change([])
         statement.commit()
-        assert older.unchanged()
+        older.must_be_unchanged()
 
     def test_what_page_sources_change_is_not_visible_before_the_commit(self, older: FilledTable) -> None:
         """Nor after finish() of a split, nor after the finish call."""
@@ -160,13 +160,13 @@ class UpdatableChecks(ContractStore):
         statement = self._statement(older)
         statement.begin_change(changes)
         fragments = [f for n, split in enumerate(statement.opened()) for f in statement.attempt_split(split, n, changes)]
-        assert older.unchanged(), "a reader sees what a page source has finished"
+        older.must_be_unchanged("a reader sees what a page source has finished")
         statement.finish_change(fragments)
         assert older.connector.commits_in_finish or older.unchanged(), (
             "a reader sees what the finish call has done before the commit"
         )
         statement.commit()
-        assert older.contents() == older.expected(changes)
+        older.must_hold(changes)
 
     def test_a_rollback_undoes_what_page_sources_have_changed(self, older: FilledTable) -> None:
         """Finished, aborted, or left as they are."""
@@ -182,8 +182,8 @@ class UpdatableChecks(ContractStore):
                     source.abort()
                 source.close()
         statement.rollback()
-        assert older.unchanged()
-        assert older.left() == []
+        older.must_be_unchanged()
+        older.must_have_left_nothing()
 
     def test_of_several_attempts_at_a_split_the_one_whose_fragments_arrive_counts(self, older: FilledTable) -> None:
         """Those before and after it do not."""
@@ -197,8 +197,8 @@ class UpdatableChecks(ContractStore):
             statement.attempt_split(split, number, changes)
         statement.finish_change(fragments)
         statement.commit()
-        assert older.contents() == older.expected(changes)
-        assert older.left() == []
+        older.must_hold(changes)
+        older.must_have_left_nothing()
 
     def test_of_two_updates_by_page_sources_none_is_lost(self, older: FilledTable) -> None:
         """The second one has read the old row, so it fails."""
@@ -214,7 +214,7 @@ class UpdatableChecks(ContractStore):
             self._ended(second, fragments)
         second.rollback()
         assert caught.value.code == "TRANSACTION_CONFLICT"
-        assert older.contents() == older.expected(changes)
+        older.must_hold(changes)
 
     @pytest.mark.parametrize("step", [*DELETE_STEPS, *UPDATE_STEPS])
     def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(self, older: FilledTable, step: str) -> None:
@@ -226,8 +226,8 @@ class UpdatableChecks(ContractStore):
         with pytest.raises(OSError, match="the disk is full"):
             statement.run_change(changes)
         statement.rollback()
-        assert older.unchanged()
-        assert older.left() == []
+        older.must_be_unchanged()
+        older.must_have_left_nothing()
         self._changes(older, changes)
 
     @staticmethod
@@ -244,8 +244,8 @@ class UpdatableChecks(ContractStore):
         except BaseException:
             statement.rollback()
             raise
-        assert filled.contents() == filled.expected(changes)
-        assert filled.left() == []
+        filled.must_hold(changes)
+        filled.must_have_left_nothing()
 
     def _statement(self, filled: FilledTable, connector: Any = None) -> UpdatableStatement:
         return UpdatableStatement(connector or filled.connector, self.name(), filled.way.era, filled.way.paradigm)

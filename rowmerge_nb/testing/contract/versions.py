@@ -41,12 +41,12 @@ class VersionChecks(ContractStore):
         filled.merge(self.some_changes())
         after = self._version(filled)
         statement = self._restoring(filled, before)
-        assert filled.contents() == filled.expected(self.some_changes()), "a reader sees a version that is not committed"
+        filled.must_hold(self.some_changes(), "a reader sees a version that is not committed")
         statement.commit()
-        assert filled.unchanged(), "the version that was put back has other rows than it had"
+        filled.must_be_unchanged("the version that was put back has other rows than it had")
         self._restoring(filled, after).commit()
-        assert filled.contents() == filled.expected(self.some_changes())
-        assert filled.left() == []
+        filled.must_hold(self.some_changes())
+        filled.must_have_left_nothing()
 
     def test_a_version_is_not_put_back_over_a_change(self, filled: FilledTable) -> None:
         """Whoever has looked the table up before the change gets a TRANSACTION_CONFLICT."""
@@ -60,8 +60,8 @@ class VersionChecks(ContractStore):
             restoring.commit()
         restoring.rollback()
         assert caught.value.code == "TRANSACTION_CONFLICT"
-        assert filled.contents() == expected, "a change is lost"
-        assert filled.left() == []
+        filled.must_have(expected, "a change is lost")
+        filled.must_have_left_nothing()
 
     def test_a_version_that_is_not_kept_is_refused(self, filled: FilledTable) -> None:
         """With INVALID_ARGUMENTS."""
@@ -74,7 +74,7 @@ class VersionChecks(ContractStore):
             metadata.restore_table(session, statement.handle, strange)
         assert [caught.value.code for caught in (read, restored)] == ["INVALID_ARGUMENTS"] * 2
         statement.rollback()
-        assert filled.unchanged()
+        filled.must_be_unchanged()
 
     def _version(self, filled: FilledTable) -> ConnectorTableVersion:
         """Give the present version."""

@@ -152,7 +152,7 @@ FAILURES: dict[str, tuple[str, str]] = {
     "date_parse('2024-02', '%Y-%m-%d')": ("INVALID_FUNCTION_ARGUMENT", 'Invalid format: "2024-02" is too short'),
     "date_format(TIMESTAMP '2024-05-09 03:05:07', '%D')": ("INVALID_FUNCTION_ARGUMENT", "%D not supported in date format string"),
     "format_datetime(TIMESTAMP '2024-05-09 03:05:07', 'b')": ("INVALID_FUNCTION_ARGUMENT", "Illegal pattern component: b"),
-    "at_timezone(now(), 'Nowhere' || unit)": ("NOT_SUPPORTED", "Time zone not supported: Nowhereweek"),
+    "at_timezone(now(), 'Nowhere' || unit)": ("INVALID_FUNCTION_ARGUMENT", "'Nowhereweek' is not a valid time zone"),
 }
 ROW = "(VALUES (7, 2, 0, CAST(NULL AS integer), 'week')) t(a, b, zero, nothing, unit)"
 WHOLE = VALUES

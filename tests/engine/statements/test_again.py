@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, RowMergeError, SqliteConnector, load_trace, save_trace
+from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError, SqliteConnector, load_trace, save_trace
 from rowmerge_nb.trace.journeys import journeys_of
 
 pytestmark = pytest.mark.spark
@@ -93,6 +94,43 @@ def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path:
     explorer.era = "current"
     assert explorer.state["trial"]["note"] == notice.message
     assert engine.run("DELETE FROM shop.main.t WHERE id = 3", rehearse=True).what_if().trace.notices == ()
+
+
+def test_untouched_rows_are_those_of_the_run_or_of_the_trial_that_is_asked_for(engine: Engine) -> None:
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20), (3, 30)) AS v (id, n)")
+    result = engine.run("UPDATE t SET n = 0 WHERE id = 1")
+    tried = result.what_if("UPDATE t SET n = 0 WHERE id > 1")
+    assert result.again is not None
+    assert tried.again is not None
+    for again in (result.again, tried.again):
+        rows = again.untouched(tried.trace)
+        assert rows is not None
+        assert rows.column("id").to_pylist() == [1]
+    rows = result.again.untouched(result.trace)
+    assert rows is not None
+    assert rows.column("id").to_pylist() == [2, 3]
+
+
+def test_of_rows_that_took_part_those_that_a_trial_does_not_join_are_untouched(engine: Engine, tmp_path: Path) -> None:
+    engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
+    engine.run(
+        "CREATE TABLE shop.main.t WITH (primary_key = ARRAY['id']) AS SELECT * FROM (VALUES (1, 5), (2, 6), (3, 7)) AS v (id, n)"
+    )
+    result = engine.run("UPDATE shop.main.t SET n = 0 WHERE id < 3")
+    assert result.again is not None
+    assert result.again.untouched(result.trace) is None
+    rows = result.again.untouched(result.what_if("DELETE FROM shop.main.t WHERE id = 2").trace)
+    assert rows is not None
+    assert rows.column("id").to_pylist() == [1]
+
+
+def test_a_copy_of_all_rows_misses_none_whether_the_store_counts_them_or_not(engine: Engine, tmp_path: Path) -> None:
+    engine.add_catalog("hive", HiveAcidConnector(tmp_path))
+    engine.run("CREATE TABLE hive.default.t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
+    result = engine.run("DELETE FROM hive.default.t WHERE id = 1", rehearse=True)
+    result.trace = replace(result.trace, rows_before=None)
+    result.again = replace(result.again, trace=result.trace)
+    assert result.what_if().trace.notices == ()
 
 
 @pytest.mark.parametrize("columns", ["q varchar, p integer", "id date, n integer"])
@@ -226,7 +264,101 @@ def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(engine
     assert [row[:3] for row in committed.explore().state["others"]] == [row[:3] for row in state["others"]]
     for _ in range(8):
         engine.run("UPDATE t SET n = 3 WHERE id = 2")
+    # What was read once stays with the result.
+    assert [row[:3] for row in committed.explore().state["others"]] == [row[:3] for row in state["others"]]
+    committed.again = replace(committed.again)
     forgotten = committed.explore().state
     assert (forgotten["others"], forgotten["untouched"]) == ([], 3)
     # What was rehearsed on other rows than the table has by now is not told by these.
+    result.again = replace(result.again)
     assert result.explore().state["others"] == []
+
+
+CELLS = 'MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.m, "odd name" = s.note WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, s.m)'
+VALUES = "(VALUES (1, 5, 'a'), (9, 8, 'b')) AS s (id, m, note)"
+
+
+@pytest.fixture
+def sources(engine: Engine) -> dict[str, Any]:
+    engine.run(CREATE.format(t="t"))
+    engine.run("CREATE TABLE updates (id integer, m integer, note varchar(3))")
+    engine.run("INSERT INTO updates VALUES (1, 5, 'a'), (9, 8, 'b')")
+    return {"frame": pa.table({"id": pa.array([1, 9], pa.int32()), "m": pa.array([5, 8], pa.int32()), "note": ["a", "b"]})}
+
+
+@pytest.mark.parametrize("source", [VALUES, "updates s", "frame s"])
+def test_cells_of_a_source_can_have_other_values_in_a_trial_and_the_source_stays(
+    engine: Engine, sources: dict[str, Any], source: str
+) -> None:
+    result = engine.run(CELLS.format(source=source), rehearse=True, namespace=sources)
+    tried = result.what_if(source={1: {"ID": 2, "m": "7", "note": "'; "}, 0: {"m": None}})
+    rows = [(j.source, j.target and j.target["id"], j.operation.name) for j in journeys_of(tried.trace) or ()]
+    assert rows == [
+        ({"id": 1, "m": None, "note": "a"}, 1, "UPDATE"),
+        ({"id": 2, "m": 7, "note": "'; "}, 2, "UPDATE"),
+    ]
+    # A trial of the trial has the cells still, and may have further ones.
+    assert ways(tried.what_if().trace) == ways(tried.trace)
+    further = [j.source for j in journeys_of(tried.what_if(source={0: {"m": 1}}).trace) or ()]
+    assert further == [{"id": 1, "m": 1, "note": "a"}, {"id": 2, "m": 7, "note": "'; "}]
+    assert ways(result.what_if().trace) == ways(result.trace)
+    assert engine.table("updates").to_pydict() == {"id": [1, 9], "m": [5, 8], "note": ["a", "b"]}
+
+
+@pytest.mark.parametrize("source", [VALUES, "updates s", "frame s"])
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (3, "source = 3 is of type int"),
+        ({0: 3}, r"source\[0\] = 3 is of type int"),
+        ({"first": {}}, "source row = 'first'"),
+        ({-1: {"m": 1}}, "source row = -1"),
+        ({2: {"m": 1}}, "There is no source row 2: the source has 2 rows"),
+        ({0: {"mm": 1}}, "no column 'mm'. Did you mean 'm'?"),
+        ({0: {"m": "five"}}, "'five' is no integer, the type of column 'm'"),
+        ({0: {"m": 1.5}}, "1.5 is no integer"),
+        ({0: {"m": True}}, "True is no integer"),
+        ({0: {"m": 2**40}}, "1099511627776 is no integer"),
+        ({0: {"m": [1]}}, r"\[1\] is no integer"),
+        ({0: {"note": 5}}, "5 is no varchar"),
+        ({0: {5: 5}}, "the column = 5"),
+    ],
+)
+def test_cells_that_are_not_there_or_of_another_type_are_refused(
+    engine: Engine, sources: dict[str, Any], source: str, cells: Any, said: str
+) -> None:
+    result = engine.run(CELLS.format(source=source), rehearse=True, namespace=sources)
+    with pytest.raises(RowMergeError, match=said) as raised:
+        result.what_if(source=cells)
+    assert (raised.value.code, bool(raised.value.hint)) == ("INVALID_ARGUMENTS", True)
+
+
+def test_a_text_in_a_cell_is_never_read_as_sql(engine: Engine, sources: dict[str, Any]) -> None:
+    result = engine.run(CELLS.format(source=VALUES), rehearse=True)
+    hostile = "x'), (1, 1, 'y'); DROP TABLE t; --"
+    tried = result.what_if(source={0: {"note": hostile}})
+    assert next(j.source for j in journeys_of(tried.trace) or ()) == {"id": 1, "m": 5, "note": hostile}
+    with pytest.raises(RowMergeError, match="has 34 characters, more than varchar\\(3\\)"):
+        engine.run(CELLS.format(source="updates s"), rehearse=True).what_if(source={0: {"note": hostile}})
+    assert engine.table("t").num_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [("(SELECT * FROM updates) s", "is a query"), ("(SELECT id, n AS m FROM t) s", "is a query"), ("t s", "is its target")],
+)
+def test_cells_of_other_sources_are_refused_with_a_next_step(
+    engine: Engine, sources: dict[str, Any], source: str, said: str
+) -> None:
+    result = engine.run(CELLS.format(source=source).replace("s.m", "0").replace("s.note", "'x'"), rehearse=True)
+    with pytest.raises(RowMergeError, match=said) as raised:
+        result.what_if(source={0: {"id": 1}})
+    assert (raised.value.code, bool(raised.value.hint)) == ("NOT_SUPPORTED", True)
+
+
+def test_a_source_with_other_rows_since_is_told(engine: Engine, sources: dict[str, Any]) -> None:
+    result = engine.run(CELLS.format(source="updates s"), rehearse=True)
+    engine.run("UPDATE updates SET m = 6 WHERE id = 9")
+    with pytest.raises(RowMergeError, match="Source row 1 is not what it was") as raised:
+        result.what_if(source={0: {"m": 1}})
+    assert raised.value.code == "TRANSACTION_CONFLICT"

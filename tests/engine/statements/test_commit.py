@@ -29,8 +29,8 @@ from rowmerge_nb.engine.spark import interrupts
 from rowmerge_nb.engine.statements.account import Account, check_fragments, sum_up
 from rowmerge_nb.report.error import render_error_text
 from rowmerge_nb.spi import ColumnMetadata, Connector, ConnectorTableMetadata, SchemaTableName, parse_type
+from rowmerge_nb.testing.examples import price_store
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
-from tests.engine import keyed_connector_cell
 
 MERGE = (
     "MERGE INTO store.{schema}.t t USING s ON t.id = s.id WHEN MATCHED AND s.v = 0 THEN DELETE "
@@ -241,7 +241,7 @@ def test_finish_merge_of_a_connector_that_commits_later_can_be_interrupted(spark
 
 @pytest.fixture
 def prices(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Engine, Any]]:
-    store = keyed_connector_cell.STORE
+    store = price_store.STORE
     monkeypatch.setattr(store, "rows", {1: 9.5, 2: 3.0}, raising=False)
     engine = Engine(spark=spark)
     engine.add_catalog("shop", store)
@@ -256,7 +256,7 @@ def test_an_interrupt_in_a_finish_call_that_commits_comes_too_late(
     prices: tuple[Engine, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, store = prices
-    finish: Callable[..., Any] = keyed_connector_cell.Metadata.finish_merge
+    finish: Callable[..., Any] = price_store.Metadata.finish_merge
     threads = []
 
     def interrupted(*arguments: Any) -> Any:
@@ -265,7 +265,7 @@ def test_an_interrupt_in_a_finish_call_that_commits_comes_too_late(
         threads.append(threading.current_thread().name)
         return finish(*arguments)
 
-    monkeypatch.setattr(keyed_connector_cell.Metadata, "finish_merge", interrupted)
+    monkeypatch.setattr(price_store.Metadata, "finish_merge", interrupted)
     with pytest.raises(StatementInterrupted) as caught:
         engine.run(RAISE)
     assert caught.value.changed is True

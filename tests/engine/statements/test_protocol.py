@@ -85,6 +85,9 @@ def parts(handle: Any) -> dict[str, Any]:
 
 
 class WatchedMetadata(MemoryMetadata):
+    # Of stores that keep versions the rows that took no part are read as well, which is no part of the protocol.
+    keeps_versions = False
+
     def __init__(self, inner: MemoryMetadata, watched: Watched) -> None:
         super().__init__(inner._connector, inner._transaction)
         self.watched = watched

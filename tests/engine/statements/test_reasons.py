@@ -155,8 +155,8 @@ def test_who_asks_for_a_row_that_is_not_there_is_told_what_there_is(engine: Engi
     assert result.why(s="c")[0].target == {"id": 3, "n": 7, "s": "c"}
     for wrong, said in (
         ({"custmer": 1}, "Neither side has a column 'custmer'"),
-        ({"id": 77}, "None of the 5 rows that the trace holds is id = 77"),
-        ({"source_row": 9}, "None of the 5 rows that the trace holds is source row 9"),
+        ({"id": 77}, "None of the 5 rows that took part is id = 77"),
+        ({"source_row": 9}, "None of the 5 rows that took part is source row 9"),
         ({"source_row": "x"}, "source_row = 'x'"),
         ({"source_row": True}, "source_row = True"),
     ):

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.tasks import replicated
 from rowmerge_nb.engine.tasks.key_index import MOST_PAIRS
+from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageEvaluator, PageExpression, PageProgram
-from rowmerge_nb.engine.tasks.replicated import PIECE_ROWS, PIECES, PackPass
+from rowmerge_nb.engine.tasks.recorder import TaskRecord
+from rowmerge_nb.engine.tasks.replicated import (
+    MATCHED,
+    PIECE,
+    PIECE_ROWS,
+    PIECES,
+    PackPass,
+    ReplicatedSource,
+    UnmatchedRows,
+    UnmatchedWriterPass,
+)
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.searched_case import PageBranch, PageCase
+from rowmerge_nb.errors import ExecutionError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.tree.statements import Span
 
@@ -87,6 +104,49 @@ def test_a_source_that_is_larger_than_it_seemed_is_not_sent(monkeypatch: pytest.
     schema = pa.schema([("a", pa.string())])
     with pytest.raises(RuntimeError, match=r"EXCEEDED_LOCAL_MEMORY_LIMIT.*larger than 1 MiB.*rules_off"):
         list(PackPass(None, schema)([pa.record_batch([["x" * (2 << 20)]], schema=schema)]))
+
+
+@pytest.mark.parametrize(("writer", "error", "told"), [(0, None, 1), (1, None, 0), (1, ExecutionError("out of memory"), 1)])
+def test_the_first_writer_tells_of_unmatched_rows_and_another_one_what_has_gone_wrong_in_it_alone(
+    monkeypatch: pytest.MonkeyPatch, writer: int, error: ExecutionError | None, told: int
+) -> None:
+    monkeypatch.setattr(replicated, "task_partition", lambda: writer)
+    schema = pa.schema([("c0", pa.int64()), (PIECE, pa.int32()), (MATCHED, pa.binary()), (RECORD, pa.binary())])
+    record = pickle.dumps(TaskRecord(7, error=error))
+    # The rows of one writer each, and the record, which by itself goes to the first.
+    made = [{"c0": 10}, {"c0": 11}, {RECORD: record}]
+
+    class Above:
+        def work(self, batches: Iterator[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
+            assert (list(batches), number) == ([], 7)
+            yield from (pa.RecordBatch.from_pylist([row], schema=schema) for row in made)
+
+    class Exchange:
+        def __init__(self) -> None:
+            self.above = self
+
+        def writer_of(self, batch: pa.RecordBatch) -> Any:
+            return np.array([(value or 10) - 10 for value in batch.column(0).to_pylist()])
+
+        def write(self, batches: Iterator[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
+            assert number == writer
+            return batches
+
+    unmatched = UnmatchedRows(schema, ReplicatedSource(schema, None), cast("Any", None))
+    task = UnmatchedWriterPass(7, unmatched, cast("Any", Above()), cast("Any", Exchange()))
+    changed = pa.RecordBatch.from_pylist([{"c0": 1}, {"c0": 2}], schema=schema)
+    rows = pa.Table.from_batches(list(task([changed])))
+    assert rows["c0"].drop_null().to_pylist() == [1, 2, 10 + writer]
+    assert len(rows[RECORD].drop_null()) == told
+
+
+def test_writers_that_were_told_of_two_packings_of_a_source_do_not_take_either() -> None:
+    schema = pa.schema([("a", pa.int64())])
+    told = replicated._Told()
+    for number in range(2):
+        told.take_matched(0, bytes([number] * 16))
+    with pytest.raises(ExecutionError, match="was read twice, and its rows may have been others"):
+        list(UnmatchedRows(schema, ReplicatedSource(schema, None), cast("Any", None)).batches(told))
 
 
 def test_each_branch_is_computed_for_the_rows_that_reach_it() -> None:

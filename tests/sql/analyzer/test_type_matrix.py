@@ -52,7 +52,7 @@ CASTS = {
     "D": "vw DSZ j",
     "T": "vw TSZ",
     "S": "vw DTSZ j",
-    "Z": "vw DTSZ j",
+    "Z": "vw DTSZ",
     "I": "vw I",
     "Y": "vw Y",
     "u": "vw x u",

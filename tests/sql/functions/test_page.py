@@ -15,3 +15,12 @@ def test_the_page_of_functions_is_what_the_tables_say():
 
 def test_no_function_is_both_known_and_refused():
     assert [name for name in REFUSED if overloads(name)] == []
+
+
+def test_no_two_subjects_name_a_part_of_their_templates_alike():
+    from rowmerge_nb.sql.functions import aggregates, arrays, binary, datetime, json, maps, math, strings, windows
+
+    names = [
+        name for module in (math, strings, binary, json, datetime, arrays, maps, aggregates, windows) for name in module.FRAGMENTS
+    ]
+    assert sorted(names) == sorted(set(names))

@@ -57,7 +57,7 @@ def type_of_hive(text: str) -> Type:
         ConnectorError: NOT_SUPPORTED, the type is none of those that tables here can have.
 
     >>> str(type_of_hive("struct<a:int,b:map<varchar(3),decimal(5,2)>>"))
-    'row(a integer, b map(varchar(3),decimal(5,2)))'
+    'row(a integer, b map(varchar(3), decimal(5,2)))'
     """
     words = _WORD.findall(text)
     try:

@@ -56,9 +56,14 @@ class PostgresStore(Store):
     extra = "postgresql"
     truncating = "TRUNCATE TABLE"
     has_schemas = True
+    alters_columns = True
     most_columns = 1_600
     staged_beside = 4
     batch_option = ("adbc.postgresql.batch_size_hint_bytes", str(BATCH_BYTES))
+
+    def column_name(self, name: str) -> str:
+        """Give the name in lower case, as the server itself makes names that are not quoted."""
+        return name.lower()
 
     @property
     def shown(self) -> str:

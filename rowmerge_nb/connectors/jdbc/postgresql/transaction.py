@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.spi.page_source import ColumnDomain
+    from rowmerge_nb.spi.types import Type
 
 __all__ = []
 
@@ -208,14 +209,19 @@ class PostgresTransaction(JdbcTransaction):
         """Ask the server, which cuts longer names."""
         return int(self.reader().value("SELECT current_setting('max_identifier_length')::bigint AS n"))
 
+    def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
+        """Give PostgreSQL's name of a type."""
+        found = types.declared_type(kind)
+        if found is None:
+            why = "which PostgreSQL has no counterpart of here"
+            raise unsupported(self._store, str(table), column, str(kind), why, "Use another type.")
+        return found
+
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table; its columns' names are in lower case, as the server itself makes names that are not quoted."""
         parts = []
         for column in metadata.columns:
-            declared = types.declared_type(column.type)
-            if declared is None:
-                why = "which PostgreSQL has no counterpart of here"
-                raise unsupported(self._store, str(metadata.name), column.name, str(column.type), why, "Use another type.")
+            declared = self.declared(metadata.name, column.name, column.type)
             parts.append(f"{quoted(column.name.lower())} {declared}{'' if column.nullable else ' NOT NULL'}")
         if key:
             parts.append(f"PRIMARY KEY ({', '.join(quoted(name.lower()) for name in key)})")

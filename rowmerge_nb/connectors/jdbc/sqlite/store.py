@@ -47,6 +47,7 @@ class SqliteStore(Store):
     extra = "sqlite"
     truncating = "DELETE FROM"
     has_schemas = False
+    alters_columns = False
     most_columns = 2_000
     # Three are staged; where rows are read, a few more stand beside the table's.
     staged_beside = 8

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorSession
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.spi.page_source import ColumnDomain
+    from rowmerge_nb.spi.types import Type
 
 
 __all__ = ["COUNTED_BYTES", "SMALL_ROWS", "SPLIT_ROWS", "STAGE", "SqliteTransaction"]
@@ -155,6 +156,13 @@ class SqliteTransaction(JdbcTransaction):
             return None
         return int(self.reader().value(f"SELECT count(*) AS n FROM {self._store.table(handle)} WHERE {predicate}"))
 
+    def declared(self, table: SchemaTableName, column: str, kind: Type) -> str:
+        """Give SQLite's name of a type."""
+        found = types.declared_type(kind)
+        if found is None:
+            raise unsupported(self._store, str(table), column, str(kind), "which SQLite cannot hold", "Use another type.")
+        return found
+
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
         """Make a table; the key's columns are NOT NULL."""
         if metadata.name.schema != SCHEMA:
@@ -162,10 +170,7 @@ class SqliteTransaction(JdbcTransaction):
             raise ConnectorError(msg, code="SCHEMA_NOT_FOUND", hint=f"Name the table {SCHEMA}.{metadata.name.table}.")
         parts = []
         for column in metadata.columns:
-            declared = types.declared_type(column.type)
-            if declared is None:
-                why = "which SQLite cannot hold"
-                raise unsupported(self._store, str(metadata.name), column.name, str(column.type), why, "Use another type.")
+            declared = self.declared(metadata.name, column.name, column.type)
             required = not column.nullable or column.name in key
             parts.append(f"{quoted(column.name)} {declared}{' NOT NULL' if required else ''}")
         if key:

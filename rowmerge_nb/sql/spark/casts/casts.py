@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["cast", "store"]
 
 _RANGES: Final = {"tinyint": 2**7, "smallint": 2**15, "integer": 2**31, "bigint": 2**63}
+_BELOW, _ABOVE = "0.9999999999999991D", "1.0000000596046448D"
+"""Factors: a real becomes a double that is less by a millionth of what lies between two reals; or the end of all that is nearest to it."""
 _NUMBERS: Final = frozenset({*_RANGES, "decimal", "real", "double"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
@@ -178,7 +180,7 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     precision, scale = target.parameters
     name = f"DECIMAL({source.parameters[0]}, {source.parameters[1]})" if source.base == "decimal" else source.base.upper()
     # A float's shortest decimal form is what is rounded, so that 1.005 becomes 1.01.
-    value = f"CAST({text} AS STRING)" if is_float(source) else text
+    value = once(lambda x: _shortest(x, source), text) if is_float(source) else text
     tried = f"try_cast({value} AS {spark_type(target)})"
     if safe:
         return tried
@@ -187,6 +189,33 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
         "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {name} '"), shown, text_literal(f"' to DECIMAL({precision}, {scale})")
     )
     return f"coalesce({tried}, IF({text} IS NULL, NULL, {message}))"
+
+
+def _shortest(text: str, source: Type) -> str:
+    """Write the number with the fewest digits that makes a float. Java's own text of it has more at times, before Java 19.
+
+    With 6 digits for a real and 15 for a double every shorter text is among those that are tried. Of a real, which is shown as a double,
+    Java knows the digits exactly: between two that are as near the even one is taken, and beside a power of two, where the reals below
+    are nearer than those above, there may be one above alone.
+    """
+    name, fewest, most = ("FLOAT", 6, 9) if source.base == "real" else ("DOUBLE", 15, 17)
+
+    def shown(number: str, digits: int) -> str:
+        return f"format_string('%.{digits - 1}E', {number})"
+
+    def is_it(number: str) -> str:
+        return f"try_cast({number} AS {name}) = {text}"
+
+    found = []
+    for digits in range(fewest, most):
+        near = shown(text, digits)
+        if name == "DOUBLE":
+            found.append(f"WHEN {is_it(near)} THEN {near}")
+            continue
+        below, above = (shown(f"({text} * {factor})", digits) for factor in (_BELOW, _ABOVE))
+        even = f"{below} RLIKE '[02468]E' AND {is_it(below)}"
+        found.append(f"WHEN {is_it(near)} THEN IF({even}, {below}, {near}) WHEN {is_it(above)} THEN {above}")
+    return f"CASE {' '.join(found)} ELSE {shown(text, most)} END"
 
 
 # -- JSON -------------------------------------------------------------------------------------------------------------
@@ -231,7 +260,11 @@ def _nested_value(text: str, source: Type, target: Type, safe: bool) -> str:
     if source.base == "map":
         key = cast("k", source.parameters[0], target.parameters[0], safe=safe)
         value = cast("v", source.parameters[1], target.parameters[1], safe=safe)
-        with_keys = text if key == "k" else f"transform_keys({text}, (k, v) -> {key})"
+        with_keys = text
+        if key != "k":
+            equal = fail("INVALID_CAST_ARGUMENT", "'duplicate keys'")
+            keys = f"transform(map_keys({text}), k -> {key})"
+            with_keys = f"IF(size(array_distinct({keys})) < size({text}), {'NULL' if safe else equal}, transform_keys({text}, (k, v) -> {key}))"
         return with_keys if value == "v" else f"transform_values({with_keys}, (k, v) -> {value})"
     old, new = _field_names(source), _field_names(target)
     parts = [

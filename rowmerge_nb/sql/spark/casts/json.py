@@ -9,7 +9,8 @@ import json
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.types import DOUBLE, JSON, VARCHAR
-from rowmerge_nb.sql.spark.casts.text import shown_moment
+from rowmerge_nb.sql.functions.json import AS_DOUBLES, escaped
+from rowmerge_nb.sql.spark.casts.text import shown_date, shown_moment
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.expressions import quote, text_literal
 from rowmerge_nb.sql.typed.types import is_float, is_integer, spark_type
@@ -37,7 +38,7 @@ def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
     if source.base == "row":
         named = [(name or "", f"{text}.{quote(name or f'field{i}')}") for i, name in enumerate(source.fields)]
         parts = [
-            f"{text_literal(json.dumps(name, ensure_ascii=False) + ':')}, {_or_null(value, kind)}"
+            f"{text_literal(_name(name) + ':')}, {_or_null(value, kind)}"
             for (name, value), kind in zip(named, source.parameters, strict=True)
         ]
         separated = ", ',', ".join(parts)
@@ -45,9 +46,15 @@ def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
     return _scalar(text, source)
 
 
+def _name(name: str) -> str:
+    """A field's name as JSON text."""
+    shown = json.dumps(name, ensure_ascii=False)
+    return "".join(c if c <= "\uffff" else json.dumps(c)[1:-1].upper().replace("\\U", "\\u") for c in shown)
+
+
 def _quoted(text: str) -> str:
     """A JSON string, written by Spark: of an array with it alone, what is between the brackets."""
-    return f"regexp_replace(to_json(array({text})), '^.|.$', '')"
+    return escaped(f"regexp_replace(to_json(array({text})), '^.|.$', '')", where=text)
 
 
 def _scalar(text: str, source: Type) -> str:
@@ -59,7 +66,11 @@ def _scalar(text: str, source: Type) -> str:
         return shown
     if source.base == "unknown":
         return "CAST(NULL AS STRING)"
-    value = shown_moment(text, source) if source.base.startswith("timestamp") else shown
+    value = shown
+    if source.base.startswith("timestamp"):
+        value = shown_moment(text, source)
+    elif source.base == "date":
+        value = shown_date(text)
     return f"IF({text} IS NULL, NULL, {_quoted(value)})"
 
 
@@ -83,9 +94,12 @@ def from_json(text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, 
     Returns:
         None if this engine cannot cast json to the type as Trino does.
     """
-    read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v VARIANT').v"
+    scalar = kind.parameters[-1] if kind.base in {"array", "map"} else kind
+    # What is shown as text is shown as a double if it has a decimal point.
+    source = AS_DOUBLES.replace("{0}", text) if scalar.base == "varchar" else text
+    read = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v VARIANT').v"
     if kind.base == "array":
-        elements = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v ARRAY<VARIANT>').v"
+        elements = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v ARRAY<VARIANT>').v"
         inner = _from_variant("e", kind.parameters[0], cast, safe=safe)
         if inner is None:
             return None
@@ -95,7 +109,7 @@ def from_json(text: str, kind: Type, cast: Callable[[str, Type, Type], str], *, 
             f"ELSE {message} END"
         )
     if kind.base == "map" and kind.parameters[0].base == "varchar":
-        entries = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v MAP<STRING, VARIANT>').v"
+        entries = f"from_json(concat('{{\"v\":', {source}, '}}'), 'v MAP<STRING, VARIANT>').v"
         inner = _from_variant("e", kind.parameters[1], cast, safe=safe)
         if inner is None:
             return None
@@ -119,10 +133,13 @@ def _from_variant(value: str, kind: Type, cast: Callable[[str, Type, Type], str]
     container = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%'"
     message = _failure(f"to_json({value})", kind, safe=safe)
     if kind.base == "json":
-        return f"to_json({value})"
+        return escaped(f"to_json({value})")
     if kind.base == "varchar":
         whole = cast(text, VARCHAR, kind)
-        return f"CASE WHEN {container} THEN {message} WHEN {form} <> 'VOID' THEN {whole} END"
+        floating = cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, kind)
+        return (
+            f"CASE WHEN {container} THEN {message} WHEN {form} = 'DOUBLE' THEN {floating} WHEN {form} <> 'VOID' THEN {whole} END"
+        )
     if kind.base == "boolean":
         number = f"try_variant_get({value}, '$', 'double') <> 0"
         return (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # ruff: noqa: ARG001
 
 
-__all__ = ["between", "from_micros", "instant_of", "local", "micros", "rounded", "with_zone", "zone_of"]
+__all__ = ["between", "from_micros", "instant_of", "local", "micros", "rounded", "with_zone", "zone_of", "zoned_value"]
 
 
 _DAY: Final = 86_400_000_000
@@ -44,7 +44,12 @@ def local(text: str, kind: Type) -> str:
 
 def with_zone(moment: str, zone: str) -> str:
     """Write a timestamp that carries a zone; NULL where there is no instant."""
-    return f"IF({moment} IS NULL OR {zone} IS NULL, NULL, named_struct('instant', {moment}, 'zone', {zone}))"
+    return f"IF({moment} IS NULL OR {zone} IS NULL, NULL, {zoned_value(moment, zone)})"
+
+
+def zoned_value(moment: str, zone: str) -> str:
+    """Write the struct of an instant and a zone; by its type both may be NULL, without which no NULL can stand beside it."""
+    return f"CAST(named_struct('instant', {moment}, 'zone', {zone}) AS STRUCT<`instant`: TIMESTAMP, `zone`: STRING>)"
 
 
 def micros(text: str, kind: Type) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.spark.casts.moments import from_micros, local, micros, with_zone, zone_of
 from rowmerge_nb.sql.spark.text import fail, groups
-from rowmerge_nb.sql.typed.casts import WHITE
+from rowmerge_nb.sql.typed.casts import NUMBERS_IN_ERRORS, WHITE
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.types import (
     INTERVAL_DAY,
@@ -30,19 +30,11 @@ from rowmerge_nb.sql.typed.zones import UTC_NAMES
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-__all__ = ["Writer", "canonical_zone", "from_text", "shown_double", "shown_moment", "to_text"]
+__all__ = ["Writer", "canonical_zone", "from_text", "shown_date", "shown_double", "shown_moment", "to_text"]
 
 Writer: TypeAlias = "Callable[[str, Type, Type, bool], str]"
 """Writes a cast: the value's text, its type, the type wanted, and whether a failure gives NULL."""
 
-_NAMES: Final = {
-    "integer": "INT",
-    "bigint": "BIGINT",
-    "smallint": "SMALLINT",
-    "tinyint": "TINYINT",
-    "double": "DOUBLE",
-    "real": "REAL",
-}
 _BLANK: Final = r"[\\x00-\\x20]*"
 _INTEGER: Final = rf"'^{_BLANK}[+-]?[0-9]+{_BLANK}\\z'"
 _FLOAT: Final = rf"'^{_BLANK}[+-]?(NaN|Infinity|([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[fFdD]?){_BLANK}\\z'"
@@ -69,7 +61,7 @@ def _checked(tried: str, text: str, message: str) -> str:
 
 def from_text(target: Type) -> Writer:
     """Give what writes casts of text to a type."""
-    if target.base in _NAMES:
+    if target.base in NUMBERS_IN_ERRORS:
         return _to_number
     if is_zoned(target):
         return _to_zoned
@@ -101,7 +93,7 @@ def _to_boolean(text: str, source: Type, target: Type, safe: bool) -> str:
 def _to_number(text: str, source: Type, target: Type, safe: bool) -> str:
     form = _INTEGER if is_integer(target) else _FLOAT
     tried = f"IF({text} RLIKE {form}, try_cast({text} AS {spark_type(target)}), NULL)"
-    said = text_literal(f"' to {_NAMES[target.base]}")
+    said = text_literal(f"' to {NUMBERS_IN_ERRORS[target.base]}")
     return _checked(tried, text, _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, said))
 
 
@@ -218,7 +210,14 @@ def to_text(source: Type) -> Writer:
         return lambda text, s, target, safe: _fitting(_shown_interval(text), s, target, safe)
     if source == INTERVAL_YEAR:
         return lambda text, s, target, safe: _fitting(_shown_months(text), s, target, safe)
+    if source.base == "date":
+        return lambda text, s, target, safe: _fitting(shown_date(text), s, target, safe)
     return lambda text, s, target, safe: _fitting(f"CAST({text} AS STRING)", s, target, safe)
+
+
+def shown_date(text: str) -> str:
+    """Write a date as Trino shows it: years of more than four digits have no sign."""
+    return f"ltrim('+', CAST({text} AS STRING))"
 
 
 def shown_moment(text: str, kind: Type) -> str:

@@ -37,6 +37,10 @@ _RANGES: Final = {
 }
 
 
+_OF_WEEKS: Final = frozenset({"week year", "day of week"})
+_OF_YEARS: Final = frozenset({"year", "short year", "month", "month name", "short month name", "day", "day of year"})
+
+
 def _expression(token: Token) -> str:
     """The regular expression of a token, without groups."""
     if token.field == "literal":
@@ -168,9 +172,10 @@ def _year(fields: _Fields, pivot: int) -> str:
 
 def _day(fields: _Fields, year: str) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
     """The date, and checks of what it is made of."""
-    if "week" in fields:
+    if "week" in fields or (_OF_WEEKS & set(fields.positions) and not _OF_YEARS & set(fields.positions)):
+        # What is not given is the least that it can be.
         fourth = f"make_date({year}, 1, 4)"
-        day = fields.number("day of week", "4")
+        day = fields.number("day of week", "1")
         return f"date_add({fourth}, ({fields.number('week', '1')} - 1) * 7 + {day} - 1 - weekday({fourth}))", []
     if "day of year" in fields and "day" not in fields:
         number = fields.number("day of year", "")

@@ -40,7 +40,7 @@ def _zone_name(node: Apply, fail: Callable[..., str], text: str) -> str:
 
 def _checked_zone(node: Apply, fail: Callable[..., str], text: str) -> str:
     known = f"try_cast(concat('2000-01-01 00:00:00 ', {text}) AS TIMESTAMP) IS NOT NULL"
-    refused = fail("NOT_SUPPORTED", "'Time zone not supported: '", text)
+    refused = fail(_CODE, "'\\''", text, "'\\' is not a valid time zone'")
     return f"CASE WHEN {text} IS NULL OR {known} THEN {canonical_zone(text)} ELSE {refused} END"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.sql.functions.json import escaped
 from rowmerge_nb.sql.spark.text import once
 from rowmerge_nb.sql.typed.expressions import text_literal
 
@@ -53,7 +54,8 @@ def _scalar(text: str, paths: list[str]) -> str:
 def _value(text: str, paths: list[str]) -> str:
     found = _read(text, paths)
     written = f"substring(to_json(array({found})), 2, char_length(to_json(array({found}))) - 2)"
-    return f"CASE {_type(text, paths)} WHEN 'VOID' THEN 'null' WHEN 'STRING' THEN {written} ELSE {found} END"
+    whole = f"CASE {_type(text, paths)} WHEN 'VOID' THEN 'null' WHEN 'STRING' THEN {written} ELSE {found} END"
+    return escaped(whole, where=text)
 
 
 def _size(text: str, paths: list[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rowmerge_nb.sql.functions.json import escaped
 from rowmerge_nb.sql.tree.json_paths import JsonPath, Member, Range, Subscripts
 from rowmerge_nb.sql.typed.expressions import text_literal
 
@@ -106,7 +107,8 @@ def json_text(item: str) -> str:
     string = f"regexp_replace(to_json(array(substring({item}, 2))), '^.|.$', '')"
     unmarked = f"regexp_replace({item}, '\"\\\\\\\\{_STRING}', '\"$1\"')"
     # A number that no double can hold is infinite, and JSON has only text for that.
-    return (
+    whole = (
         f"CASE WHEN startswith({item}, '\"') THEN {string} "
         f"WHEN endswith({item}, 'Infinity') THEN concat('\"', {item}, '\"') ELSE {unmarked} END"
     )
+    return escaped(whole, where=item)

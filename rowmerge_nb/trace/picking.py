@@ -1,27 +1,50 @@
-"""Rows picked by the number of a source row, or by values of columns: what ``result.why`` and ``result.near`` take."""
+"""Rows picked by the number of a source row, or by values of columns: what `Result.why` and `Result.near` take."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import RowMergeError, checked
 from rowmerge_nb.names import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-__all__ = ["any_has_values", "check_columns", "check_source_row", "has_values", "in_words"]
+__all__ = ["any_has_values", "check_columns", "has_values", "in_words", "picked"]
+
+SOURCE_ROW: Final = "source_row"
 
 
-def check_source_row(source_row: Any) -> None:
-    """See that it is the number of a row, or None for any.
+def picked(row: Any, source_row: Any, columns: Mapping[str, Any], known: Iterable[str]) -> tuple[int | None, Mapping[str, Any]]:
+    """Give what is asked for: the number of a source row, or None, and values by columns.
+
+    Args:
+        row: what stands without a name: the number of a source row, or values by columns, whose names may be any.
+        source_row: the number of a source row, or None.
+        columns: values by columns.
+        known: the columns that rows have.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if it is something else.
+        RowMergeError: INVALID_ARGUMENTS if it is no number of a row, or said twice; AMBIGUOUS_NAME if ``source_row`` is also a column.
+
+    >>> picked(3, None, {}, ()), picked({"first name": "Ed"}, None, {"id": 7}, ())
+    ((3, {}), (None, {'first name': 'Ed', 'id': 7}))
     """
-    checked(source_row, "source_row", _is_row, "the number of a row of the source, from 0")
+    if isinstance(row, Mapping):
+        row, columns = None, {**row, **columns}
+    elif row is not None and source_row is not None:
+        msg = f"The source row is named twice: {row!r} and {source_row!r}"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give one of them.")
+    if source_row is not None and SOURCE_ROW in {name.lower() for name in known}:
+        msg = f"source_row = {source_row!r} may mean the number of a source row, or the column of that name"
+        hint = f"Write ({source_row!r}) for the number, ({{'{SOURCE_ROW}': {source_row!r}}}) for the column."
+        raise RowMergeError(msg, code="AMBIGUOUS_NAME", hint=hint)
+    number = source_row if row is None else row
+    checked(number, "source_row", _is_row, "the number of a row of the source, from 0, or values by columns")
+    return None if number is None else index(number), columns
 
 
 def _is_row(value: Any) -> bool:

@@ -1,0 +1,287 @@
+"""Trials of the audit: random statements that another implementation has executed, and what it has left, changed on purpose.
+
+``python -m proof.audit --statements 200 --mutations 50`` runs them. DuckDB is the other engine, and the oracle where DuckDB cannot say the
+statement; neither shares code with the engine. Of what it has left the audit must say that it agrees; of every mutation that it differs, and
+name the row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from proof.engines.backends import DuckDB, InexpressibleError, arrow_table
+from proof.oracle.oracle import predict
+from proof.statements.model import MergeStatement
+from proof.statements.printing import Printer
+from proof.statements.scenarios import numbered_scenario
+
+if TYPE_CHECKING:
+    from proof.statements.model import Row, Scenario
+    from rowmerge_nb.engine.engine import Engine
+    from rowmerge_nb.trace.audit import Audit
+
+__all__ = ["MUTATIONS", "Committed", "Mutation", "Trials", "main", "trials"]
+
+Rows = list["Row"]
+_NUMBERS: Final[dict[str, Any]] = {"integer": int, "bigint": int, "double": float, "decimal": Decimal}
+
+
+@dataclass
+class Trials:
+    """What came of trials.
+
+    Attributes:
+        by: how many statements each implementation has executed.
+        agreed: how many audits agreed, as they must.
+        false_alarms: the statements of which the audit says that they differ.
+        found: mutations that were found, and whose rows were named.
+        missed: mutations that were not: which, and of which statement.
+    """
+
+    by: Counter[str] = field(default_factory=Counter)
+    agreed: int = 0
+    passed_over: int = 0
+    false_alarms: list[str] = field(default_factory=list)
+    found: Counter[str] = field(default_factory=Counter)
+    missed: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        """Tell it in a line."""
+        by = ", ".join(f"{name} {count}" for name, count in sorted(self.by.items()))
+        kinds = ", ".join(f"{name} {count}" for name, count in sorted(self.found.items()))
+        return (
+            f"{self.by.total()} statements ({by}) in {self.seconds:.0f} s: {self.agreed} agree, {len(self.false_alarms)} false alarms, "
+            f"{self.passed_over} passed over; {self.found.total()} mutations found ({kinds}), {len(self.missed)} missed."
+        )
+
+
+def trials(
+    engine: Engine, statements: int, mutations: int, *, seed: int = 1, progress: Callable[[Trials], None] = lambda _: None
+) -> Trials:
+    """Audit random statements, and mutations of what they have left.
+
+    Args:
+        engine: the engine.
+        statements: how many statements.
+        mutations: how many mutations, of the first statements that leave rows.
+        seed: the series of statements.
+        progress: is told after every statement.
+    """
+    done, duck, started = Trials(), DuckDB(), time.monotonic()
+    number = -1
+    try:
+        while done.by.total() < statements:
+            number += 1
+            scenario = numbered_scenario(seed, number)
+            executed = _executed(duck, scenario)
+            if executed is None:
+                done.passed_over += 1
+                continue
+            name, rows = executed
+            done.by[name] += 1
+            audit = _audit(engine, scenario, rows)
+            if audit.agrees:
+                done.agreed += 1
+            else:
+                done.false_alarms.append(f"seed {seed}, statement {number}, by {name}:\n{audit}")
+            if done.found.total() + len(done.missed) < mutations:
+                _mutate(engine, scenario, rows, Random(f"{seed} {number} mutations"), number, done)  # noqa: S311 - nothing is secret here
+            done.seconds = time.monotonic() - started
+            progress(done)
+    finally:
+        duck.close()
+    return done
+
+
+def _executed(duck: DuckDB, scenario: Scenario) -> tuple[str, Rows] | None:
+    """Give who has executed a statement, and the rows that it has left; None where it fails."""
+    predicted = predict(scenario, "standard")
+    if predicted.errors:
+        return None
+    try:
+        outcome = duck.run(scenario)
+    except InexpressibleError:
+        name, outcome = "oracle", predicted
+    else:
+        name = "duckdb"
+        if outcome.errors:
+            name, outcome = "oracle", predicted
+    assert outcome.rows is not None
+    return name, [row for row, count in outcome.rows for _ in range(count)]
+
+
+def _audit(engine: Engine, scenario: Scenario, rows: Rows) -> Audit:
+    before, target = arrow_table(scenario.target), scenario.target
+    columns = [[row[place] for row in rows] for place in range(len(target.columns))]
+    arrays = [pa.array(values, column.type.arrow) for values, column in zip(columns, target.columns, strict=True)]
+    after = pa.table(arrays, names=list(target.names))
+    for table in scenario.tables[1:]:
+        engine.register(table.name, arrow_table(table))
+    return engine.audit(target.name, before=before, after=after, statement=Printer("trino").statement(scenario))
+
+
+# -- mutations --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """Rows as a defect would have left them, and the rows that are wrong then.
+
+    Args:
+        rows: the rows.
+        wrong: those that the audit must name.
+    """
+
+    rows: Rows
+    wrong: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What another engine has left, which may be changed; each way gives None where it cannot be done.
+
+    Args:
+        scenario: the statement and its tables.
+        rows: what it has left.
+        random: where choices come from.
+    """
+
+    scenario: Scenario
+    rows: Rows
+    random: Random
+
+    def row_missing(self) -> Mutation | None:
+        """Leave a row out."""
+        if not self.rows:
+            return None
+        at = self.random.randrange(len(self.rows))
+        return Mutation([*self.rows[:at], *self.rows[at + 1 :]], (self.rows[at],))
+
+    def row_doubled(self) -> Mutation | None:
+        """Leave a row twice."""
+        return Mutation([*self.rows, row := self.random.choice(self.rows)], (row,)) if self.rows else None
+
+    def value_changed(self) -> Mutation | None:
+        """Leave another number in a row."""
+        columns = [at for at, column in enumerate(self.scenario.target.columns) if column.type.base in _NUMBERS]
+        if not self.rows or not columns:
+            return None
+        at, column = self.random.randrange(len(self.rows)), self.random.choice(columns)
+        kind = _NUMBERS[self.scenario.target.columns[column].type.base]
+        return self._other_value(at, column, kind(1) if self.rows[at][column] != 1 else kind(2))
+
+    def other_case(self) -> Mutation | None:
+        """Leave a text in another case."""
+        texts = [(at, column, value) for at, row in enumerate(self.rows) for column, value in enumerate(row) if _has_case(value)]
+        if not texts:
+            return None
+        at, column, value = self.random.choice(texts)
+        return self._other_value(at, column, str(value).swapcase())
+
+    def not_applied(self) -> Mutation | None:
+        """Leave a target row as it was beside what the statement makes of it, or a new row out."""
+        changed = list((Counter(self.scenario.target.rows) - Counter(self.rows)).elements())
+        new = list((Counter(self.rows) - Counter(self.scenario.target.rows)).elements())
+        if not changed and not new:
+            return None
+        row = self.random.choice(changed or new)
+        if changed:
+            return Mutation([*self.rows, row], (row,))
+        left = list(self.rows)
+        left.remove(row)
+        return Mutation(left, (row,))
+
+    def wrong_clause(self) -> Mutation | None:
+        """Leave what the statement makes without its last clause."""
+        statement = self.scenario.statement
+        if not isinstance(statement, MergeStatement) or len(statement.clauses) < 2:
+            return None
+        other = predict(replace(self.scenario, statement=replace(statement, clauses=statement.clauses[:-1])), "standard")
+        if other.rows is None:
+            return None
+        return _as_others(self.rows, [row for row, count in other.rows for _ in range(count)])
+
+    def second_version(self) -> Mutation | None:
+        """Leave a second version of a new row, as if a further source row had made it."""
+        new = [row for row in self.rows if row not in self.scenario.target.rows]
+        changed = replace(self, rows=new[:1]).value_changed()
+        return None if changed is None else _as_others(self.rows, [*self.rows, *changed.rows])
+
+    def _other_value(self, at: int, column: int, value: Any) -> Mutation:
+        row = (*self.rows[at][:column], value, *self.rows[at][column + 1 :])
+        return Mutation([*self.rows[:at], row, *self.rows[at + 1 :]], (self.rows[at], row))
+
+
+def _has_case(value: Any) -> bool:
+    return isinstance(value, str) and value.swapcase() != value
+
+
+def _as_others(rows: Rows, others: Rows) -> Mutation | None:
+    wrong = [*(Counter(rows) - Counter(others)), *(Counter(others) - Counter(rows))]
+    return Mutation(others, tuple(wrong)) if wrong else None
+
+
+MUTATIONS: Final = ("row_missing", "row_doubled", "value_changed", "other_case", "not_applied", "wrong_clause", "second_version")
+"""The ways in which what was left is changed: methods of `Committed`."""
+
+
+def _mutate(engine: Engine, scenario: Scenario, rows: Rows, random: Random, number: int, done: Trials) -> None:
+    committed = Committed(scenario, rows, random)
+    for name in random.sample(MUTATIONS, len(MUTATIONS)):
+        mutation: Mutation | None = getattr(committed, name)()
+        if mutation is None or Counter(mutation.rows) == Counter(rows):
+            continue
+        audit = _audit(engine, scenario, mutation.rows)
+        named = {_text(row.values()) for told in audit.rows for row in (*told.missing, *told.unexpected)}
+        if not audit.agrees and all(_text(row) in named for row in mutation.wrong):
+            done.found[name] += 1
+        else:
+            done.missed.append(f"statement {number}, {name}, {mutation.wrong}:\n{audit}")
+        return
+
+
+def _text(row: Any) -> str:
+    # Of doubles there is one zero.
+    return repr([0.0 if isinstance(value, float) and value == 0 else value for value in row])
+
+
+# -- on the command line ----------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run trials; gives 1 if one ends as it must not."""
+    from rowmerge_nb.engine.engine import Engine
+
+    parser = argparse.ArgumentParser(
+        prog="python -m proof.audit", description="Audits random statements, and mutations of what they leave."
+    )
+    parser.add_argument("--statements", type=int, default=200, metavar="N", help="how many statements (%(default)s)")
+    parser.add_argument("--mutations", type=int, default=50, metavar="N", help="how many mutations (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="the series of statements (%(default)s)")
+    options = parser.parse_args(arguments)
+    with Engine(cores=2) as engine:
+        done = trials(engine, options.statements, options.mutations, seed=options.seed)
+    for text in _failures(done):
+        print(text, end="\n\n", file=sys.stderr)
+    print(done.line())
+    return 1 if done.false_alarms or done.missed else 0
+
+
+def _failures(done: Trials) -> Iterator[str]:
+    yield from (f"FALSE ALARM: {text}" for text in done.false_alarms)
+    yield from (f"MISSED: {text}" for text in done.missed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,66 @@
+"""ALTER TABLE of Iceberg tables: a schema more in the table's metadata. Files stay as they are, and readers go by the ids of fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.connectors.iceberg.types import schema_of
+from rowmerge_nb.errors import ConnectorError, error_text
+from rowmerge_nb.spi.alterations import AddColumn, ColumnPosition, DropColumn, DropNotNull, RenameColumn, SetColumnType
+from rowmerge_nb.spi.metadata import ColumnMetadata
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Transaction
+
+    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.spi.alterations import Alteration
+
+__all__ = ["stage_alteration"]
+
+
+def stage_alteration(handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction) -> None:
+    """Add a change of a table's columns to a transaction of pyiceberg.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED for what Iceberg does not allow: a type that is no promotion of the old one, a required new column of a
+            table that has rows, a column dropped that the partitioning names.
+    """
+    from pyiceberg.exceptions import ValidationError
+
+    if isinstance(alteration, AddColumn) and not alteration.column.nullable and handle.snapshot is not None:
+        msg = (
+            f"Column '{alteration.column.name}' cannot be NOT NULL: the rows that table '{handle.name}' has would have NULL in it"
+        )
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="Add it without NOT NULL.")
+    try:
+        with transaction.update_schema() as update:
+            match alteration:
+                case AddColumn(column=column, position=position, after=after):
+                    field = schema_of([column]).fields[0]
+                    update.add_column((column.name,), field.field_type, required=field.required)
+                    if position is ColumnPosition.FIRST:
+                        update.move_first((column.name,))
+                    elif position is ColumnPosition.AFTER:
+                        update.move_after((column.name,), (after,))
+                case DropColumn(column=name):
+                    _refuse_partitioned(handle, name, transaction)
+                    update.delete_column((name,))
+                case RenameColumn(column=name, name=new):
+                    update.rename_column((name,), new)
+                case SetColumnType(column=name, type=kind):
+                    update.update_column((name,), schema_of([ColumnMetadata(name, kind)]).fields[0].field_type)
+                case DropNotNull(column=name):
+                    update.make_column_optional((name,))
+    except (ValidationError, ValueError) as error:
+        msg = f"Iceberg does not allow that of table '{handle.name}': {error_text(error)}"
+        hint = "Types can become wider (integer to bigint, real to double, more digits of a decimal), and nothing else."
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint) from error
+
+
+def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Transaction) -> None:
+    """Refuse to drop a column by which rows are partitioned or were: older files could not be read any more."""
+    metadata = transaction.table_metadata
+    field = metadata.schema().find_field(name)
+    if any(part.source_id == field.field_id for spec in metadata.partition_specs for part in spec.fields):
+        msg = f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made of it"
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other partitions.")

@@ -1,0 +1,122 @@
+"""ALTER TABLE of tables in memory: what a table becomes, its rows included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.connectors.memory.tables import by_name, schema_of
+from rowmerge_nb.connectors.shared.transforms import parse_transforms
+from rowmerge_nb.errors import AnalysisError, ConnectorError
+from rowmerge_nb.spi.alterations import (
+    AddColumn,
+    ColumnPosition,
+    DropColumn,
+    DropNotNull,
+    RenameColumn,
+    RenameTable,
+    SetColumnType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["altered"]
+
+_INTEGERS: Final = ("tinyint", "smallint", "integer", "bigint")
+_DIGITS: Final = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
+_NAMING: Final = ("bucketed_by", "primary_key")
+
+
+def altered(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: Alteration) -> tuple[ConnectorTableMetadata, pa.Table]:
+    """Give a table's definition and rows as an alteration makes them.
+
+    Raises:
+        ConnectorError: NOT_SUPPORTED for a column by which rows are placed, and for a type that has not all values of the old one.
+    """
+    match alteration:
+        case AddColumn():
+            return _added(metadata, rows, alteration)
+        case DropColumn(column=name):
+            _refuse_placing(metadata, name, "dropped")
+            columns = tuple(column for column in metadata.columns if column.name != name)
+            return replace(metadata, columns=columns), rows.drop_columns([name])
+        case RenameColumn(column=name, name=new):
+            columns = _changed(metadata, name, lambda column: replace(column, name=new))
+            names = [new if column == name else column for column in rows.column_names]
+            return replace(metadata, columns=columns, properties=_renamed(metadata, name, new)), rows.rename_columns(names)
+        case SetColumnType(column=name, type=kind):
+            return _retyped(metadata, rows, name, kind)
+        case DropNotNull(column=name):
+            return replace(metadata, columns=_changed(metadata, name, lambda column: replace(column, nullable=True))), rows
+        case RenameTable(name=table):
+            return replace(metadata, name=table), rows
+
+
+def _added(metadata: ConnectorTableMetadata, rows: pa.Table, alteration: AddColumn) -> tuple[ConnectorTableMetadata, pa.Table]:
+    names = [column.name for column in metadata.columns]
+    at = {ColumnPosition.FIRST: 0, ColumnPosition.LAST: len(names)}.get(alteration.position)
+    if at is None:
+        at = names.index(alteration.after) + 1
+    new = alteration.column
+    columns = (*metadata.columns[:at], new, *metadata.columns[at:])
+    field = pa.field(new.name, new.type.arrow)
+    return replace(metadata, columns=columns), rows.add_column(at, field, pa.nulls(rows.num_rows, field.type))
+
+
+def _retyped(metadata: ConnectorTableMetadata, rows: pa.Table, name: str, kind: Type) -> tuple[ConnectorTableMetadata, pa.Table]:
+    old = next(column.type for column in metadata.columns if column.name == name)
+    _refuse_placing(metadata, name, "changed in type")
+    if not _has_all_values(old, kind):
+        msg = f"Column '{name}' of type {old} cannot become {kind}: a column in memory gets only a type that has all values of the old one"
+        hint = "Add a column, UPDATE it by a CAST, drop the old one and rename the new one."
+        raise ConnectorError(msg, code="NOT_SUPPORTED", hint=hint)
+    columns = _changed(metadata, name, lambda column: replace(column, type=kind))
+    return replace(metadata, columns=columns), rows.cast(schema_of(columns))
+
+
+def _has_all_values(old: Type, new: Type) -> bool:
+    """Tell whether every value of a type is one of another type too, written alike."""
+    if old == new:
+        return True
+    pair = (old.base, new.base)
+    if new.base in _INTEGERS and old.base in _INTEGERS:
+        return _INTEGERS.index(old.base) < _INTEGERS.index(new.base)
+    if new.base == "decimal":
+        digits, scale = (_DIGITS[old.base], 0) if old.base in _DIGITS else old.parameters if old.base == "decimal" else (99, 0)
+        return bool(new.parameters[1] >= scale and new.parameters[0] - new.parameters[1] >= digits - scale)
+    if pair == ("varchar", "varchar"):
+        return not new.parameters or bool(old.parameters and old.parameters[0] <= new.parameters[0])
+    if pair in {("timestamp", "timestamp"), ("timestamp with time zone", "timestamp with time zone"), ("time", "time")}:
+        return bool(old.parameters[0] <= new.parameters[0])
+    return pair in {("real", "double"), ("smallint", "real"), ("tinyint", "real"), ("integer", "double")}
+
+
+def _changed(
+    metadata: ConnectorTableMetadata, name: str, change: Callable[[ColumnMetadata], ColumnMetadata]
+) -> tuple[ColumnMetadata, ...]:
+    return tuple(change(column) if column.name == name else column for column in metadata.columns)
+
+
+def _renamed(metadata: ConnectorTableMetadata, name: str, new: str) -> Mapping[str, Any]:
+    """Give a table's properties with a column's new name in them."""
+    transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
+    named = {key: tuple(new if one == name else one for one in metadata.properties[key]) for key in _NAMING}
+    placed = tuple(str(replace(one, column=new) if one.column == name else one) for one in transforms)
+    return {**metadata.properties, **named, "partitioned_by": placed}
+
+
+def _refuse_placing(metadata: ConnectorTableMetadata, name: str, done: str) -> None:
+    """Refuse to touch a column that the table's properties name."""
+    transforms = parse_transforms(metadata.properties["partitioned_by"], by_name(metadata.columns))
+    naming = [key for key in _NAMING if name in metadata.properties[key]]
+    naming += ["partitioned_by"] if any(transform.column == name for transform in transforms) else []
+    if naming:
+        msg = f"Column '{name}' cannot be {done}: the table property '{naming[0]}' names it"
+        raise AnalysisError(msg, code="NOT_SUPPORTED", hint="CREATE TABLE AS makes a table with other properties.")

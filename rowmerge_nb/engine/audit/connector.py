@@ -1,0 +1,238 @@
+"""The tables of an audit: those of stores as they were at some version, whose change is noted and never written."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.engine.tasks.audit import (
+    ROW_ID,
+    AuditedColumn,
+    AuditedSplit,
+    AuditedTableHandle,
+    AuditingMergeHandle,
+    AuditingSinkProvider,
+    AuditingSourceProvider,
+)
+from rowmerge_nb.engine.tasks.bags import Bag
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.handles import ConnectorTransactionHandle, own
+from rowmerge_nb.spi.metadata import ConnectorMetadata, ConnectorTableMetadata, TableStatistics
+from rowmerge_nb.spi.operations import RowChangeParadigm
+from rowmerge_nb.spi.page_source import ConnectorSplitManager
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from rowmerge_nb.spi.handles import (
+        ColumnHandle,
+        ConnectorMergeTableHandle,
+        ConnectorSession,
+        ConnectorTableHandle,
+        ConnectorTableVersion,
+        SchemaTableName,
+    )
+    from rowmerge_nb.spi.page_source import Constraint
+
+__all__ = ["AUDITED", "AuditedTables", "TableState"]
+
+AUDITED: Final = "$audited"
+"""The catalog of audited tables; no statement can name it."""
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table as it is or was.
+
+    Args:
+        connector: what has it.
+        name: its name there.
+        version: which version is meant; None for the table as it is.
+    """
+
+    connector: Connector
+    name: SchemaTableName
+    version: ConnectorTableVersion | None = None
+
+    def handle(self, metadata: ConnectorMetadata, session: ConnectorSession) -> ConnectorTableHandle | None:
+        """Look it up; None if there is no such table.
+
+        Args:
+            metadata: the metadata of its connector.
+            session: the session.
+
+        Raises:
+            ConnectorError: the version is not kept.
+        """
+        if self.version is None:
+            return metadata.get_table_handle(session, self.name)
+        return metadata.get_former_table_handle(session, self.name, self.version)
+
+
+@dataclass(frozen=True)
+class _Transaction(ConnectorTransactionHandle):
+    number: int
+
+
+@dataclass
+class _Opened:
+    """The transactions of the stores that take part, by the connectors' identities."""
+
+    stores: dict[int, tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]] = field(default_factory=dict)
+
+
+class AuditedTables(Connector):
+    """Tables as they were. No statement begins anything in the stores that have them, and nothing is written.
+
+    Args:
+        kind: the kind of store that the audited table is in.
+
+    Attributes:
+        tables: the tables, by the names that they have here.
+        change: what the last statement would have changed.
+    """
+
+    commits_in_finish = False
+
+    def __init__(self, kind: str) -> None:
+        self.name = kind
+        self.tables: dict[SchemaTableName, TableState] = {}
+        self.change = Bag.none()
+        self._numbers = itertools.count(1)
+        self._open: dict[int, _Opened] = {}
+
+    def begin_transaction(self) -> _Transaction:
+        """Begin a transaction; those of the stores begin when a table of theirs is looked up."""
+        handle = _Transaction(next(self._numbers))
+        self._open[handle.number] = _Opened()
+        return handle
+
+    def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """End the transaction; nothing was changed in it."""
+        self.rollback(transaction_handle)
+
+    def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """End the transactions of the stores, which have only read."""
+        opened = self._open.pop(own(transaction_handle, _Transaction).number, _Opened())
+        for connector, handle, _ in opened.stores.values():
+            connector.rollback(handle)
+
+    def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
+        """Give the metadata of a transaction."""
+        return _AuditedMetadata(self, self._open[own(transaction_handle, _Transaction).number])
+
+    def get_split_manager(self) -> ConnectorSplitManager:
+        """Give what asks the stores for splits."""
+        return _AuditedSplits(self)
+
+    def get_page_source_provider(self) -> AuditingSourceProvider:
+        """Give what reads the stores' splits."""
+        return AuditingSourceProvider()
+
+    def get_page_sink_provider(self) -> AuditingSinkProvider:
+        """Give what makes sinks that write nothing."""
+        return AuditingSinkProvider()
+
+    def store(self, opened: _Opened, connector: Connector) -> tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]:
+        """Give a store with its transaction, which begins with the first call."""
+        if id(connector) not in opened.stores:
+            handle = connector.begin_transaction()
+            try:
+                opened.stores[id(connector)] = connector, handle, connector.get_metadata(handle)
+            except BaseException:
+                connector.rollback(handle)
+                raise
+        return opened.stores[id(connector)]
+
+    def splits(self, handle: AuditedTableHandle, session: ConnectorSession, constraint: Constraint) -> list[AuditedSplit]:
+        """Ask the store of a table for its splits."""
+        manager = self.tables[handle.name].connector.get_split_manager()
+        found = manager.get_splits(handle.transaction, session, handle.table, constraint)
+        return [AuditedSplit(split, number) for number, split in enumerate(found)]
+
+
+class _AuditedSplits(ConnectorSplitManager):
+    def __init__(self, connector: AuditedTables) -> None:
+        self._connector = connector
+
+    def get_splits(
+        self,
+        transaction_handle: ConnectorTransactionHandle,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        constraint: Constraint,
+    ) -> Sequence[AuditedSplit]:
+        """Give the store's splits."""
+        return self._connector.splits(own(table_handle, AuditedTableHandle), session, constraint)
+
+
+class _AuditedMetadata(ConnectorMetadata):
+    """The stores' metadata of the audited tables; a statement may go up to its finish call, which notes the change."""
+
+    def __init__(self, connector: AuditedTables, opened: _Opened) -> None:
+        self._connector = connector
+        self._opened = opened
+
+    def get_table_handle(self, session: ConnectorSession, name: SchemaTableName) -> AuditedTableHandle | None:
+        """Look a table up where it is, as it was."""
+        state = self._connector.tables.get(name)
+        if state is None:
+            return None
+        connector, transaction, metadata = self._connector.store(self._opened, state.connector)
+        handle = state.handle(metadata, session)
+        if handle is None:
+            return None
+        columns = metadata.get_column_handles(session, handle)
+        return AuditedTableHandle(name, handle, transaction, connector.get_page_source_provider(), columns)
+
+    def get_table_metadata(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> ConnectorTableMetadata:
+        """Give what the store says of the table."""
+        return self._metadata(table_handle).get_table_metadata(session, own(table_handle, AuditedTableHandle).table)
+
+    def get_column_handles(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> tuple[ColumnHandle, ...]:
+        """Give the store's own handles."""
+        return own(table_handle, AuditedTableHandle).columns
+
+    def row_count(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> int | None:
+        """Give what the store says."""
+        return self._metadata(table_handle).row_count(session, own(table_handle, AuditedTableHandle).table)
+
+    def get_table_statistics(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> TableStatistics:
+        """Give what the store says."""
+        return self._metadata(table_handle).get_table_statistics(session, own(table_handle, AuditedTableHandle).table)
+
+    def get_version_time(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> dt.datetime | None:
+        """Give what the store says."""
+        return self._metadata(table_handle).get_version_time(session, own(table_handle, AuditedTableHandle).table)
+
+    def get_row_change_paradigm(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> RowChangeParadigm:
+        """Give the paradigm by which old and new rows come apart."""
+        return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+
+    def get_merge_row_id_column_handle(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> AuditedColumn:
+        """Give the row id, which says what the row was."""
+        return AuditedColumn("$row_id", ROW_ID)
+
+    def begin_merge(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        updated_columns: Mapping[int, Sequence[ColumnHandle]] | None = None,
+    ) -> AuditingMergeHandle:
+        """Begin nothing."""
+        handle = own(table_handle, AuditedTableHandle)
+        return AuditingMergeHandle(handle, tuple(column.type.arrow for column in handle.columns))
+
+    def finish_merge(
+        self, session: ConnectorSession, merge_handle: ConnectorMergeTableHandle, fragments: Collection[bytes]
+    ) -> None:
+        """Note what the statement would have changed."""
+        self._connector.change = reduce(add, map(Bag.from_bytes, fragments), Bag.none())
+
+    def _metadata(self, table_handle: ConnectorTableHandle) -> ConnectorMetadata:
+        state = self._connector.tables[own(table_handle, AuditedTableHandle).name]
+        return self._connector.store(self._opened, state.connector)[2]

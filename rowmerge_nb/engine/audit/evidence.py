@@ -1,0 +1,343 @@
+"""The rows that differ, put together by their keys: what was, what ought to be, what is, and the ways of the rows that make it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.choices import TraceLevel
+from rowmerge_nb.engine.tasks.audit import RowChooser, page_hashes
+from rowmerge_nb.engine.tasks.row_hashes import among, row_hashes
+from rowmerge_nb.errors import RowMergeError
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.sql.tree import statements as t
+from rowmerge_nb.trace.audit import AuditedRow, Cause, RowFate
+from rowmerge_nb.trace.journeys import Answer, Fate, TermTruth, journeys_of
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.audit.tables import Audited
+    from rowmerge_nb.engine.tasks.bags import Bag
+    from rowmerge_nb.engine.tasks.row_hashes import Hashes
+    from rowmerge_nb.trace.journeys import Journey
+    from rowmerge_nb.trace.trace import Term, Trace
+
+__all__ = ["Evidence", "key_of"]
+
+Row = Mapping[str, Any]
+Key = tuple[str, ...]
+
+MOST_JOURNEYS: Final = 5
+"""Of one key the ways of so many joined rows are told."""
+_CROWD: Final = 10
+"""Of the keys that are told, so many times as many rows are read at most."""
+_QUARTER: Final = dt.timedelta(minutes=15)
+_FARTHEST: Final = dt.timedelta(hours=26)
+_ASKED: Final = "audited_rows_before"
+
+
+def key_of(trace: Trace, names: Sequence[str]) -> tuple[str, ...]:
+    """Give the columns that tell which row is meant: of a MERGE those that ON reads, of an UPDATE those that it leaves, or all.
+
+    Args:
+        trace: the statement's trace.
+        names: the table's columns.
+    """
+    read = {name for _, name in _reads(trace.on, "target")}
+    assigned = {name for clause in trace.clauses for name, _ in clause.values}
+    key = [name for name in names if (name in read if trace.kind == "MERGE" else name not in assigned)]
+    return tuple(key or names)
+
+
+def _reads(on: Term | None, side: str) -> list[tuple[str, str]]:
+    return [] if on is None else [(of, name) for term in on.walk() for of, name in term.reads if of == side]
+
+
+class Evidence:
+    """What is known of the rows that differ.
+
+    Args:
+        tables: the audited table.
+        tree: the statement.
+        trace: what it has done to the table as it was.
+        wrong: the rows that differ: above zero those that are missing.
+        key: the columns that tell which row is meant.
+        most: so many of them are told, of either kind.
+    """
+
+    def __init__(
+        self, tables: Audited, tree: t.Merge | t.Update | t.Delete, trace: Trace, wrong: Bag, key: Sequence[str], most: int
+    ) -> None:
+        self.tables, self.tree, self.wrong, self.key, self.most = tables, tree, wrong, tuple(key), most
+        self._types = [kind.arrow for _, kind in tables.columns]
+        self._trace = trace
+        self._hashes: dict[Key, Hashes] = {}
+
+    def rows(self) -> list[AuditedRow]:
+        """Give the rows that differ, by their keys."""
+        missing, unexpected = self.wrong.more, self.wrong.less
+        there = self.tables.find(after=True, most=self.most, hashes=unexpected.first(self.most))
+        gone = self.tables.find(after=False, most=self.most, hashes=missing.first(self.most))
+        keys = np.unique(np.concatenate([self._keys(there), self._keys(gone)]))
+        if not self._is_complete:
+            self._trace = self._chosen(keys)
+        made = self._made(missing)
+        gone = self._once(pa.concat_tables([gone, made]))[: self.most]
+        pairs = self.tables.find(
+            after=True, most=self.most, hashes=unexpected.hashes, keys=np.unique(self._keys(gone)), key=self.key
+        )
+        there = self._once(pa.concat_tables([pairs, there]))[: self.most]
+        # Of a key that is told all rows are told that differ, or nobody could say what became of it.
+        keys = np.unique(self._keys(there))
+        kept = self.tables.find(after=False, most=self.most, hashes=missing.hashes, keys=keys, key=self.key)
+        new = made.filter(pa.array(among(self._keys(made), keys)))
+        gone = self._once(pa.concat_tables([gone, kept, new]))
+        keys = np.union1d(self._keys(gone), self._keys(there))
+        sides = [self.tables.find(after=side, most=self.most * _CROWD, keys=keys, key=self.key) for side in (False, True)]
+        before, now = (self._by_key(side) for side in sides)
+        lost, extra = (self._by_key(rows, bag) for rows, bag in ((gone, missing), (there, unexpected)))
+        journeys = self._journeys()
+        found = [
+            self._row(key, before.get(key, []), lost.get(key, []), extra.get(key, []), now.get(key, []), journeys.get(key, []))
+            for key in dict.fromkeys([*lost, *extra])
+        ]
+        return self._with_where(found)
+
+    def speaks_for(self, cause: Cause, rows: Sequence[AuditedRow]) -> bool:
+        """Tell whether the rows that are told have what a difference is about: only then it is tried."""
+        if cause in {Cause.NULL_KEYS, Cause.CASE, Cause.PADDING}:
+            keys = list(self._all_keys(rows))
+            if cause is Cause.NULL_KEYS:
+                return any(None in key for key in keys)
+            form = str.lower if cause is Cause.CASE else str.rstrip
+            alike = {_texts(form(v) if isinstance(v, str) else v for v in key) for key in keys}
+            return len(alike) < len(set(map(_texts, keys)))
+        conditions = [verdict for row in rows for journey in row.journeys for verdict in journey.verdicts]
+        fates = {verdict.fate for verdict in conditions} | {_FATES.get(row.where.answer) for row in rows if row.where is not None}
+        if cause is Cause.UNKNOWN:
+            return Fate.UNKNOWN in fates or Fate.NOT_TRUE in fates
+        if cause is Cause.CONDITION:
+            return bool(fates & {Fate.UNKNOWN, Fate.FALSE, Fate.NOT_TRUE})
+        return True
+
+    def is_explained(self, rows: Sequence[AuditedRow], left: Bag) -> bool:
+        """Tell whether of the keys that are told one at least has no row any more that would differ, and none has some of them."""
+        still = [left.holds(self._hashes[_texts(row.key.values())]) for row in rows]
+        return any(not found.any() for found in still) and all(found.all() or not found.any() for found in still)
+
+    def with_cause(self, rows: list[AuditedRow], left: Bag, cause: Cause) -> list[AuditedRow]:
+        """Add a cause to the rows that it explains: none of theirs is among those that would differ still."""
+        return [
+            row
+            if cause in row.causes or left.holds(self._hashes[_texts(row.key.values())]).any()
+            else replace(row, causes=(*row.causes, cause))
+            for row in rows
+        ]
+
+    # -- joined rows ----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether the trace has all joined rows, with the values of both sides."""
+        pages = self._trace.pages
+        return not self._trace.joined if pages is None else pages.complete and pages.witness is not None
+
+    def _chosen(self, keys: Hashes) -> Trace:
+        """Evaluate the statement once more; the joined rows are kept that have to do with rows that differ."""
+        some = np.union1d(self.wrong.more.first(self.most), self.wrong.less.first(self.most))
+        source = tuple(self._partners.get(name, "") for name in self.key)
+        types = tuple(kind.arrow for name, kind in self.tables.columns if name in self.key)
+        ordered = tuple(name for name in self.tables.names if name in self.key)
+        source = () if "" in source else tuple(self._partners[name] for name in ordered)
+        chooser = RowChooser(some, keys, ordered, source, types, self.most * _CROWD)
+        return self.tables.run(self.tree.text, trace=TraceLevel.FULL, chooser=chooser)[1].trace
+
+    @cached_property
+    def _partners(self) -> Mapping[str, str]:
+        """The columns of the source that are compared with single ones of the target."""
+        found = {}
+        for term in () if self._trace.on is None else self._trace.on.walk():
+            sides = dict(term.reads)
+            if len(term.reads) == 2 and set(sides) == {"source", "target"}:
+                found[sides["target"]] = sides["source"]
+        return found
+
+    def _made(self, missing: Bag) -> pa.Table:
+        """Give the new rows that are missing."""
+        schema = pa.schema([pa.field(name, kind.arrow) for name, kind in self.tables.columns])
+        pages = self._trace.pages
+        if pages is None:
+            return schema.empty_table()
+        operations = pages.after.column(pages.layout.after.operation).to_numpy(zero_copy_only=False)
+        wanted = operations == int(Operation.INSERT)
+        page = pages.after.select(range(len(schema))).filter(pa.array(wanted))
+        page = page.filter(pa.array(missing.holds(page_hashes(page, self._types))))
+        return pa.Table.from_arrays(page.columns, schema=schema)
+
+    def _journeys(self) -> Mapping[Key, list[Journey]]:
+        """Give the ways of joined rows by the keys that they have to do with."""
+        found: dict[Key, list[Journey]] = defaultdict(list)
+        for journey in journeys_of(self._trace) or ():
+            keys = {self._key(row) for row in (journey.target, journey.made) if row is not None and set(self.key) <= set(row)}
+            names = [self._partners.get(name, "") for name in self.key]
+            if journey.source is not None and set(names) <= set(journey.source):
+                keys.add(_texts(journey.source[name] for name in names))
+            for key in keys:
+                found[key].append(journey)
+        return found
+
+    # -- rows -----------------------------------------------------------------------------------------------------
+
+    def _row(
+        self,
+        key: Key,
+        before: Sequence[Row],
+        lost: Sequence[Row],
+        extra: Sequence[Row],
+        now: Sequence[Row],
+        journeys: Sequence[Journey],
+    ) -> AuditedRow:
+        values = {name: next(iter([*lost, *extra]))[name] for name in self.key}
+        both = [*_unique(lost), *_unique(extra)]
+        columns = [pa.array([row[name] for row in both], kind.arrow) for name, kind in self.tables.columns]
+        self._hashes[key] = row_hashes(columns, len(both))
+        made = AuditedRow(
+            key=values,
+            fate=_fate(before, lost, extra, now, journeys),
+            before=tuple(before),
+            missing=tuple(lost),
+            unexpected=tuple(extra),
+            journeys=tuple(journeys[:MOST_JOURNEYS]),
+        )
+        cause, remark = _cause(made, now)
+        return made if cause is None else replace(made, causes=(cause,), remark=remark)
+
+    def _with_where(self, rows: list[AuditedRow]) -> list[AuditedRow]:
+        """Add what WHERE comes to for rows that an UPDATE or DELETE does not choose."""
+        condition = next((clause.condition for clause in self._trace.clauses if clause.condition is not None), None)
+        left = [row for row in rows if not row.journeys and row.before]
+        if isinstance(self.tree, t.Merge) or condition is None or not left:
+            return rows
+        terms = list(condition.walk())
+        schema = pa.schema([pa.field(name, kind.arrow) for name, kind in self.tables.columns])
+        frame = pa.Table.from_pylist([dict(row.before[0]) for row in left], schema)
+        asked = ", ".join(f"CAST(({term.text}) AS boolean) AS c{place}" for place, term in enumerate(terms))
+        alias = self.tree.target.parts[-1].text
+        try:
+            answers = self.tables.ask(f'SELECT {asked} FROM {_ASKED} AS "{alias}"', {_ASKED: frame})
+        except RowMergeError:
+            # It cannot be asked alone, as of a name with a schema before it, or fails for one of the rows.
+            return rows
+        truths = {id(row): _truth(condition, iter(answer), row.before[0]) for row, answer in zip(left, answers, strict=True)}
+        return [replace(row, where=truths[id(row)]) if id(row) in truths else row for row in rows]
+
+    def _all_keys(self, rows: Sequence[AuditedRow]) -> Iterator[Sequence[Any]]:
+        """Give the keys of the rows that differ, and those of the source that nothing was equal to."""
+        names = [self._partners.get(name, "") for name in self.key]
+        for row in rows:
+            yield tuple(row.key.values())
+        for journey in journeys_of(self._trace) or ():
+            if journey.source is not None and set(names) <= set(journey.source):
+                yield tuple(journey.source[name] for name in names)
+
+    def _by_key(self, rows: pa.Table, bag: Bag | None = None) -> dict[Key, list[Row]]:
+        """Give rows by their keys, each as often as a bag has it."""
+        hashes = self._row_hashes(rows)
+        columns = [python_values(column) for column in rows.columns]
+        found: dict[Key, list[Row]] = defaultdict(list)
+        for hashed, *values in zip(hashes.tolist(), *columns, strict=True):
+            row = dict(zip(rows.column_names, values, strict=True))
+            found[self._key(row)] += [row] * (1 if bag is None else min(bag.count_of(hashed), self.most))
+        return found
+
+    def _key(self, row: Row) -> Key:
+        return _texts(row[name] for name in self.key)
+
+    def _keys(self, rows: pa.Table) -> Hashes:
+        return row_hashes([_whole(rows.column(name)) for name in self.tables.names if name in self.key], rows.num_rows)
+
+    def _row_hashes(self, rows: pa.Table) -> Hashes:
+        return row_hashes([_whole(column) for column in rows.columns], rows.num_rows)
+
+    def _once(self, rows: pa.Table) -> pa.Table:
+        _, first = np.unique(self._row_hashes(rows), return_index=True)
+        return rows.take(pa.array(np.sort(first)))
+
+
+_FATES: Final = {Answer.FALSE: Fate.FALSE, Answer.UNKNOWN: Fate.UNKNOWN}
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def _texts(values: Any) -> Key:
+    return tuple(map(repr, values))
+
+
+def _unique(rows: Sequence[Row]) -> list[Row]:
+    return list({repr(row): row for row in rows}.values())
+
+
+def _fate(
+    before: Sequence[Row], lost: Sequence[Row], extra: Sequence[Row], now: Sequence[Row], journeys: Sequence[Journey]
+) -> RowFate:
+    # By their texts: a NaN is not equal to itself.
+    was, wanted, got, there = (list(map(repr, rows)) for rows in (before, lost, extra, now))
+    if wanted and got:
+        return RowFate.NOT_CHANGED if set(got) <= set(was) else RowFate.OTHER_VALUES
+    if wanted:
+        return RowFate.TOO_RARE if wanted[0] in there else RowFate.NOT_THERE
+    if there.count(got[0]) > got.count(got[0]):
+        return RowFate.TOO_OFTEN
+    deleted = any(journey.operation is Operation.DELETE for journey in journeys)
+    return RowFate.STILL_THERE if deleted or got[0] in was else RowFate.NOT_ASKED_FOR
+
+
+def _cause(row: AuditedRow, now: Sequence[Row]) -> tuple[Cause | None, str]:
+    """Give the difference that a row shows by itself."""
+    if (shift := _shift(row)) is not None:
+        hours = shift / dt.timedelta(hours=1)
+        return Cause.TIME_ZONE, f"by {'+' if hours > 0 else ''}{hours:g} hours"
+    groups: dict[str, list[Journey]] = defaultdict(list)
+    for journey in row.journeys:
+        if journey.target is not None and journey.operation in {Operation.UPDATE, Operation.DELETE}:
+            groups[repr(journey.target)].append(journey)
+    for acting in groups.values():
+        if len(acting) < 2 or row.unexpected or not all(any(lost == j.made for j in acting) for lost in row.missing):
+            continue
+        taken = [place for place, j in enumerate(acting) if (j.made in now if j.made is not None else not now)]
+        if taken:
+            which = {0: "the first one", len(acting) - 1: "the last one"}.get(taken[0], "one in between")
+            return Cause.DUPLICATES, f"{which} wins" if len(taken) == 1 else ""
+    return None, ""
+
+
+def _shift(row: AuditedRow) -> dt.timedelta | None:
+    """Give by how much all moments of a row are shifted that is otherwise as it ought to be; None if they are not."""
+    if len(row.missing) != 1 or len(row.unexpected) != 1:
+        return None
+    wanted, got = row.missing[0], row.unexpected[0]
+    shifts = set()
+    for name, value in wanted.items():
+        if repr(value) == repr(got[name]):
+            continue
+        if not isinstance(value, dt.datetime) or not isinstance(got[name], dt.datetime):
+            return None
+        shifts.add(got[name] - value)
+    [shift, *others] = shifts or {dt.timedelta()}
+    return None if others or not shift or shift % _QUARTER or abs(shift) > _FARTHEST else shift
+
+
+def _truth(term: Term, answers: Iterator[bool | None], row: Row) -> TermTruth:
+    """Put what a condition and its parts come to together."""
+    answer = {True: Answer.TRUE, False: Answer.FALSE, None: Answer.UNKNOWN}[next(answers)]
+    values = tuple((side, name, row.get(name)) for side, name in term.reads)
+    return TermTruth(term, answer, values, tuple(_truth(part, answers, row) for part in term.terms))

@@ -1,0 +1,137 @@
+"""What another engine may have made of a statement: the statement, written as that engine seems to have read it.
+
+A known difference is no guess where the statement that says it leaves the rows that the table holds. Only text changes here, by the places of
+the statement's tree; whether a variant means anything is found out when it is analyzed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.sql.tree import statements as t
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.trace.audit import Cause
+
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.tree.statements import Span
+
+__all__ = ["Variant", "momentary", "variants_of"]
+
+MOST_PAIRS: Final = 10
+"""So many pairs of clauses are looked at in the other order."""
+_MOMENTARY: Final = frozenset({"random", "rand", "uuid", "now", "shuffle", "current_timestamp", "localtimestamp", "current_date"})
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A statement as another engine may have read it.
+
+    Args:
+        cause: the known difference.
+        sentence: what that engine does then.
+        text: the statement as it was written.
+        changes: the places that are written otherwise.
+    """
+
+    cause: Cause
+    sentence: str
+    text: str
+    changes: tuple[tuple[Span, str], ...]
+
+    @property
+    def statement(self) -> str:
+        """The statement with all changes."""
+        text = self.text
+        for span, new in sorted(self.changes, key=lambda change: change[0].start, reverse=True):
+            text = text[: span.start] + new + text[span.end :]
+        return text
+
+    @property
+    def parts(self) -> tuple[Variant, ...]:
+        """The same with one change each."""
+        return tuple(replace(self, changes=(change,)) for change in self.changes)
+
+
+def variants_of(statement: t.Merge | t.Update | t.Delete) -> Iterator[Variant]:
+    """Give what can be said otherwise, each difference alone, the more likely ones first."""
+    text = statement.text
+    joining = [statement.on] if isinstance(statement, t.Merge) else [statement.where] if statement.where is not None else []
+    equalities = [found for condition in joining for found in _equalities(condition)]
+    yield from _keys(text, equalities)
+    conditions = list(_conditions(statement))
+    for name, condition in conditions:
+        change = (condition.span, f"(({condition.span.of(text)}) IS DISTINCT FROM FALSE)")
+        yield Variant(Cause.UNKNOWN, f"{name} is unknown, and was taken as true", text, (change,))
+    if isinstance(statement, t.Merge):
+        yield from _orders(statement)
+    for name, condition in conditions:
+        yield Variant(Cause.CONDITION, f"{name} was not applied", text, ((condition.span, "TRUE"),))
+
+
+def momentary(statement: t.Statement) -> list[str]:
+    """Name the functions of a statement whose values are those of the moment, or of chance."""
+    found = []
+    for node in _walk(statement):
+        name = node.name if isinstance(node, s.Call) else node.word if isinstance(node, s.Special) else ""
+        if name.lower() in _MOMENTARY:
+            found.append(name.lower())
+    return list(dict.fromkeys(found))
+
+
+def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
+    """Give the ways in which keys are equal elsewhere."""
+    forms = (
+        (Cause.NULL_KEYS, "NULL was taken as equal to NULL", "({left} IS NOT DISTINCT FROM {right})"),
+        (Cause.CASE, "texts were compared without regard to case", "(lower({left}) = lower({right}))"),
+        (Cause.PADDING, "texts were compared without the blanks at their ends", "(rtrim({left}) = rtrim({right}))"),
+    )
+    for cause, sentence, form in forms:
+        sides = [(one.span, one.left.span.of(text), one.right.span.of(text)) for one in equalities]
+        changes = tuple((span, form.format(left=left, right=right)) for span, left, right in sides)
+        if changes:
+            yield Variant(cause, sentence, text, changes)
+
+
+def _equalities(condition: s.Expression) -> Iterator[s.Binary]:
+    """Give the comparisons by ``=`` that a condition is made of."""
+    if isinstance(condition, s.Logical):
+        for term in condition.terms:
+            yield from _equalities(term)
+    elif isinstance(condition, s.Binary) and condition.operator == "=":
+        yield condition
+
+
+def _conditions(statement: t.Merge | t.Update | t.Delete) -> Iterator[tuple[str, s.Expression]]:
+    if isinstance(statement, t.Merge):
+        for clause in statement.clauses:
+            if clause.condition is not None:
+                yield f"the condition of clause {clause.number}", clause.condition
+    elif statement.where is not None:
+        yield "the WHERE condition", statement.where
+
+
+def _orders(statement: t.Merge) -> Iterator[Variant]:
+    """Give the statement with two clauses about the same rows in the other order."""
+    pairs = [
+        (one, other)
+        for one, other in itertools.combinations(statement.clauses, 2)
+        if (one.matched, one.by_source) == (other.matched, other.by_source)
+    ]
+    for one, other in pairs[:MOST_PAIRS]:
+        changes = (one.span, other.span.of(statement.text)), (other.span, one.span.of(statement.text))
+        sentence = f"clause {other.number} was asked before clause {one.number}"
+        yield Variant(Cause.ORDER, sentence, statement.text, changes)
+
+
+def _walk(node: Any) -> Iterator[Any]:
+    """Give a tree's nodes."""
+    if isinstance(node, tuple):
+        for part in node:
+            yield from _walk(part)
+    elif is_dataclass(node):
+        yield node
+        for field in fields(node):
+            yield from _walk(getattr(node, field.name))

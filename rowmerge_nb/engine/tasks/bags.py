@@ -1,0 +1,113 @@
+"""Bags of rows, told by their hashes: how often each is there. Differences of tables are such bags, with numbers below zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from rowmerge_nb.engine.tasks.row_hashes import among
+
+if TYPE_CHECKING:
+    from rowmerge_nb.engine.tasks.row_hashes import Hashes
+
+__all__ = ["Bag"]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """Rows, each with how often it is there; below zero, how often it is taken away.
+
+    Args:
+        hashes: the rows, ascending, each once.
+        counts: how often; never zero.
+
+    >>> one, other = Bag.of(np.array([5, 5, 7], np.uint64)), Bag.of(np.array([5, 8], np.uint64))
+    >>> (one - other).hashes.tolist(), (one - other).counts.tolist()
+    ([5, 7, 8], [1, 1, -1])
+    >>> (one - other).more.total, (one - other).less.hashes.tolist()
+    (2, [8])
+    """
+
+    hashes: Hashes
+    counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, hashes: Hashes, counts: npt.NDArray[np.int64] | int = 1) -> Bag:
+        """Count rows.
+
+        Args:
+            hashes: the rows, in any order.
+            counts: how often each is there, or all of them are.
+        """
+        order = np.argsort(hashes)
+        ordered = hashes[order]
+        numbers = np.full(len(hashes), counts, np.int64) if isinstance(counts, int) else counts[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else order
+        total = np.add.reduceat(numbers, starts) if len(ordered) else numbers
+        kept = total != 0
+        return cls(ordered[starts][kept], total[kept])
+
+    @classmethod
+    def none(cls) -> Bag:
+        """Give the bag without rows."""
+        return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64))
+
+    def __add__(self, other: Bag) -> Bag:
+        return Bag.of(np.concatenate([self.hashes, other.hashes]), np.concatenate([self.counts, other.counts]))
+
+    def __neg__(self) -> Bag:
+        return Bag(self.hashes, -self.counts)
+
+    def __sub__(self, other: Bag) -> Bag:
+        return self + -other
+
+    @property
+    def more(self) -> Bag:
+        """The rows that are there."""
+        kept = self.counts > 0
+        return Bag(self.hashes[kept], self.counts[kept])
+
+    @property
+    def less(self) -> Bag:
+        """The rows that are taken away, with how often, as numbers above zero."""
+        return (-self).more
+
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return int(self.counts.sum())
+
+    @property
+    def size(self) -> int:
+        """How many rows are there or taken away."""
+        return int(np.abs(self.counts).sum())
+
+    def first(self, rows: int) -> Hashes:
+        """Give some of the rows, no more than so many."""
+        return self.hashes[:rows]
+
+    def count_of(self, row: int) -> int:
+        """Give how often a row is there."""
+        at = int(np.searchsorted(self.hashes, np.uint64(row)))
+        return int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == row else 0
+
+    def holds(self, rows: Hashes) -> npt.NDArray[np.bool_]:
+        """Tell which of some rows are in it, however often."""
+        return among(rows, self.hashes)
+
+    def to_bytes(self) -> bytes:
+        """Give it as bytes, for the way from a task to the driver.
+
+        >>> Bag.from_bytes(Bag.of(np.array([3, 3], np.uint64)).to_bytes()).counts.tolist()
+        [2]
+        """
+        return self.hashes.tobytes() + self.counts.tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Bag:
+        """Give the bag that `to_bytes` has written."""
+        half = len(data) // 2
+        return cls(np.frombuffer(data[:half], np.uint64), np.frombuffer(data[half:], np.int64))

@@ -1,0 +1,366 @@
+"""``check=``: after the commit the table is read back, and its rows are compared with those that the statement must have left.
+
+What a statement must have left is known without the connector's help: the rows of before with their row ids, read by the handle that the
+statement itself scans, without those that its pages delete or replace, and with those that its pages bring. So it is seen whether a sink,
+the finish call and the commit did what they were given. The statement is committed by then; whatever is found is told, and never raised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowmerge_nb.choices import Flow
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible
+from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.values import python_rows, python_values
+from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
+from rowmerge_nb.sql.constants import constant_of
+from rowmerge_nb.trace.bags import differing
+from rowmerge_nb.trace.trace import CommitCheck, WrongRow
+from rowmerge_nb.words import number, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rowmerge_nb.engine.statements.statement import StatementRun
+    from rowmerge_nb.spi.handles import ConnectorTableVersion
+    from rowmerge_nb.trace.trace import PageSample
+
+__all__ = ["CHECKED_ROWS", "CHECKED_UNASKED", "Checking", "begin_check", "is_checked"]
+
+CHECKED_ROWS: Final = 100_000
+"""Tables of so many rows are read back where that is asked for."""
+CHECKED_UNASKED: Final = 10_000
+"""Tables of so many rows are read back without being asked."""
+SHOWN: Final = 20
+"""So many wrong rows are told."""
+_AGREES, _DIFFERS, _NOT_COMPARED = "agrees", "differs", "not compared"
+_GONE: Final = (Operation.DELETE, Operation.UPDATE, Operation.UPDATE_DELETE)
+_NEW: Final = (Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT)
+_MOST_TEXT: Final = 60
+
+Rows = tuple[Any, ...]
+
+
+def is_checked(run: StatementRun) -> bool:
+    """Tell whether a statement's rows are looked at after the commit."""
+    options = run.options
+    if not isinstance(run.analysis, RowChangeAnalysis) or options.dry_run or options.rehearse or options.check is False:
+        return False
+    return bool(options.check) or run.transaction.opened(run.analysis.target.catalog).connector.checked_after_commit
+
+
+def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]) -> Checking | None:
+    """Read the rows of before, by the handle that the statement scans; None if nothing is to be checked.
+
+    Args:
+        run: the statement's run, before its finish call.
+        read: reads the table as any reader would after the commit: in a version, and so many rows at most.
+    """
+    if not is_checked(run):
+        return None
+    most = CHECKED_ROWS if run.options.check else CHECKED_UNASKED
+    begun = Checking(run, read, most)
+    try:
+        with interruptible("check"):
+            return replace(begun, **_before(run, most))
+    except StatementInterrupted:
+        raise
+    except Exception as error:  # noqa: BLE001 - the statement goes on; that nothing can be compared is told
+        return replace(begun, problem=f"the rows of before could not be read: {_text(error)}")
+
+
+def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
+    """Give the rows of before, or why they are not read."""
+    pages = run.account.pages if run.account is not None else None
+    assert isinstance(run.analysis, RowChangeAnalysis)
+    target = run.analysis.target
+    if run.options.flow == Flow.UPDATABLE:
+        return {"problem": "page sources changed the rows, and no page says what they were given"}
+    joined = run.account.joined if run.account is not None else 0
+    if joined and (pages is None or not pages.complete):
+        kept = "with trace='off' no page is kept" if run.options.trace == "off" else "not all of its pages were kept"
+        return {"problem": f"{kept}; check=True keeps those of up to {number(CHECKED_ROWS)} rows"}
+    session, metadata = run.transaction.session, run.transaction.metadata(target.catalog)
+    handle: Any = target.handle
+    columns = [*metadata.get_column_handles(session, handle), metadata.get_merge_row_id_column_handle(session, handle)]
+    merge = run.transaction.merge_handle
+    scanned = handle if merge is None else merge.get_table_handle()
+    rows = run.transaction.scans.rows_up_to(target.catalog, scanned, columns, most)
+    if rows is None:
+        hint = "" if run.options.check else f"; check=True reads up to {number(CHECKED_ROWS)}"
+        return {"problem": f"the table has more than {number(most)} rows{hint}"}
+    return {"before": rows, "pages": pages}
+
+
+@dataclass(frozen=True)
+class Checking:
+    """One statement's check.
+
+    Args:
+        run: the statement's run.
+        read: reads the table in a version.
+        most: how many rows are read.
+        before: the rows before the statement, the row id last; None where they are not known.
+        pages: what the sinks were given; None where no row was.
+        problem: why there is nothing to compare with; ``""`` if there is.
+    """
+
+    run: StatementRun
+    read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]
+    most: int
+    before: pa.Table | None = None
+    pages: PageSample | None = None
+    problem: str = ""
+
+    def told(self, result: Result) -> Result:
+        """Compare, and add to a result what was found.
+
+        Raises:
+            StatementInterrupted: the user has stopped it; the statement itself is done, and the error has its result.
+        """
+        run = self.run
+        try:
+            with interruptible("check"), run.timed("check"):
+                run.options.step("check")
+                found = self._found()
+        except StatementInterrupted as interrupt:
+            found = CommitCheck(_NOT_COMPARED, "The rows in the store were not looked at: the check was interrupted.")
+            raise interrupted_too_late(_with_check(result, found, run)) from interrupt
+        return _with_check(result, found, run)
+
+    def _found(self) -> CommitCheck:
+        if self.problem or self.before is None:
+            return CommitCheck(_NOT_COMPARED, f"The rows in the store were not compared: {self.problem}.")
+        try:
+            seen = self.read(self.run.transaction.version, self.most + 2 * self.before.num_rows)
+        except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets
+            return CommitCheck(_NOT_COMPARED, f"The rows in the store could not be read back: {_text(error)}.")
+        if seen is None:
+            wanted = plural(self._wanted.num_rows, "row")
+            return CommitCheck(_DIFFERS, f"The store holds far more rows than it must: {wanted} were to be there.", 1)
+        missing, extra = differing(seen.cast(self._wanted.schema), self._wanted)
+        if not missing.num_rows and not extra.num_rows:
+            return CommitCheck(_AGREES, f"Read back: the store holds the {plural(seen.num_rows, 'row')} that it must.")
+        rows = _Wrong(self._story, missing, extra).rows()
+        wrong = max(missing.num_rows, extra.num_rows)
+        are, them = ("is", "it") if wrong == 1 else ("are", "them")
+        message = f"Read back: {plural(wrong, 'row')} {are} not as the statement must have left {them}.{self._unacknowledged}"
+        if self.run.transaction.version is None:
+            message += " The store keeps no versions: what somebody else has changed since would look the same."
+        return CommitCheck(_DIFFERS, message, wrong, rows)
+
+    @property
+    def _unacknowledged(self) -> str:
+        """Say that sinks have taken rows and given no fragment for them, which may be why."""
+        writers = self.run.account.writers if self.run.account is not None else ()
+        silent = [writer for writer in writers if not writer.fragments and any(writer.rows.values())]
+        if not silent:
+            return ""
+        rows = plural(sum(sum(writer.rows.values()) for writer in silent), "row")
+        return f" finish() of {plural(len(silent), 'merge sink')} gave no fragment for {rows}."
+
+    # -- what must be there -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _changes(self) -> _Changes:
+        return _Changes(self.pages)
+
+    @property
+    def _columns(self) -> list[str]:
+        assert self.before is not None
+        return [str(index) for index in range(self.before.num_columns - 1)]
+
+    @cached_property
+    def _stays(self) -> np.ndarray[Any, Any]:
+        """Which rows of before no page deletes or replaces."""
+        gone = set(self._changes.gone)
+        return np.fromiter((row_id not in gone for row_id in self._ids), bool, len(self._ids))
+
+    @cached_property
+    def _ids(self) -> list[str]:
+        """What tells each row of before: its row id, and the columns of the insert layout, which a sink gets beside it."""
+        assert self.before is not None
+        beside = [] if self.pages is None else [str(index) for index in self.pages.layout.redistribution_columns]
+        return _texts(self.before.select([*beside, str(self.before.num_columns - 1)]))
+
+    @cached_property
+    def _wanted(self) -> pa.Table:
+        """The rows that the statement must have left."""
+        assert self.before is not None
+        data = self.before.select(self._columns)
+        kept = data.filter(pa.array(self._stays))
+        new = self._changes.new
+        return kept if new is None else pa.concat_tables([kept, new.rename_columns(self._columns).cast(data.schema)])
+
+    @cached_property
+    def _story(self) -> _Story:
+        """What each row is to the statement, by its text."""
+        assert self.before is not None
+        texts = _texts(self.before.select(self._columns))
+        return _Story(dict(zip(self._ids, texts, strict=True)), texts, self._stays, self._changes)
+
+
+class _Changes:
+    """The rows that pages delete, replace and bring.
+
+    Args:
+        pages: what the sinks were given; None where no row was.
+    """
+
+    def __init__(self, pages: PageSample | None) -> None:
+        self._pages = pages
+        self.new: pa.Table | None = None
+        self.gone: list[str] = []
+        self.operations: list[int] = []
+        self.ids: list[str] = []
+        if pages is None:
+            return
+        layout, after = pages.layout.after, pages.after
+        self.operations = after.column(layout.operation).to_pylist()
+        if pages.transformed:
+            from_before = [pages.before.column(place) for place in pages.layout.before.write_redistribution_columns]
+            beside = [column.take(pa.array(self.joined_rows, pa.int64())) for column in from_before]
+        else:
+            beside = [after.column(place) for place in pages.layout.redistribution_columns]
+        ids = [*beside, after.column(layout.row_id)]
+        self.ids = _texts(pa.table(ids, [str(index) for index in range(len(ids))]))
+        self.gone = [row_id for row_id, operation in zip(self.ids, self.operations, strict=True) if operation in _GONE]
+        is_new = pc.is_in(after.column(layout.operation), pa.array([int(one) for one in _NEW], pa.int8()))
+        if pages.transformed or pc.any(is_new).as_py():
+            rows = after.filter(is_new)
+            values = [rows.column(place) for place in layout.columns]
+            self.new = pa.table(values, [str(index) for index in range(len(values))])
+
+    @cached_property
+    def joined_rows(self) -> list[int]:
+        """Which joined row each row of the pages comes from."""
+        produced = self._pages.produced if self._pages is not None else ()
+        return [index for index, count in enumerate(produced) for _ in range(count)]
+
+    def is_half(self, index: int) -> bool:
+        """Tell whether a row of the pages is one of the two that an update became."""
+        joined = self.joined_rows
+        return self._pages is not None and index < len(joined) and self._pages.produced[joined[index]] > 1
+
+    @property
+    def writers(self) -> Sequence[int]:
+        """Which writer got each row of the pages; -1 where that is not known."""
+        return self._pages.writers if self._pages is not None else ()
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a row is to the statement: ``words`` say it, as they continue ``row (...)``."""
+
+    words: str
+    writer: int | None
+    joined_row: int | None
+
+
+class _Story:
+    """Which row the statement was to delete, to change, to bring or to leave.
+
+    Args:
+        old: the text of every row of before, by its row id.
+        texts: the same, in the table's order.
+        stays: which of them no page speaks of.
+        changes: what the pages do.
+    """
+
+    def __init__(self, old: Mapping[str, str], texts: Sequence[str], stays: Any, changes: _Changes) -> None:
+        self.gone: dict[str, _Change] = {}
+        self.new: dict[str, _Change] = {}
+        self.untouched = {text for text, left in zip(texts, stays, strict=True) if left}
+        fresh = iter(_texts(changes.new)) if changes.new is not None else iter(())
+        joined, writers = changes.joined_rows, changes.writers
+        for index, (operation, row_id) in enumerate(zip(changes.operations, changes.ids, strict=True)):
+            writer = writers[index] if index < len(writers) and writers[index] >= 0 else None
+            joined_row = joined[index] if index < len(joined) else None
+            replaced = operation in {Operation.UPDATE, Operation.UPDATE_DELETE} or changes.is_half(index)
+            if operation in _GONE and (text := old.get(row_id)) is not None:
+                self.gone[text] = _Change("was to be changed" if replaced else "was to be deleted", writer, joined_row)
+            if operation in _NEW:
+                updated = operation != Operation.INSERT or changes.is_half(index)
+                words = "was to be there after an update" if updated else "was to be inserted"
+                self.new[next(fresh)] = _Change(words, writer, joined_row)
+
+
+class _Wrong:
+    """Puts into words which rows are wrong.
+
+    Args:
+        story: what each row is to the statement.
+        missing: the rows that are missing.
+        extra: the rows that are there without being wanted.
+    """
+
+    def __init__(self, story: _Story, missing: pa.Table, extra: pa.Table) -> None:
+        self._story, self._missing, self._extra = story, missing, extra
+
+    def rows(self) -> tuple[WrongRow, ...]:
+        """Give the first of them, those that are there before those that are missing."""
+        found = [self._one_too_many(*row) for row in _rows(self._extra)] + [
+            self._one_missing(*row) for row in _rows(self._missing)
+        ]
+        return tuple(dict.fromkeys(found))[:SHOWN]
+
+    def _one_too_many(self, text: str, shown: str, row: Rows) -> WrongRow:
+        story = self._story
+        if text in story.new:
+            return _told(f"Row {shown} is there more often than it must be: it {story.new[text].words}.", story.new[text])
+        if text in story.untouched:
+            return WrongRow(f"Row {shown} is there more often than before; the statement does not touch it.")
+        if text in story.gone:
+            return _told(f"Row {shown} {story.gone[text].words} and is there.", story.gone[text])
+        if all(value is None for value in row):
+            return WrongRow("A row of NULLs is there that nobody asked for.")
+        return WrongRow(f"Row {shown} is there, and nobody asked for it.")
+
+    def _one_missing(self, text: str, shown: str, _: Rows) -> WrongRow:
+        story = self._story
+        if text in story.new:
+            return _told(f"Row {shown} {story.new[text].words} and is not there.", story.new[text])
+        return WrongRow(f"Row {shown} is gone; the statement does not touch it.")
+
+
+def _told(sentence: str, change: _Change) -> WrongRow:
+    return WrongRow(sentence, change.writer, change.joined_row)
+
+
+def _rows(table: pa.Table) -> list[tuple[str, str, Rows]]:
+    """Give the first rows, each with the text by which it is compared and the one that is shown."""
+    first = table.slice(0, SHOWN)
+    values = [tuple(row.values()) for row in python_rows(first)]
+    return [(text, _shown(row), row) for text, row in zip(_texts(first), values, strict=True)]
+
+
+def _texts(table: Any) -> list[str]:
+    """Give a text per row that is the same for the same values."""
+    return [repr(row) for row in zip(*(python_values(column) for column in table.columns), strict=True)]
+
+
+def _shown(row: Rows) -> str:
+    return f"({', '.join(_value(value) for value in row)})"
+
+
+def _value(value: Any) -> str:
+    text = constant_of(value) or str(value)
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}..."
+
+
+def _text(error: BaseException) -> str:
+    return (error.message if isinstance(error, RowMergeError) else error_text(error)).rstrip(".")
+
+
+def _with_check(result: Result, found: CommitCheck, run: StatementRun) -> Result:
+    result.trace = replace(result.trace, check=found, seconds=dict(run.seconds))
+    return result

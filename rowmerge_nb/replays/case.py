@@ -1,0 +1,125 @@
+"""A record written by hand, or into a test: rows of the target, and what pages ask to be done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from rowmerge_nb.choices import Flow
+from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.trace.record import HandedPage, Record, RecordedColumn
+
+__all__ = ["case"]
+
+ROW_ID_COLUMN = RecordedColumn("$row", "bigint")
+"""In a case a row of the target is named by its place; a replay finds the connector's own row ids by the rows."""
+KINDS = ("MERGE", "UPDATE", "DELETE", "INSERT")
+
+
+def case(
+    *,
+    columns: Mapping[str, str],
+    rows: Sequence[Sequence[Any]],
+    pages: Sequence[tuple[int, Sequence[Sequence[Any]]]],
+    kind: str = "MERGE",
+    table: str = "default.replayed",
+    properties: Mapping[str, Any] | None = None,
+    session: Mapping[str, Any] | None = None,
+    not_null: Sequence[str] = (),
+    redistribution: Sequence[int] = (),
+    updated: Mapping[int, Sequence[str]] | None = None,
+    channels: Sequence[int] = (),
+    flow: str = "merge",
+) -> Record:
+    """Make a record of values that are written down.
+
+    Args:
+        columns: the table's columns with their SQL types.
+        rows: the rows of the target before.
+        pages: pairs of a writer's number (in the older flow a split's) and the rows of a page: the operation (``INSERT``, ``DELETE``,
+            ``UPDATE``, in the current era ``UPDATE_INSERT`` and ``UPDATE_DELETE`` for the halves of an update), the place in ``rows`` of the
+            row that it is about, or None, the values of all columns, and in the current era the case number.
+        kind: ``MERGE``, ``UPDATE``, ``DELETE`` or ``INSERT``.
+        table: schema and name.
+        properties: table properties.
+        session: the session's properties, ``era`` among them.
+        not_null: columns that refuse NULL.
+        redistribution: the places of the insert layout's columns.
+        updated: in the current era per case number the columns that its UPDATE assigns; in the older flow those of the UPDATE, under 0.
+        channels: in the older flow of an UPDATE the channels of the updated columns and of the row id.
+        flow: ``merge`` or ``updatable``.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for a value that does not fit its column, a row that is not there, or an unknown operation.
+
+    >>> record = case(columns={"id": "bigint", "name": "varchar"}, rows=[(1, "a")],
+    ...               pages=[(0, [("DELETE", 0, (None, None)), ("INSERT", None, (1, "b"))])])
+    >>> record.pages[0].page.to_pydict()
+    {'id': [None, 1], 'name': [None, 'b'], 'operation': [2, 1], 'row_id': [0, None]}
+    """
+    if kind not in KINDS:
+        msg = f"kind = {kind!r} is not possible"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {', '.join(KINDS)}.")
+    schema, _, name = table.rpartition(".")
+    empty = Record(
+        statement="",
+        kind=kind,
+        name=("", schema or "default", name),
+        connector="",
+        columns=tuple(RecordedColumn(column, kind, column not in not_null) for column, kind in columns.items()),
+        row_id=None if kind == "INSERT" else ROW_ID_COLUMN,
+        properties=dict(properties or {}),
+        session=dict(session or {}),
+        era=Era((session or {}).get("era", Era.DOCUMENTS)),
+        flow=Flow(flow),
+        redistribution=tuple(redistribution),
+        updated={number: tuple(names) for number, names in (updated or {}).items()},
+        channels=tuple(channels),
+        row_count=len(rows),
+    )
+    values = [[*row, *([] if empty.row_id is None else [place])] for place, row in enumerate(rows)]
+    try:
+        made = tuple(HandedPage(number, _page(empty, page, len(rows))) for number, page in pages)
+        target = _batch(values, empty.schema)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        msg = f"The values do not make pages of the columns {', '.join(f'{n} {k}' for n, k in columns.items())}: {error_text(error)}"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="A row has a value for every column.") from error
+    from dataclasses import replace
+
+    return replace(empty, pages=made, rows=target)
+
+
+def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.RecordBatch:
+    """Make a page of rows that say what is to be done."""
+    made = []
+    for operation, place, values, *numbers in rows:
+        if operation not in Operation.__members__:
+            msg = f"There is no operation '{operation}'"
+            known = list(Operation.__members__)
+            raise RowMergeError(
+                msg, code="INVALID_ARGUMENTS", hint=did_you_mean(str(operation), known) or f"There are: {', '.join(known)}."
+            )
+        if place is not None and not (type(place) is int and 0 <= place < count):
+            msg = f"Row {place!r} of the target is not there: it has {count}, counted from 0"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give the place of a row, or None for a row to insert.")
+        if record.row_id is None:
+            made.append([*values])
+        elif record.flow is Flow.UPDATABLE:
+            made.append([place, *values])
+        else:
+            number = (numbers or [0]) if record.era is Era.CURRENT else []
+            made.append([*values, int(Operation[operation]), *number, place])
+    return _batch(made, record.page_schema)
+
+
+def _batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:
+    for row in rows:
+        if len(row) != len(schema):
+            msg = f"{tuple(row)} has {len(row)} values, and there are {len(schema)}: {', '.join(schema.names)}"
+            raise ValueError(msg)
+    arrays = [pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,52 @@
+"""The debugger at the line of an error that is not the last one of the notebook."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+__all__ = ["debugger_at", "last_error"]
+
+_NAMES: Final = ("last_type", "last_value", "last_traceback", "last_exc")
+
+
+@contextmanager
+def last_error(error: BaseException) -> Iterator[None]:
+    """Make an error the last one for a while: debuggers look at that."""
+    kept = {name: getattr(sys, name) for name in _NAMES if hasattr(sys, name)}
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    try:
+        yield
+    finally:
+        for name in _NAMES:
+            if name in kept:
+                setattr(sys, name, kept[name])
+            elif hasattr(sys, name):
+                delattr(sys, name)
+
+
+def debugger_at(error: BaseException) -> None:
+    """Open the debugger at the line that raised an error."""
+    shell = _shell()
+    with last_error(error):
+        if shell is None:
+            import pdb  # noqa: T100 - this is what was asked for
+
+            pdb.post_mortem(error.__traceback__)
+        else:
+            # What it has kept of an error before would be taken instead.
+            shell.InteractiveTB.tb = None
+            type(shell).debugger(shell, force=True)
+
+
+def _shell() -> Any:
+    """Give the notebook's shell, if this runs in one."""
+    if "IPython" not in sys.modules:
+        return None
+    from IPython.core.getipython import get_ipython
+
+    return get_ipython()

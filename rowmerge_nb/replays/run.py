@@ -1,0 +1,493 @@
+"""Replaying a record: its pages into sinks, their fragments into the finish call, and the rows that are left compared with those that must be."""
+
+from __future__ import annotations
+
+import bdb
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.choices import Flow
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.errors import RowMergeError, checked, error_text
+from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.replays.origin import Origin
+from rowmerge_nb.replays.rows import NOT_FOUND, NamedRows, data_of, difference, places_in, row_ids_in, rows_left
+from rowmerge_nb.replays.split import ReplayedSplits
+from rowmerge_nb.replays.statement import LocalStatement, Work
+from rowmerge_nb.replays.table import Prepared, prepared_table
+from rowmerge_nb.spi.operations import Era
+from rowmerge_nb.spi.page import row_ids_of
+from rowmerge_nb.trace.record import HandedPage, Record
+from rowmerge_nb.trace.record_files import load_record
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
+
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.trace.trace import Call
+
+__all__ = ["Replay", "replay"]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of a replay; shows itself as text, and in a notebook as HTML.
+
+    Args:
+        record: what was replayed.
+        origin: where the connector came from.
+        numbers: the writers, or splits, whose pages were handed over.
+        call: the last call that was to be made.
+        make_table: what makes the table; None for CREATE TABLE and INSERT.
+        calls: the calls of the contract that were made, in order.
+        fragments: what the sinks gave, by writer.
+        expected: the rows that must be left; None where they are not known.
+        remaining: the rows that are left; None where they could not be read.
+        error: what a call raised, with its traceback; None if none did.
+        step: the call that raised it.
+        number: the writer or split that made the call.
+        notices: what was not done, and why.
+        has_rows: the table had the rows of the record.
+    """
+
+    record: Record
+    origin: Origin
+    numbers: tuple[int, ...]
+    call: str
+    make_table: Any = None
+    calls: tuple[Call, ...] = ()
+    fragments: tuple[tuple[int, bytes], ...] = ()
+    expected: Page | None = None
+    remaining: Page | None = None
+    error: BaseException | None = None
+    step: str = ""
+    number: int | None = None
+    notices: tuple[str, ...] = ()
+    has_rows: bool = True
+
+    @property
+    def compared(self) -> bool:
+        """Whether the rows that are left were compared with those that must be."""
+        return self.error is None and self.expected is not None and self.remaining is not None
+
+    @property
+    def missing(self) -> Page | None:
+        """The rows that must be left and are not; None where nothing was compared."""
+        return self._difference[0] if self._difference is not None else None
+
+    @property
+    def extra(self) -> Page | None:
+        """The rows that are left and must not be; None where nothing was compared."""
+        return self._difference[1] if self._difference is not None else None
+
+    @cached_property
+    def _difference(self) -> tuple[Page, Page] | None:
+        if self.error is not None or self.expected is None or self.remaining is None:
+            return None
+        return difference(self.expected, self.remaining)
+
+    @property
+    def agrees(self) -> bool:
+        """No call raised anything, and the rows that are left are those that must be."""
+        found = self._difference
+        return found is not None and not found[0].num_rows and not found[1].num_rows
+
+    @property
+    def failed(self) -> bool:
+        """A call raised something, or other rows are left than must be."""
+        return self.error is not None or (self.compared and not self.agrees)
+
+    @property
+    def traceback(self) -> str:
+        """The traceback of the error, from the call of the contract on; ``""`` without an error."""
+        if self.error is None:
+            return ""
+        return "".join(traceback.format_exception(type(self.error), self.error, _connectors_frames(self.error.__traceback__)))
+
+    def debug(self) -> None:
+        """Open the debugger where the call failed: that of IPython in a notebook, else pdb.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED if no call failed.
+        """
+        if self.error is None:
+            msg = "No call failed in this replay, so there is no line to stop at"
+            hint = "Put breakpoint() into the connector, and replay the record again: it works in this process."
+            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+        from rowmerge_nb.replays.debugging import debugger_at
+
+        debugger_at(self.error)
+
+    def shrink(self, seconds: float = 30.0) -> Replay:
+        """Give a replay of the fewest rows, pages and columns that fails in the same way; see `rowmerge_nb.replays.shrink`."""
+        from rowmerge_nb.replays.shrinking import shrunk
+
+        return shrunk(self, seconds)
+
+    def to_test(self, path: str | Path, connector: str | None = None, make_table: str | None = None) -> Path:
+        """Write a file for pytest that makes these calls, with the rows in it: it fails as long as the connector does.
+
+        Args:
+            path: the file, ``test_*.py``; one that is there is not replaced.
+            connector: by which name the file imports what makes the connector, ``module:name``; None where the replay was given that.
+            make_table: likewise of ``make_table``, where the replay was given one.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS if the connector, or a value, cannot be written into a file; the hint says what to do.
+        """
+        from rowmerge_nb.replays.written import write_test
+
+        return write_test(self, path, connector, make_table)
+
+    def __str__(self) -> str:
+        from rowmerge_nb.replays.shown import text_of
+
+        return text_of(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from rowmerge_nb.replays.shown import html_of
+
+        return html_of(self)
+
+
+def replay(
+    record: Record | Result | str | Path,
+    connector: Any,
+    *,
+    writer: int | None = None,
+    split: int | None = None,
+    call: str | None = None,
+    make_table: Any = None,
+) -> Replay:
+    """Make the calls of a recorded statement again, in this process and without Spark: ``breakpoint()`` works in the connector.
+
+    The table of the record is looked for in the connector, with the rows that it had; where it is not, it is made, by CREATE TABLE and
+    INSERT. The statement begins anew, row ids are found by the rows, the pages go through the connector's own sinks, and the rows that are
+    left are compared with those that must be. In the end the statement is rolled back. Rows that a connector shows after the commit alone are
+    committed to a table that was made for the replay, which is dropped; to no other.
+
+    Args:
+        record: the record, the path of a saved one, or the result that has one.
+        connector: a class or function that makes a connector (with no argument, or that of an empty directory), its name as
+            ``'module:name'``, or a connector, in which the table then is somebody's own.
+        writer: hand over the pages of this writer alone, up to its fragments; None for those of all.
+        split: in the older flow those that this split has read; else have this split of the table read, and nothing more.
+        call: the last call that is made: ``begin_merge``, ``finish`` (of the sinks), ``finish_merge``; None for the last there is.
+        make_table: a function of connector, metadata and rows, as in the contract kit, for connectors without CREATE TABLE or INSERT.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS for a writer, split or call that the record has not; NOT_SUPPORTED where the connector has no
+            such table and none can be made. What the connector raises in a call is in the replay.
+    """
+    given, origin = _record(record), Origin.of(connector)
+    checked(
+        make_table, "make_table", lambda value: value is None or callable(value), "a function of connector, metadata and rows"
+    )
+    numbers, last = _chosen(given, writer, split, call)
+    begun = Replay(given, origin, numbers, last, make_table)
+    with origin.opened() as opened:
+        prepared = prepared_table(opened, given, make_table, is_own=origin.is_own)
+        told = ""
+        try:
+            done = _Run(begun, opened, prepared, split if given.flow is Flow.MERGE else None).done()
+        finally:
+            told = prepared.drop(opened, given)
+    return replace(done, notices=(*done.notices, told)) if told else done
+
+
+CALLS: Final = {"INSERT": "insert", "CREATE TABLE AS": "insert", "UPDATE": "update", "DELETE": "delete"}
+"""What the calls of the contract are named by, where it is not ``merge``."""
+
+
+def _verb(record: Record) -> str:
+    return CALLS[record.kind] if record.row_id is None or record.flow is Flow.UPDATABLE else "merge"
+
+
+def _record(given: Any) -> Record:
+    if isinstance(given, Record):
+        return given
+    if isinstance(given, Result):
+        return given.record()
+    return load_record(checked(given, "record", (str, Path), "a record, the path of a saved one, or the result of a statement"))
+
+
+def _chosen(record: Record, writer: int | None, split: int | None, call: str | None) -> tuple[tuple[int, ...], str]:
+    """Give whose pages are handed over, and the last call that is made."""
+    steps = (f"begin_{_verb(record)}", "finish", f"finish_{_verb(record)}")
+    if call is not None and call not in steps:
+        msg = f"call = {call!r} is not possible"
+        hint = did_you_mean(str(call), steps) or f"There are: {', '.join(steps)}."
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+    asked = writer if writer is not None else split
+    if writer is not None and split is not None:
+        msg = "writer and split do not go together"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Give one of them.")
+    if asked is None:
+        return record.writers, call or steps[-1]
+    name = "writer" if writer is not None else "split"
+    checked(asked, name, lambda value: type(value) is int and value >= 0, "the number of one, from 0")
+    if split is not None and record.flow is Flow.MERGE:
+        return (), steps[0]
+    if name != record.worker:
+        msg = "A record of the older flow has no writers: page sources changed what they had read"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"Give split=, one of {_listed(record.writers)}.")
+    if asked not in record.writers:
+        msg = f"The record has no pages of {name} {asked}"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=f"There are: {_listed(record.writers)}.")
+    return (asked,), call or steps[1]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers)) or "none"
+
+
+class _CallError(Exception):
+    """A call of the connector raised something; it is in ``of``."""
+
+    def __init__(self, of: BaseException, step: str, number: int | None) -> None:
+        super().__init__(step)
+        self.of, self.step, self.number = of, step, number
+
+
+@dataclass
+class _Run:
+    """A replay on its way."""
+
+    begun: Replay
+    connector: Connector
+    prepared: Prepared
+    split: int | None
+    works: list[Work] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    expected: Page | None = None
+    remaining: Page | None = None
+    splits: ReplayedSplits | None = None
+    refusal: RowMergeError | None = None
+
+    @property
+    def record(self) -> Record:
+        return self.begun.record
+
+    @cached_property
+    def named(self) -> NamedRows:
+        return NamedRows(self.record)
+
+    def done(self) -> Replay:
+        """Make the calls, and end the statement, whatever came of them."""
+        if self.prepared.notice:
+            self.notices.append(self.prepared.notice)
+        error: BaseException | None = None
+        step, number, committed = "", None, False
+        try:
+            statement = LocalStatement(self.connector, self.prepared.name, self.record.session)
+        except Exception as failure:  # noqa: BLE001 - it is what the replay shows
+            return self._result((), *_blamed(failure, "begin_transaction"))
+        try:
+            committed = self._calls(statement)
+        except _CallError as failure:
+            error, step, number = failure.of, failure.step, failure.number
+        except Exception as failure:  # as above, but for what cannot be replayed at all
+            if failure is self.refusal:
+                raise
+            error, step, number = _blamed(failure, statement.log.calls[-1].method)
+        finally:
+            if not committed:
+                try:
+                    statement.rollback()
+                except Exception as failure:  # noqa: BLE001 - the first error is the one to show
+                    self.notices.append(f"The rollback failed: {error_text(_cause(failure))}")
+        if isinstance(error, bdb.BdbQuit):
+            raise error
+        return self._result(tuple(statement.log.calls), error, step, number)
+
+    def _result(self, log: tuple[Call, ...], error: BaseException | None, step: str, number: int | None) -> Replay:
+        end = next(
+            (i for i, call in enumerate(log) if call.method.startswith("finish_") or call.method in {"commit", "rollback"}),
+            len(log),
+        )
+        calls = (*log[:end], *(call for work in self.works for call in work.calls), *log[end:])
+        return replace(
+            self.begun,
+            calls=tuple(replace(call, order=order) for order, call in enumerate(calls, 1)),
+            fragments=tuple((work.number, fragment) for work in self.works for fragment in work.fragments),
+            expected=self.expected if error is None else None,
+            remaining=self.remaining if error is None else None,
+            error=error,
+            step=step,
+            number=number,
+            notices=tuple(self.notices),
+            has_rows=self.prepared.has_rows,
+        )
+
+    def _calls(self, statement: LocalStatement) -> bool:
+        """Make the calls; tells whether the statement was committed."""
+        if statement.handle is None:
+            msg = f"The connector has no table {self.prepared.name}"
+            self.refusal = RowMergeError(msg, code="TABLE_NOT_FOUND", hint="Give make_table=..., which makes it.")
+            raise self.refusal
+        record = self.record
+        table, places, work = self._begun(statement)
+        if self.split is not None:
+            self._read_split(statement)
+            return False
+        if self.begun.call.startswith("begin_"):
+            return False
+        for number in self.begun.numbers:
+            pages = [page for page in record.pages if page.number == number]
+            if missing := record.left_out.get(number):
+                self.notices.append(
+                    f"{plural(missing, 'page')} of {record.worker} {number} are not in the record, before its last one"
+                )
+            self.works.append(done := work(number, pages))
+            if done.error is not None:
+                raise _CallError(done.error, done.step, number)
+        if record.every > 1:
+            self.notices.append(f"The record is a sample: of {record.every} rows one was kept")
+        if self.begun.call == "finish":
+            return False
+        return self._finished(statement, table, places)
+
+    def _begun(self, statement: LocalStatement) -> tuple[Page, np.ndarray[Any, Any], Callable[[int, list[HandedPage]], Work]]:
+        """Begin the statement; give the table's rows, where those of the record lie among them, and what hands over a writer's pages."""
+        record = self.record
+        nowhere = np.zeros(0, np.int64)
+        if record.row_id is None:
+            statement.begin_insert()
+            rows = data_of(record, statement.rows())
+            return rows, nowhere, lambda number, pages: statement.insert([page.page for page in pages], number)
+        columns = {column.name: column for column in statement.columns}
+        if record.flow is Flow.UPDATABLE:
+            self.splits = splits = ReplayedSplits(statement, record, [columns[name] for name in record.updated.get(0, ())])
+            splits.begin()
+            read, row_id = statement.rows(splits.handle, splits.row_id), splits.row_id
+        else:
+            updated = {number: [columns[name] for name in names] for number, names in record.updated.items()}
+            row_id = statement.begin_merge(updated if record.era is Era.CURRENT else None)
+            if record.paradigm not in {"", statement.paradigm.name}:
+                self.notices.append(f"The pages are of {record.paradigm}, and the connector works by {statement.paradigm.name}")
+            read = statement.rows(statement.merge_handle.get_table_handle(), row_id)
+        table = data_of(record, read)
+        places = nowhere
+        if self.prepared.has_rows and record.rows is not None:
+            places = places_in(table, data_of(record, record.rows))
+        ids = row_ids_of(read)
+
+        def mapped(pages: list[HandedPage]) -> Iterator[tuple[Page, pa.Array]]:
+            for handed in pages:
+                yield self._mapped(handed, ids if len(places) else None, places, row_id.type.arrow)
+
+        if record.flow is Flow.UPDATABLE:
+            return table, places, lambda number, pages: splits.work(number, list(mapped(pages)))
+        return (
+            table,
+            places,
+            lambda number, pages: statement.merge(
+                number, [self._transformed(page, found) for page, found in mapped(pages)], record.layout
+            ),
+        )
+
+    def _mapped(self, handed: HandedPage, ids: pa.Array | None, places: Any, kind: pa.DataType) -> tuple[Page, pa.Array]:
+        """Give a page, and the row ids that its rows have now; rows of the target that are not there are left out."""
+        page, record = handed.page, self.record
+        old = row_ids_in(record, page)
+        if ids is None:
+            return page, conform(old, kind)
+        named = self.named.of(page)
+        lost = (named == NOT_FOUND) & old.is_valid().to_numpy(zero_copy_only=False)
+        if lost.any():
+            self.notices.append(
+                f"Rows of the target that the record has not: {plural(int(lost.sum()), 'row')} of the pages left out"
+            )
+            page, named = page.filter(pa.array(~lost)), named[~lost]
+        taken = pa.array(np.where(named == NOT_FOUND, 0, places[named]), mask=named == NOT_FOUND)
+        return page, ids.take(taken)
+
+    def _transformed(self, page: Page, row_ids: pa.Array) -> Page:
+        """Give a page as the writer's code takes it: with the channel that a sink does not get."""
+        after = self.record.layout.after
+        arrays = list(page.columns)
+        arrays[after.row_id] = row_ids
+        names = [*page.schema.names, "insert_from_update"]
+        return pa.RecordBatch.from_arrays([*arrays, pa.array(np.zeros(page.num_rows, np.int8))], names=names)
+
+    def _read_split(self, statement: LocalStatement) -> None:
+        """Have one split read, as a task reads it."""
+        handle = statement.merge_handle.get_table_handle() if self.record.row_id is not None else None
+        task = statement.scan(handle)
+        if self.split is None or self.split >= len(task.splits):
+            msg = f"The table has no split {self.split}: it has {plural(len(task.splits), 'split')} here"
+            self.refusal = RowMergeError(msg, code="INVALID_ARGUMENTS", hint="The record's own table may have had more.")
+            raise self.refusal
+        rows = sum(page.num_rows for page in task.read([self.split]))
+        self.notices.append(f"Split {self.split} was read: {plural(rows, 'row')}")
+
+    def _finished(self, statement: LocalStatement, table: Page, places: Any) -> bool:
+        """Make the finish call, and look at the rows that are left."""
+        record, connector = self.record, self.connector
+        if connector.commits_in_finish and not self.prepared.is_own:
+            self.notices.append(
+                f"{self.begun.call} was not called: the connector commits in it, and the table is not the replay's own. "
+                "Give what makes a connector, and not a connector."
+            )
+            return False
+        fragments = [fragment for work in self.works for fragment in work.fragments]
+        if record.row_id is None:
+            statement.finish_insert(fragments)
+        elif self.splits is not None:
+            self.splits.finish(fragments)
+        else:
+            statement.finish_merge(fragments)
+        if not self.prepared.has_rows:
+            return False
+        handed = [page for page in record.pages if page.number in self.begun.numbers]
+        self.expected = rows_left(record, table, places, handed)
+        if statement.metadata.shows_own_changes and not connector.commits_in_finish:
+            fresh = statement.metadata.get_table_handle(statement.session, self.prepared.name)
+            self.remaining = data_of(record, statement.rows(fresh))
+            return False
+        if not self.prepared.is_own:
+            self.notices.append(
+                "The rows that are left were not looked at: the connector shows them after the commit, and the table is not the replay's own. "
+                "Give what makes a connector, and not a connector."
+            )
+            return False
+        statement.commit()
+        after = LocalStatement(connector, self.prepared.name, record.session)
+        try:
+            self.remaining = data_of(record, after.rows())
+        finally:
+            with suppress(Exception):
+                after.rollback()
+        return True
+
+
+def _blamed(failure: BaseException, step: str) -> tuple[BaseException, str, None]:
+    """Give what the connector raised of what the code of tasks has made of it, and the call."""
+    return _cause(failure), getattr(failure, "step", "") or step, None
+
+
+def _cause(failure: BaseException) -> BaseException:
+    """Give the connector's own error, whose traceback ends in the connector."""
+    return failure.__cause__ if isinstance(failure, RowMergeError) and isinstance(failure.__cause__, Exception) else failure
+
+
+def _connectors_frames(found: TracebackType | None) -> TracebackType | None:
+    """Leave out the frames above the connector's own: those of the code that makes the calls."""
+    ours = str(Path(__file__).parent.parent)
+    last = found
+    while found is not None and found.tb_frame.f_code.co_filename.startswith(ours):
+        found = found.tb_next
+    return found if found is not None else last

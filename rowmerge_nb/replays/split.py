@@ -1,0 +1,110 @@
+"""The older flow of UPDATE and DELETE, replayed: page sources read a table, and get back the rows that the record has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.engine.tasks.identity import row_keys
+from rowmerge_nb.engine.tasks.page_program import PageProgram
+from rowmerge_nb.engine.tasks.updatable import SplitPass, SplitRun
+from rowmerge_nb.replays.statement import KeptError, LocalStatement, Work
+from rowmerge_nb.spi.page import ROW_ID, row_ids_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from rowmerge_nb.spi.handles import ColumnHandle
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.updatable import UpdatablePageSource
+    from rowmerge_nb.trace.record import Record
+
+__all__ = ["ReplayedSplits"]
+
+
+class _GivenBack(SplitRun):
+    """A split whose rows to change are known beforehand: nothing is computed."""
+
+    def __init__(self, task: SplitPass, number: int, given: Page) -> None:
+        super().__init__(task, number, task.splits[number], ())
+        self.recorder = self.kept = KeptError(number, 0, caller="split")
+        self.given = given
+        self.keys = row_keys([given.column(0)], given.num_rows)
+
+    def _changed(self, source: UpdatablePageSource, page: Page) -> None:
+        there = row_keys([row_ids_of(page)], page.num_rows)
+        places = np.flatnonzero(np.isin(self.keys, there))
+        if not places.size:
+            return
+        rows = self.given.take(pa.array(places))
+        if self.task.channels:
+            self.step = "update_rows"
+            with self.recorder.call("update_rows", f"U {rows.num_rows}, channels {list(self.task.channels)}", rows):
+                source.update_rows(rows, list(self.task.channels))
+        else:
+            self.step = "delete_rows"
+            with self.recorder.call("delete_rows", f"D {rows.num_rows}", rows):
+                source.delete_rows(rows.column(0))
+
+
+class ReplayedSplits:
+    """The calls of the older flow.
+
+    Args:
+        statement: the statement.
+        record: the record.
+        updated: of an UPDATE the columns that are assigned, in the order of the pages.
+    """
+
+    def __init__(self, statement: LocalStatement, record: Record, updated: Sequence[ColumnHandle]) -> None:
+        self.statement = statement
+        self.record = record
+        order = [name for name in (column.name for column in record.columns) if name in {column.name for column in updated}]
+        in_order = sorted(updated, key=lambda column: order.index(column.name))
+        self.verb = "update" if record.channels else "delete"
+        self.arguments: tuple[Any, ...] = (statement.session, statement.handle, *([in_order] if record.channels else []))
+        self.row_id: ColumnHandle = self._ask(f"get_{self.verb}_row_id_column_handle", *self.arguments)
+        self.handle: Any = None
+
+    def begin(self) -> None:
+        """Begin; page sources take rows back from here on."""
+        self.handle = self._ask(f"begin_{self.verb}", *self.arguments)
+
+    def work(self, number: int, pages: Sequence[tuple[Page, pa.Array]]) -> Work:
+        """Have all splits read, and give back the rows of these pages wherever they are."""
+        statement, record = self.statement, self.record
+        names = [ROW_ID, *record.updated.get(0, ())]
+        given = pa.concat_batches([pa.RecordBatch.from_arrays([ids, *page.columns[1:]], names=names) for page, ids in pages])
+        scan = statement.scan(self.handle, self.row_id)
+        task = SplitPass(
+            provider=scan.provider,
+            transaction=statement.transaction,
+            session=statement.session,
+            table=self.handle,
+            splits=scan.splits,
+            columns=tuple(scan.columns),
+            symbols=tuple(column.name for column in record.columns),
+            program=PageProgram(),
+            channels=record.channels,
+            table_columns=(),
+            per_clause=0,
+            witness=False,
+        )
+        works = []
+        for index in range(len(scan.splits)):
+            run = _GivenBack(task, index, given)
+            works.append(Work.of(run.kept, run.run()))
+            if works[-1].error is not None:
+                break
+        calls, fragments = (tuple(one for work in works for one in getattr(work, name)) for name in ("calls", "fragments"))
+        last = works[-1] if works else Work(number, (), ())
+        return Work(number, calls, fragments, last.error, last.step)
+
+    def finish(self, fragments: Collection[bytes]) -> None:
+        """Make the finish call."""
+        self._ask(f"finish_{self.verb}", self.statement.session, self.handle, fragments)
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        return self.statement.log.call(method, lambda: getattr(self.statement.metadata, method)(*arguments))

@@ -1,0 +1,243 @@
+"""The table of a record in the connector that a replay is given: found there, or made and filled."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from rowmerge_nb.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.replays.rows import NOT_FOUND, data_of, places_in
+from rowmerge_nb.replays.statement import LocalStatement
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.page import PageLayout
+from rowmerge_nb.spi.values import python_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rowmerge_nb.spi.connector import Connector
+    from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.trace.record import Record
+
+__all__ = ["Prepared", "prepared_table"]
+
+_PLACE: Final = re.compile("location|path|directory|folder", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table that a statement can be replayed on.
+
+    Args:
+        name: its name.
+        has_rows: the rows of the record are in it.
+        is_own: nobody else's rows are in it, so that what is done to it may be made to last.
+        made: it was made for the replay in somebody's connector, and is dropped in the end.
+        notice: why it has not the record's rows; ``""`` if it has.
+    """
+
+    name: SchemaTableName
+    has_rows: bool
+    is_own: bool
+    made: bool = False
+    notice: str = ""
+
+    def drop(self, connector: Connector, record: Record) -> str:
+        """Drop a table that was made for the replay; gives what went wrong."""
+        if not self.made:
+            return ""
+        try:
+            statement = LocalStatement(connector, self.name, record.session)
+            try:
+                if statement.handle is None:
+                    statement.rollback()
+                    return ""
+                statement.metadata.drop_table(statement.session, statement.handle)
+                statement.commit()
+            except BaseException:
+                statement.rollback()
+                raise
+        except Exception as error:  # noqa: BLE001 - it is told: the replay is over
+            return f"The table {self.name}, made for the replay, could not be dropped: {_told(error)}"
+        return ""
+
+
+def prepared_table(connector: Connector, record: Record, make_table: Any, *, is_own: bool) -> Prepared:
+    """Find a table with the rows of a record in a connector, or make one.
+
+    Args:
+        connector: the connector.
+        record: the record.
+        make_table: makes a table where CREATE TABLE and INSERT are not the way; None for these.
+        is_own: the connector was made for the replay.
+
+    Raises:
+        RowMergeError: NOT_SUPPORTED if there is no such table, and none can be made.
+    """
+    name = SchemaTableName(_schema_in(connector, record), record.name[2])
+    if record.rows is None:
+        return Prepared(name, has_rows=False, is_own=is_own, notice="The record has not the rows of the target")
+    rows = data_of(record, record.rows)
+    found = _rows_of(connector, record, name)
+    if found is not None and _are_in(rows, found, whole=record.row_count == rows.num_rows):
+        return Prepared(name, has_rows=True, is_own=is_own)
+    problem = ""
+    if found is None or not is_own or make_table is None:
+        made = name if found is None and is_own else SchemaTableName(name.schema, f"{name.table}_replay_{uuid.uuid4().hex[:8]}")
+        problem = _make(connector, record, made, rows, make_table)
+        if not problem:
+            return Prepared(made, has_rows=True, is_own=True, made=not is_own)
+        if not is_own:
+            # It may be there without its rows.
+            Prepared(made, has_rows=False, is_own=True, made=True).drop(connector, record)
+    elif make_table is not None:
+        problem = _make(connector, record, name, rows, make_table)
+        if not problem:
+            return Prepared(name, has_rows=True, is_own=True)
+    if found is None:
+        msg = f"{type(connector).__name__} has no table {name}, and none can be made: {problem}"
+        raise RowMergeError(msg, code="NOT_SUPPORTED", hint="Give make_table=..., a function of connector, metadata and rows.")
+    if is_own and _refilled(connector, record, name, rows):
+        return Prepared(name, has_rows=True, is_own=True)
+    why = f"The table {name} of the connector has other rows than that of the record, and none can be made: {problem}"
+    return Prepared(name, has_rows=False, is_own=is_own, notice=why)
+
+
+def _schema_in(connector: Connector, record: Record) -> str:
+    """Give the schema of the record, or of a connector that has none of this name the first one that it has."""
+    schema = record.name[1]
+    statement = LocalStatement(connector, SchemaTableName(schema, record.name[2]), record.session, looked_up=False)
+    try:
+        metadata, session = statement.metadata, statement.session
+        return schema if metadata.schema_exists(session, schema) else next(iter(metadata.list_schemas(session)), schema)
+    finally:
+        with suppress(Exception):
+            statement.rollback()
+
+
+def _rows_of(connector: Connector, record: Record, name: SchemaTableName) -> Page | None:
+    """Read the rows of a table; None where there is none of this name with these columns."""
+    statement = LocalStatement(connector, name, record.session)
+    try:
+        if statement.handle is None:
+            return None
+        columns = statement.columns
+        if [column.name for column in columns] != [column.name for column in record.columns]:
+            return None
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return data_of(record, statement.rows())
+        return None
+    finally:
+        with suppress(Exception):
+            statement.rollback()
+
+
+def _are_in(rows: Page, found: Page, *, whole: bool) -> bool:
+    if whole and rows.num_rows != found.num_rows:
+        return False
+    return bool((places_in(found, rows) != NOT_FOUND).all())
+
+
+def _make(connector: Connector, record: Record, name: SchemaTableName, rows: Page, make_table: Any) -> str:
+    """Make a table and fill it; gives what went wrong."""
+    columns = tuple(ColumnMetadata(column.name, column.sql_type, column.nullable) for column in record.columns)
+    metadata = ConnectorTableMetadata(name, columns, _properties(connector, record))
+    try:
+        if make_table is not None:
+            make_table(connector, metadata, list(zip(*map(python_values, rows.columns), strict=True)))
+        else:
+            _in_statement(connector, record, name, lambda s: s.metadata.create_table(s.session, metadata))
+            if rows.num_rows:
+                _in_statement(connector, record, name, lambda s: _insert(s, rows))
+        filled = _rows_of(connector, record, name)
+    except Exception as error:  # noqa: BLE001 - whatever a connector raises here, the replay goes as far as it can without the table
+        return _told(error)
+    if filled is None or not _are_in(rows, filled, whole=True):
+        return "the rows that were inserted are not those that are read"
+    return ""
+
+
+def _properties(connector: Connector, record: Record) -> dict[str, Any]:
+    """Give the properties that a new table gets: those that the connector knows, and none that says where its data lie.
+
+    There are the data of the table that was recorded, and a record may come from anywhere.
+    """
+    known = connector.get_table_properties()
+    kept = {}
+    for name, value in record.properties.items():
+        flat = value if isinstance(value, tuple) else (value,)
+        places = any(isinstance(one, str) and ("/" in one or "\\" in one) for one in flat) or _PLACE.search(name)
+        if name in known and value not in (None, ()) and not places:
+            kept[name] = list(value) if isinstance(value, tuple) else value
+    return kept
+
+
+def _insert(statement: LocalStatement, rows: Page) -> None:
+    try:
+        statement.begin_insert()
+    except ConnectorError as error:
+        if error.code != "NOT_SUPPORTED":
+            raise
+        _change(statement, rows, keep=True)
+        return
+    work = statement.insert([rows])
+    if work.error is not None:
+        raise work.error
+    statement.finish_insert(work.fragments)
+
+
+def _refilled(connector: Connector, record: Record, name: SchemaTableName, rows: Page) -> bool:
+    """Bring the record's rows into a table that is the replay's own by a merge; tells whether they are there then."""
+    with suppress(Exception):
+        _in_statement(connector, record, name, lambda statement: _change(statement, rows, keep=False))
+        filled = _rows_of(connector, record, name)
+        return filled is not None and _are_in(rows, filled, whole=True)
+    return False
+
+
+def _change(statement: LocalStatement, rows: Page, *, keep: bool) -> None:
+    """Insert rows by a merge, and delete what is there, unless it is to be kept."""
+    era = Era(str(statement.session.properties.get("era", Era.DOCUMENTS)))
+    row_id = statement.begin_merge({} if era is Era.CURRENT else None)
+    there = statement.rows(statement.merge_handle.get_table_handle(), row_id)
+    layout = PageLayout(rows.num_columns, era=era)
+    schema = layout.output_schema(pa.schema([*rows.schema, pa.field("row_id", row_id.type.arrow)]))
+    pages = []
+    for page, operation in ((None if keep else there, Operation.DELETE), (rows, Operation.INSERT)):
+        if page is not None and page.num_rows:
+            count, ids = page.num_rows, there.column(there.num_columns - 1)
+            control = {layout.after.operation: int(operation), layout.after.insert_from_update: 0, layout.after.case_number: 0}
+            arrays = [*page.columns[: rows.num_columns]]
+            for index in range(rows.num_columns, len(schema)):
+                if index == layout.after.row_id:
+                    arrays.append(ids if operation is Operation.DELETE else pa.nulls(count, row_id.type.arrow))
+                else:
+                    arrays.append(pa.array(np.full(count, control[index])).cast(schema.field(index).type))
+            pages.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    work = statement.merge(0, pages, layout)
+    if work.error is not None:
+        raise work.error
+    statement.finish_merge(work.fragments)
+
+
+def _in_statement(connector: Connector, record: Record, name: SchemaTableName, do: Callable[[LocalStatement], object]) -> None:
+    statement = LocalStatement(connector, name, record.session)
+    try:
+        do(statement)
+        statement.commit()
+    except BaseException:
+        with suppress(Exception):
+            statement.rollback()
+        raise
+
+
+def _told(error: Exception) -> str:
+    return error.message if isinstance(error, RowMergeError) else error_text(error)

@@ -1,0 +1,234 @@
+"""A replay as a test of pytest's that stands alone: the rows are in it, and it fails as long as the connector does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.choices import Flow
+from rowmerge_nb.errors import RowMergeError, checked_path, error_text
+from rowmerge_nb.replays.case import case
+from rowmerge_nb.replays.origin import Origin
+from rowmerge_nb.replays.rows import NamedRows
+from rowmerge_nb.replays.shown import headline
+from rowmerge_nb.spi.operations import Era, Operation
+from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.words import number as written_number
+
+if TYPE_CHECKING:
+    from rowmerge_nb.replays.run import Replay
+    from rowmerge_nb.trace.record import HandedPage, Record
+
+__all__ = ["write_test"]
+
+MOST_ROWS: Final = 1_000
+"""A file with more rows is none that anybody reads."""
+
+
+def write_test(done: Replay, path: str | Path, connector: str | None, make_table: str | None) -> Path:
+    """Write the file; see `rowmerge_nb.replays.Replay.to_test`."""
+    file = Path(checked_path(path, "path"))
+    text = _text(done, _reference(done, connector), _maker(done, make_table))
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as error:
+        msg = f"The test cannot be written as '{file}': {error.strerror or error}"
+        hint = "Name a file that is not there yet, in a directory that you may write to."
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint) from error
+    return file
+
+
+def _reference(done: Replay, connector: str | None) -> str:
+    """Give the name by which the file imports what makes the connector."""
+    if connector is not None:
+        origin = Origin.of(connector)
+        if not origin.is_own:
+            msg = f"connector = {connector!r} is a connector, which would be changed by every run of the test"
+            raise RowMergeError(
+                msg, code="INVALID_ARGUMENTS", hint="Give what makes one: a class, or a function without arguments."
+            )
+        return connector
+    found = done.origin.reference
+    if found is None:
+        msg = f"A file cannot import {done.origin.name}: it is a connector itself, or was defined in a notebook or within a function"
+        hint = (
+            "Put the lines of the connector into a file, such as shop.py, with a function `def make_connector(): return ShopConnector()`, "
+            "and give connector='shop:make_connector'."
+        )
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+    return found
+
+
+def _maker(done: Replay, make_table: str | None) -> str | None:
+    if done.make_table is None or make_table is not None:
+        return make_table
+    module, name = getattr(done.make_table, "__module__", "__main__"), getattr(done.make_table, "__qualname__", "")
+    if module == "__main__" or not name.isidentifier():
+        msg = "A file cannot import make_table: it was defined in a notebook or within a function"
+        hint = "Put it into a file, such as shop.py, and give make_table='shop:make_table'."
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+    return f"{module}:{name}"
+
+
+def _text(done: Replay, connector: str, make_table: str | None) -> str:
+    record = replace(done.record, pages=tuple(page for page in done.record.pages if page.number in done.numbers))
+    count = record.page_rows + (record.rows.num_rows if record.rows is not None else 0)
+    if count > MOST_ROWS:
+        msg = f"A test with {written_number(count)} rows in it is not written"
+        raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Shrink the replay first: replay.shrink().to_test(...).")
+    lines = list(_case_lines(record))
+    _check("\n".join(lines), record)
+    literals = "\n".join(lines)
+    uses = [name for name, mark in (("datetime", "datetime."), ("decimal", "decimal.")) if mark in literals]
+    imports = [f"import {name}" for name in uses]
+    names = dict.fromkeys(reference for reference in (connector, make_table) if reference is not None)
+    ours = [f"from {reference.partition(':')[0]} import {reference.partition(':')[2]}" for reference in names]
+    name, argument = connector.partition(":")[2], "" if make_table is None else f", make_table={make_table.partition(':')[2]}"
+    given = f"{name}{argument}" + (f", call={_literal(done.call)}" if not done.call.startswith("finish_") else "")
+    test, claim = ("rows_that_are_left_are_those_that_must_be", "done.agrees")
+    if done.error is not None:
+        test, claim = f"{done.step or 'replay'}_takes_these_rows", "not done.failed"
+    return "\n".join(
+        [
+            f'"""{_quoted(headline(done))}."""',
+            "",
+            *(f"{line}" for line in imports),
+            *([""] if imports else []),
+            "from rowmerge_nb.replays import case, replay",
+            "",
+            *ours,
+            "",
+            *lines,
+            "",
+            "",
+            f"def test_{test}():",
+            f"    done = replay(CASE, {given})",
+            f"    assert {claim}, done",
+            "",
+        ]
+    )
+
+
+def _quoted(sentence: str) -> str:
+    first = " ".join(sentence.split())
+    return first.replace("\\", "\\\\").replace('"""', "'''").rstrip('."')
+
+
+def _case_lines(record: Record) -> Iterator[str]:
+    yield "CASE = case("
+    for name, value in _arguments(record).items():
+        yield f"    {name}={_literal(value)},"
+    rows = [f"        {_literal(row)}," for row in _rows(record)]
+    yield from ["    rows=[", *rows, "    ],"] if rows else ["    rows=[],"]
+    yield "    pages=["
+    for handed in record.pages:
+        yield f"        ({handed.number}, [  # {record.worker} {handed.number}"
+        for row in _page_rows(record, handed):
+            yield f"            {_literal(row)},"
+        yield "        ]),"
+    yield "    ],"
+    yield ")"
+
+
+def _arguments(record: Record) -> dict[str, Any]:
+    """Give the arguments of `case` but for the rows and the pages, without those that are as they are by default."""
+    session = dict(record.session)
+    given = {
+        "kind": "INSERT" if record.row_id is None else record.kind,
+        "table": ".".join(record.name[1:]),
+        "columns": {column.name: column.type for column in record.columns},
+        "not_null": [column.name for column in record.columns if not column.nullable],
+        "properties": {
+            name: list(v) if isinstance(v, tuple) else v for name, v in record.properties.items() if v not in (None, ())
+        },
+        "session": {} if session == {"era": str(Era.DOCUMENTS)} else session,
+        "redistribution": record.redistribution,
+        "flow": str(record.flow),
+        "updated": dict(record.updated) if record.flow is Flow.UPDATABLE or record.era is Era.CURRENT else {},
+        "channels": record.channels,
+    }
+    usual = {"kind": "MERGE", "flow": str(Flow.MERGE)}
+    return {name: value for name, value in given.items() if value not in (usual.get(name), [], {}, ())}
+
+
+def _rows(record: Record) -> list[tuple[Any, ...]]:
+    if record.rows is None:
+        return []
+    return list(zip(*map(python_values, record.rows.columns[: len(record.columns)]), strict=True))
+
+
+def _page_rows(record: Record, handed: HandedPage) -> list[tuple[Any, ...]]:
+    """Give the rows of a page as a case has them."""
+    page, named = handed.page, NamedRows(record).of(handed.page).tolist()
+    places = [place if place >= 0 else None for place in named]
+    channels = [python_values(column) for column in page.columns]
+    if record.row_id is None:
+        return [("INSERT", None, values) for values in zip(*channels, strict=True)]
+    if record.flow is Flow.UPDATABLE:
+        operation = "UPDATE" if record.channels else "DELETE"
+        others = list(zip(*channels[1:], strict=True)) or [()] * page.num_rows
+        return [(operation, place, values) for place, values in zip(places, others, strict=True)]
+    after, count = record.layout.after, len(record.columns)
+    operations = [Operation(value).name for value in channels[after.operation]]
+    values = list(zip(*channels[:count], strict=True))
+    if after.case_number is None:
+        return list(zip(operations, places, values, strict=True))
+    return list(zip(operations, places, values, channels[after.case_number], strict=True))
+
+
+def _literal(value: Any) -> str:
+    """Write a value as Python.
+
+    >>> _literal((1, float("nan"), {"a": [None, "b"]}))
+    '(1, float("nan"), {"a": [None, "b"]})'
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
+    if isinstance(value, decimal.Decimal):
+        return f"decimal.{value!r}"
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return repr(value.astimezone(dt.UTC)).replace("tzinfo=datetime.timezone.utc", "tzinfo=datetime.UTC")
+    shown = repr(value)
+    # As formatters have it, unless there are double quotes in it.
+    return f'"{shown[1:-1]}"' if isinstance(value, str) and shown[0] == "'" and '"' not in value else shown
+
+
+def _check(literal: str, record: Record) -> None:
+    """See that what is written means what was replayed.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS, where a value has no form in Python.
+    """
+    try:
+        # What `_literal` has written a moment ago: literals, and calls of datetime and decimal.
+        scope: dict[str, Any] = {"case": case, "datetime": dt, "decimal": decimal}
+        exec(literal, scope)  # noqa: S102 - as above
+        same = _same(scope["CASE"], record)
+        wrong = "its values are others when they are read back"
+    except Exception as error:  # noqa: BLE001 - it is told below
+        same, wrong = False, error_text(error)
+    if not same:
+        msg = f"The rows of this replay cannot be written into a file: {wrong}"
+        raise RowMergeError(
+            msg, code="INVALID_ARGUMENTS", hint="Save the record, and replay that in a test of yours: replay(path, ...)."
+        )
+
+
+def _same(made: Record, record: Record) -> bool:
+    if [page.number for page in made.pages] != [page.number for page in record.pages]:
+        return False
+    pairs: list[tuple[Sequence[Any], Sequence[Any]]] = [(_rows(made), _rows(record))]
+    pairs += [(_page_rows(made, one), _page_rows(record, other)) for one, other in zip(made.pages, record.pages, strict=True)]
+    return all(_literal(tuple(one)) == _literal(tuple(other)) for one, other in pairs)

@@ -1,0 +1,133 @@
+"""What the explorer shows of a statement that has failed: the step that ended it, the rows that the error names, and what is not known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.choices import StatementState
+from rowmerge_nb.report.model.clauses import clause_label
+from rowmerge_nb.report.words.values import cell, visible
+from rowmerge_nb.words import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["absent_parts", "ended_steps", "matched_rows", "sides_of_groups"]
+
+_NODES: Final = {
+    "TableScan": "read",
+    "Join": "join",
+    "SemiJoin": "join",
+    "Project": "case",
+    "MarkDistinct": "distinct",
+    "DuplicateCheck": "distinct",
+    "MergeProcessor": "transform",
+    "Exchange": "exchange",
+    "MergeWriter": "sinks",
+    "commit": "commit",
+}
+"""The step in which a node of the plan, or what the error names as its step, has its place."""
+
+
+def ended_steps(trace: Trace, steps: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Give the steps of a statement up to the one that failed, which says why.
+
+    Args:
+        trace: that of a statement that failed.
+        steps: all that it would have had.
+    """
+    error = trace.error
+    assert error is not None
+    keys = [step["key"] for step in steps]
+    key = _key(trace)
+    if key not in keys and error.step in _NODES and trace.kind != "MERGE":
+        # An UPDATE or DELETE has no CASE: what it computes, it computes as it reads.
+        key = "read"
+    place = f"line {error.line}: " if error.line is not None else ""
+    hint = f" {error.hint}" if error.hint else ""
+    says = visible(f"It failed here. {place}{error.code}: {error.message}.{hint}".replace("..", "."))
+    if key in keys:
+        at = keys.index(key)
+        return [*steps[:at], {**steps[at], "says": says}]
+    # What no row has come by: the begin call, planning, an interrupt.
+    reached = len(steps) if trace.pages is not None else 0
+    return [*steps[:reached], {"key": "failed", "name": visible(error.step) or "failed", "says": says}]
+
+
+def _key(trace: Trace) -> str:
+    assert trace.error is not None
+    step = trace.error.step
+    if step.startswith("finish_"):
+        return "finish"
+    if any(call.error is not None and call.number is not None for call in trace.calls):
+        return "sinks"
+    return _NODES.get(step, "failed")
+
+
+def absent_parts(trace: Trace) -> list[str]:
+    """Say what a failed statement's trace has not, and why."""
+    if trace.state != StatementState.FAILED:
+        return []
+    found = []
+    if trace.pages is None:
+        found.append("No page is shown: tasks hand their pages back at their end, and they did not come to it.")
+        if trace.duplicate_groups:
+            found.append("The rows are those that the error is about; the others are not known.")
+        else:
+            found.append(
+                "No row is shown, and none is counted, for the same reason. The message names the first row that failed, where the error is about one."
+            )
+    if not any(call.number is not None for call in trace.calls):
+        found.append("The calls are the coordinator's: no task told of any.")
+    return found
+
+
+def sides_of_groups(trace: Trace) -> dict[str, list[dict[str, Any]]]:
+    """Name the columns of the rows that `matched_rows` gives."""
+    sources = (source.values for group in trace.duplicate_groups for source in group.sources)
+    targets = (group.target for group in trace.duplicate_groups)
+    return {"source": _columns(sources), "target": _columns(targets)}
+
+
+def _columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    first: Mapping[str, Any] = next(iter(rows), {})
+    return [{"name": visible(name), "right": isinstance(value, int | float)} for name, value in first.items()]
+
+
+def matched_rows(trace: Trace, most: int) -> list[dict[str, Any]]:
+    """Give the source rows that match a target row more than once, where that ended the statement, as `explorer_state` has rows."""
+    return [row for row, _ in zip(_matched(trace), range(most), strict=False)]
+
+
+def _matched(trace: Trace) -> Iterator[dict[str, Any]]:
+    for group in trace.duplicate_groups:
+        for source in group.sources:
+            clause = next((one for one in trace.clauses if one.number == source.case_number), None)
+            word = clause.operation.name if clause is not None and clause.number >= 0 else "none"
+            taken = f"{clause_label(source.case_number)} takes it" if source.case_number >= 0 else "no clause takes it"
+            values = _texts(source.values)
+            yield {
+                "number": source.source_row,
+                "name": values[0] if values else None,
+                "group": "matched more than once",
+                "source": values or None,
+                "target": _texts(group.target) or None,
+                "marks": [],
+                "style": word[0] if word != "none" else "N",
+                "fate": word,
+                "clause": source.case_number,
+                "gist": f"One of {plural(group.total, 'source row')} that match this target row; {taken}. This ended the statement.",
+                "reasons": [],
+                "on": None,
+                "verdicts": [],
+                "values": [],
+                "becomes": [],
+                "writers": [],
+                "made": None,
+            }
+
+
+def _texts(values: Mapping[str, Any]) -> list[str | None]:
+    return [None if (shown := cell(value)).null else shown.text for value in values.values()]

@@ -1,0 +1,78 @@
+"""Parts that a report does not have: why not, and what helps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
+from rowmerge_nb.words import code
+
+if TYPE_CHECKING:
+    from rowmerge_nb.trace.trace import Trace
+
+__all__ = ["TITLES", "absence_of"]
+
+TITLES: Final = {
+    "check": "Rows that are wrong in the store",
+    "diff": "Changed rows",
+    "clauses": "The clauses",
+    "plan": "The plan",
+    "pages": "The pages",
+    "stored": "The pages that the connector got",
+    "calls": "The connector's calls",
+    "journeys": "Row journeys",
+    "near": "The nearest keys",
+    "verdicts": "The verdicts of other engines",
+}
+"""What parts are called in a sentence."""
+_ROWS: Final = frozenset({"diff", "pages", "stored", "journeys"})
+
+
+def absence_of(trace: Trace, part: str) -> str:
+    """Say why a report has not a part, and what helps.
+
+    Args:
+        trace: the statement's trace.
+        part: the name of a part that has nothing to show.
+
+    >>> from rowmerge_nb.trace.trace import Trace
+    >>> absence_of(Trace(statement="SELECT 1", kind="SELECT", state=StatementState.FINISHED), "journeys")
+    'Row journeys are not shown: they are about MERGE, UPDATE and DELETE.'
+    """
+    return f"{TITLES[part]} {'is' if part == 'plan' else 'are'} not shown: {_reason(trace, part)}."
+
+
+def _reason(trace: Trace, part: str) -> str:
+    if trace.state in {StatementState.PLANNED, StatementState.EXPLAINED}:
+        return "nothing was run"
+    if trace.kind not in ROW_CHANGES:
+        return "they are about MERGE, UPDATE and DELETE" if part != "plan" else f"a {trace.kind} has none"
+    if part == "near":
+        return _no_near(trace)
+    if part == "check":
+        return f"they were not looked for; {code('--check')} does" if trace.check is None else "none was found"
+    if part == "verdicts":
+        return "how rows were matched is not known" if trace.kind == "MERGE" else f"a {trace.kind} has no source rows that match"
+    if part == "clauses":
+        return f"a {trace.kind} has no WHEN clauses"
+    if trace.state == StatementState.FAILED:
+        return "the statement failed"
+    if trace.level == TraceLevel.OFF and part in _ROWS:
+        return f"the trace has counts only; {code('--trace full')} records rows"
+    if trace.joined == 0 and part in _ROWS:
+        return "there were no rows to do anything about"
+    if part == "journeys":
+        return f"of large statements the trace has not both sides' values; {code('--why CONDITION')} asks for rows, {code('--trace full')} keeps all"
+    if part == "pages" and (trace.flow == Flow.UPDATABLE or trace.kind == "DELETE"):
+        return "there is no transform_page"
+    return "nothing was recorded of them"
+
+
+def _no_near(trace: Trace) -> str:
+    if trace.kind != "MERGE":
+        return f"a {trace.kind} has no source whose rows could have a partner"
+    if trace.near is None:
+        return "every source row has a partner" if trace.unmatched == 0 else f"it was not looked for them; {code('--near')} does"
+    return (
+        trace.near.problem.removesuffix(".") or f"no row without a partner is near to one; {code('result.near()')} tells of all"
+    )

@@ -1,0 +1,86 @@
+"""What ALTER TABLE does to a table, as the contract has it: one of these per statement. Columns are named as the table names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.handles import SchemaTableName
+    from rowmerge_nb.spi.metadata import ColumnMetadata
+    from rowmerge_nb.spi.types import Type
+
+__all__ = [
+    "AddColumn",
+    "Alteration",
+    "ColumnPosition",
+    "DropColumn",
+    "DropNotNull",
+    "RenameColumn",
+    "RenameTable",
+    "SetColumnType",
+]
+
+
+class ColumnPosition(StrEnum):
+    """Where a new column stands."""
+
+    FIRST = "FIRST"
+    LAST = "LAST"
+    AFTER = "AFTER"
+
+
+@dataclass(frozen=True)
+class AddColumn:
+    """``ADD COLUMN``: existing rows have NULL in it.
+
+    Args:
+        column: the new column.
+        position: where it stands.
+        after: behind which one, for `ColumnPosition.AFTER`.
+    """
+
+    column: ColumnMetadata
+    position: ColumnPosition = ColumnPosition.LAST
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class DropColumn:
+    """``DROP COLUMN``: its values are gone."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """``RENAME COLUMN``: its values stay."""
+
+    column: str
+    name: str
+
+
+@dataclass(frozen=True)
+class SetColumnType:
+    """``ALTER COLUMN ... SET DATA TYPE``: its values stay what they are, as far as the store can say them in the other type."""
+
+    column: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class DropNotNull:
+    """``ALTER COLUMN ... DROP NOT NULL``."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class RenameTable:
+    """``RENAME TO``."""
+
+    name: SchemaTableName
+
+
+Alteration: TypeAlias = "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | RenameTable"

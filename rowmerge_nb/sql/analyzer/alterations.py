@@ -1,0 +1,130 @@
+"""Analyzes ALTER TABLE: the table and its columns looked up, and what Trino refuses refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.spi.alterations import (
+    AddColumn,
+    ColumnPosition,
+    DropColumn,
+    DropNotNull,
+    RenameColumn,
+    RenameTable,
+    SetColumnType,
+)
+from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.tree import statements as st
+
+if TYPE_CHECKING:
+    from rowmerge_nb.spi.alterations import Alteration
+    from rowmerge_nb.sql.analyzer.context import Context
+
+__all__ = ["alter_table"]
+
+
+def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
+    """Analyze ALTER TABLE."""
+    assert isinstance(statement, st.AlterTable)
+    span = context.statement_span(statement.name.span)
+    context.refuse_view(statement.name, "Altering views is not supported")
+    found = context.lookup(statement.name)
+    if found is None and statement.if_exists:
+        name = context.qualified(statement.name, span)
+        return a.DefinitionAnalysis(context.text, (), tuple(context.notices), "ALTER TABLE", name, skipped=True)
+    target = context.table(statement.name, span)
+    if target.dataframe is not None:
+        context.error("NOT_SUPPORTED", f"'{target.display}' is a DataFrame of the notebook; it cannot be altered", span)
+    alteration = _Alterations(context, target).of(statement.action)
+    bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
+    return a.DefinitionAnalysis(
+        context.text, bindings, notices, "ALTER TABLE", target.name, alteration is None, target=target, alteration=alteration
+    )
+
+
+class _Alterations:
+    """What an ALTER TABLE means for a table."""
+
+    def __init__(self, context: Context, target: a.TableBinding) -> None:
+        self._context = context
+        self._target = target
+        self._columns = {column.name.lower(): column for column in target.columns}
+
+    def of(self, action: object) -> Alteration | None:
+        """Give the alteration; None where IF EXISTS or IF NOT EXISTS leaves the table as it is."""
+        match action:
+            case st.AddColumn():
+                return self._added(action)
+            case st.DropColumn():
+                return self._dropped(action)
+            case st.RenameColumn():
+                return self._renamed(action)
+            case st.SetColumnType():
+                return SetColumnType(self._column(action.name), action.type)
+            case st.DropNotNull():
+                return self._nullable(action)
+            case st.RenameTable():
+                return self._moved(action)
+        raise TypeError(action)
+
+    def _column(self, name: st.Identifier) -> str:
+        found = self._columns.get(name.value)
+        if found is None:
+            hint = did_you_mean(name.text, [column.name for column in self._target.columns])
+            span = self._context.statement_span(name.span)
+            self._context.error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", span, hint)
+        return found.name
+
+    def _added(self, action: st.AddColumn) -> AddColumn | None:
+        name = action.column.name
+        if name.value in self._columns:
+            if action.if_not_exists:
+                return None
+            span = self._context.statement_span(name.span)
+            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{name.value}' already exists", span)
+        after = "" if action.after is None else self._column(action.after)
+        column = ColumnMetadata(name.text, action.column.type, action.column.nullable)
+        return AddColumn(column, ColumnPosition(action.position), after)
+
+    def _dropped(self, action: st.DropColumn) -> DropColumn | None:
+        if action.if_exists and action.name.value not in self._columns:
+            return None
+        column = self._column(action.name)
+        if len(self._columns) == 1:
+            span = self._context.statement_span(action.name.span)
+            self._context.error("NOT_SUPPORTED", "Cannot drop the only column in a table", span, "DROP TABLE drops the table.")
+        return DropColumn(column)
+
+    def _renamed(self, action: st.RenameColumn) -> RenameColumn | None:
+        if action.if_exists and action.name.value not in self._columns:
+            return None
+        column = self._column(action.name)
+        if action.to.value in self._columns and action.to.value != action.name.value:
+            span = self._context.statement_span(action.to.span)
+            self._context.error("COLUMN_ALREADY_EXISTS", f"Column '{action.to.value}' already exists", span)
+        return RenameColumn(column, action.to.text)
+
+    def _nullable(self, action: st.DropNotNull) -> DropNotNull:
+        column = self._column(action.name)
+        if self._columns[action.name.value].nullable:
+            span = self._context.statement_span(action.name.span)
+            self._context.error("NOT_SUPPORTED", "Column is already nullable", span)
+        return DropNotNull(column)
+
+    def _moved(self, action: st.RenameTable) -> RenameTable:
+        context, span = self._context, self._context.statement_span(action.to.span)
+        name = context.qualified(action.to, span)
+        qualified = ".".join(name)
+        if name[0] != self._target.catalog:
+            context.error(
+                "NOT_SUPPORTED", "Table rename across catalogs is not supported", span, "CREATE TABLE AS copies a table."
+            )
+        if not context.tables.has_schema(name[0], name[1]):
+            context.error("SCHEMA_NOT_FOUND", f"Schema '{name[0]}.{name[1]}' does not exist", span)
+        there = context.lookup(action.to)
+        if context.view(action.to, span) is not None or (there is not None and there.dataframe is None):
+            context.error("TABLE_ALREADY_EXISTS", f"Target table '{qualified}' already exists", span)
+        return RenameTable(SchemaTableName(*name[1:]))

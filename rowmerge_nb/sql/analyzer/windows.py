@@ -1,0 +1,160 @@
+"""Analyzes windows: names of the WINDOW clause, what a frame may be, and what each function asks of its window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.spi.types import BIGINT
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, common_type, is_exact, is_numeric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rowmerge_nb.spi.types import Type
+    from rowmerge_nb.sql.analyzer.calls import CallAnalyzer
+
+__all__ = ["DISTINCT_OVER_WINDOWS", "analyzed_frame", "named_windows", "resolved_window"]
+
+DISTINCT_OVER_WINDOWS: Final = frozenset(
+    {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "arbitrary", "any_value"}
+)
+"""The aggregates that take DISTINCT over a window, which Spark has for none."""
+
+_INTERVALS: Final = (INTERVAL_DAY, INTERVAL_YEAR)
+_DATED: Final = frozenset({"date", "time", "timestamp", "timestamp with time zone"})
+_ORDER: Final = ("PRECEDING", "ROW", "FOLLOWING")
+_RANGE: Final = "Window frame of type RANGE PRECEDING or FOLLOWING requires"
+
+
+def named_windows(analyzer: CallAnalyzer, node: s.Select) -> dict[str, s.Window]:
+    """Give the windows of a WINDOW clause by their names; each may be made of those before it."""
+    found: dict[str, s.Window] = {}
+    for name, window in node.windows:
+        if name.value in found:
+            analyzer.context.error("DUPLICATE_WINDOW_NAME", f"WINDOW name '{name.text}' specified more than once", name.span)
+        found[name.value] = resolved_window(analyzer, window, found)
+    return found
+
+
+def resolved_window(analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]) -> s.Window:
+    """Give a window with what it takes from the one that it names."""
+    if window.name is None:
+        return window
+    error = analyzer.context.error
+    base = named.get(window.name.value)
+    if base is None:
+        error("INVALID_WINDOW_REFERENCE", f"Cannot resolve WINDOW name {window.name.text}", window.name.span)
+    if not (window.partition_by or window.order_by or window.frame) and window.span.end == window.name.span.end:
+        return base
+    if window.partition_by:
+        said = "WINDOW specification based on a named WINDOW cannot specify PARTITION BY"
+        error("INVALID_PARTITION_BY", said, window.partition_by[0].error_span)
+    if window.order_by and base.order_by:
+        said = "Cannot specify ORDER BY if referenced named WINDOW specifies ORDER BY"
+        error("INVALID_ORDER_BY", said, window.order_by[0].span)
+    if base.frame:
+        error("INVALID_WINDOW_REFERENCE", "Cannot reference named WINDOW containing frame specification", window.name.span)
+    return replace(window, partition_by=base.partition_by, order_by=window.order_by or base.order_by, name=None)
+
+
+def analyzed_frame(
+    analyzer: CallAnalyzer, window: s.Window, order_by: Sequence[e.Sort]
+) -> tuple[e.Frame | None, tuple[e.Sort, ...]]:
+    """Give the frame of a window, and its keys: of RANGE with an offset in the type in which both are added.
+
+    Raises:
+        AnalysisError: where Trino refuses the frame; NOT_SUPPORTED for an offset that is no constant.
+    """
+    keys, frame = tuple(order_by), window.frame
+    if frame is None:
+        return None, keys
+    high = frame.high or s.FrameBound(frame.span, "ROW")
+    _check_bounds(analyzer, frame, high)
+    bounds = []
+    for bound, word in ((frame.low, "start"), (high, "end")):
+        offset = None
+        if bound.offset is not None:
+            offset, keys = _offset(analyzer, window, frame, bound.offset, word, keys)
+        bounds.append((bound.side, offset))
+    # Groups without numbers are what RANGE means by a row and its peers.
+    counts = any(offset is not None for _, offset in bounds)
+    unit = "RANGE" if frame.unit == "GROUPS" and not counts else frame.unit
+    return e.Frame(unit, bounds[0], bounds[1]), keys
+
+
+def _check_bounds(analyzer: CallAnalyzer, frame: s.Frame, high: s.FrameBound) -> None:
+    low, said = frame.low, ""
+    if low.side == "FOLLOWING" and low.offset is None:
+        said = "Window frame start cannot be UNBOUNDED FOLLOWING"
+    elif high.side == "PRECEDING" and high.offset is None:
+        said = "Window frame end cannot be UNBOUNDED PRECEDING"
+    elif _ORDER.index(low.side) > _ORDER.index(high.side):
+        begin, end = ("CURRENT ROW" if bound.side == "ROW" else bound.side for bound in (low, high))
+        said = f"Window frame starting from {begin} cannot end with {end}"
+    if said:
+        analyzer.context.error("INVALID_WINDOW_FRAME", said, frame.span)
+
+
+def _offset(
+    analyzer: CallAnalyzer, window: s.Window, frame: s.Frame, node: s.Expression, word: str, keys: tuple[e.Sort, ...]
+) -> tuple[e.Typed, tuple[e.Sort, ...]]:
+    error = analyzer.context.error
+    if frame.unit != "RANGE":
+        if frame.unit == "GROUPS" and not keys:
+            said = "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY"
+            error("MISSING_ORDER_BY", said, window.span)
+        offset = analyzer.analyze(node)
+        if not (is_exact(offset.type) and not (offset.type.base == "decimal" and offset.type.parameters[1])):
+            said = f"Window frame {frame.unit} {word} value type must be exact numeric type with scale 0 (actual {offset.type})"
+            error("TYPE_MISMATCH", said, node.error_span)
+        offset = _constant(analyzer, offset, node)
+        return (analyzer.coerce(offset, BIGINT) if frame.unit == "GROUPS" else offset), keys
+    if not keys:
+        error("MISSING_ORDER_BY", f"{_RANGE} ORDER BY", node.error_span)
+    if len(keys) > 1:
+        said = f"{_RANGE} single sort item in ORDER BY (actual: {len(keys)})"
+        error("INVALID_ORDER_BY", said, replace(window.order_by[0].span, end=window.order_by[-1].span.end))
+    (key,) = keys
+    kind = key.value.type
+    if not (is_numeric(kind) or kind.base in _DATED or kind in _INTERVALS):
+        said = f"{_RANGE} that sort item type be numeric, datetime or interval (actual: {kind})"
+        error("TYPE_MISMATCH", said, window.order_by[0].value.error_span)
+    offset = analyzer.analyze(node)
+    common = _added(kind, offset.type)
+    if common is None:
+        said = f"Window frame RANGE value type ({offset.type}) not compatible with sort item type ({kind})"
+        error("TYPE_MISMATCH", said, node.error_span)
+    if kind.base == "time" or kind in _INTERVALS:
+        analyzer.refuse(f"A frame of RANGE over values of type {kind} is not supported by this engine", node)
+    offset = _constant(analyzer, offset, node)
+    if is_numeric(kind):
+        offset = analyzer.coerce(offset, common)
+    return offset, (replace(key, value=analyzer.coerce(key.value, common)),)
+
+
+def _added(key: Type, offset: Type) -> Type | None:
+    """The type in which a key and an offset are added, or None if they are not."""
+    if is_numeric(key):
+        return common_type(key, offset) if is_numeric(offset) else None
+    if key in _INTERVALS:
+        return key if offset == key else None
+    if offset not in _INTERVALS or (key.base == "time" and offset == INTERVAL_YEAR):
+        return None
+    # A day is no number of milliseconds to Spark.
+    return replace(key, base="timestamp", parameters=(0,)) if key.base == "date" and offset == INTERVAL_DAY else key
+
+
+def _constant(analyzer: CallAnalyzer, offset: e.Typed, node: s.Expression) -> e.Typed:
+    value: e.Typed = offset
+    while isinstance(value, e.Apply) and value.name == "cast" and can_coerce(value.arguments[0].type, value.type):
+        (value,) = value.arguments
+    negative = isinstance(value, e.Apply) and value.name == "negate" and isinstance(value.arguments[0], e.Constant)
+    if negative or (isinstance(value, e.Constant) and (value.value is None or value.value.startswith("-"))):
+        said = "Window frame offset value must not be negative or null"
+        analyzer.context.error("INVALID_WINDOW_FRAME", said, node.error_span)
+    if not isinstance(value, e.Constant):
+        analyzer.refuse("The offset of a window's frame that is no constant is not supported by this engine", node)
+    return offset

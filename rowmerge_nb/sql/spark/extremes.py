@@ -1,0 +1,109 @@
+"""Order in Spark SQL: MAX, MIN, MAX_BY and MIN_BY, ARRAY_SORT of nested values, and ORDER BY within aggregates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.sql.spark.comparison import compared
+from rowmerge_nb.sql.typed.expressions import quote
+from rowmerge_nb.sql.typed.types import is_float
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.spi.types import Type
+
+__all__ = ["EXTREMES", "extreme", "ordered_list", "sorted_array"]
+
+EXTREMES: Final = frozenset({"max", "min", "max_by", "min_by"})
+
+
+def extreme(name: str, texts: Sequence[str], key: Type, written: str, rows: str, fail: Callable[..., str]) -> str:
+    """Write an aggregate that looks for the greatest or the least.
+
+    Args:
+        name: which one.
+        texts: its arguments; the last one is compared, or the one before it if the last one says how many are wanted.
+        key: the type of what is compared.
+        written: the aggregate as the table has it.
+        rows: FILTER and OVER.
+        fail: writes a failure.
+    """
+    if len(texts) > (2 if name.endswith("_by") else 1):
+        return _several(name, texts, key, rows, fail)
+    compares = texts[-1]
+    if name.startswith("max"):
+        # NaN is the least that there is for Trino's max, and the greatest for Spark.
+        lowest = _nan_lowest(compares, key)
+        written = written if lowest == compares else f"max_by({texts[0]}, {lowest}){rows}"
+    if key.base not in {"array", "row"}:
+        return written
+    what = key.base.upper()
+    elements = "arrays" if key.base == "array" else "fields"
+    message = fail("NOT_SUPPORTED", f"'{what} comparison not supported for {elements} with null elements'")
+    first = f"size({compares}) > 0 AND get({compares}, 0) IS NULL"
+    if key.base == "row":
+        first = f"{compares} IS NOT NULL AND {compares}.{quote(key.fields[0] or 'field0')} IS NULL"
+    return f"IF(count({compares}){rows} > 1 AND bool_or(coalesce({first}, false)){rows}, {message}, {written})"
+
+
+def _several(name: str, texts: Sequence[str], key: Type, rows: str, fail: Callable[..., str]) -> str:
+    """The so many greatest or least, in their order; NULL where there is none."""
+    *_, compares, count = texts
+    ascending = name.startswith("min")
+    kept = f"named_struct('k', {compares if ascending else _nan_lowest(compares, key)}, 'v', {texts[0]})"
+    listed = f"sort_array(collect_list(IF({compares} IS NULL, NULL, {kept})){rows}, {str(ascending).lower()})"
+    wanted = f"any_value({count}){rows}"
+    said = "third argument of max_by/min_by" if name.endswith("_by") else "second argument of max_n/min_n"
+    few = "must be a positive integer" if name.endswith("_by") else "must be positive"
+    code = "INVALID_FUNCTION_ARGUMENT"
+    low = fail(code, f"'{said} {few}'")
+    far = fail(code, f"'{said} must be less than or equal to 10000; found '", f"CAST({wanted} AS STRING)")
+    return (
+        f"CASE WHEN {wanted} <= 0 THEN {low} WHEN {wanted} > 10000 THEN {far} "
+        f"WHEN count({compares}){rows} > 0 THEN transform(slice({listed}, 1, CAST({wanted} AS INT)), l -> l.v) END"
+    )
+
+
+def _nan_lowest(text: str, kind: Type) -> str:
+    """A value in whose place in Spark's order NaN comes before all numbers."""
+    if is_float(kind):
+        return f"IF({text} IS NULL, NULL, named_struct('number', NOT isnan({text}), 'value', {text}))"
+    if kind.base == "array":
+        inner = _nan_lowest("x", kind.parameters[0])
+        return text if inner == "x" else f"transform({text}, x -> {inner})"
+    if kind.base == "row":
+        names = [f"{text}.{quote(name or f'field{i}')}" for i, name in enumerate(kind.fields)]
+        parts = [_nan_lowest(name, part) for name, part in zip(names, kind.parameters, strict=True)]
+        return text if parts == names else f"IF({text} IS NULL, NULL, struct({', '.join(parts)}))"
+    return text
+
+
+def sorted_array(text: str, element: Type, fail: Callable[..., str]) -> str:
+    """Write ARRAY_SORT of arrays or rows: NULL is the last, and a NULL within what is compared is an error."""
+    less, more = compared("<", "a", "b", element, fail), compared("<", "b", "a", element, fail)
+    order = f"WHEN a IS NULL THEN IF(b IS NULL, 0, 1) WHEN b IS NULL THEN -1 WHEN {less} THEN -1 WHEN {more} THEN 1 ELSE 0"
+    return f"array_sort({text}, (a, b) -> CASE {order} END)"
+
+
+def ordered_list(template: str, keys: Sequence[tuple[str, bool, bool]]) -> str:
+    """Give the template of an aggregate that lists values (a ``collect_list`` of structs with the value as ``v``) with the list in an order.
+
+    Args:
+        template: the template.
+        keys: per key of ORDER BY its text, whether it descends, and whether NULL is first.
+    """
+    order = "0"
+    for index, (_, descending, nulls_first) in reversed(list(enumerate(keys))):
+        a, b = f"a.k{index}", f"b.k{index}"
+        less, null = (1 if descending else -1), (-1 if nulls_first else 1)
+        order = (
+            f"CASE WHEN {a} IS NULL AND {b} IS NULL THEN {order} WHEN {a} IS NULL THEN {null} WHEN {b} IS NULL THEN {-null} "
+            f"WHEN {a} < {b} THEN {less} WHEN {a} > {b} THEN {-less} ELSE {order} END"
+        )
+    sorted_by = "".join(f", 'k{index}', {text}" for index, (text, _, _) in enumerate(keys))
+    value = "named_struct('v', {0})"
+    begin = template.index("collect_list(")
+    end = template.index("{rows}", begin) + len("{rows}")
+    listed = template[begin:end].replace(value, f"{value[:-1]}{sorted_by})")
+    return f"{template[:begin]}array_sort({listed}, (a, b) -> {order}){template[end:]}"

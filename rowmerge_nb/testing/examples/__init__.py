@@ -1,0 +1,1 @@
+"""Connectors to start from: copy the lines of one into a cell."""

@@ -1,0 +1,168 @@
+"""Saving a record and opening it again: a zip file of one JSON text and Arrow streams, nothing in it is code. Needs no Spark."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from rowmerge_nb.errors import RowMergeError, error_text
+from rowmerge_nb.trace.files import checked_file, read_file, write_private
+from rowmerge_nb.trace.record import HandedPage, Record
+from rowmerge_nb.trace.schema import TraceSchemaError, decoded_as, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["FORMAT", "load_record", "save_record"]
+
+FORMAT: Final = "rowmerge_nb record 1"
+HEADER: Final = "record.json"
+ROWS: Final = "rows.arrow"
+PAGES: Final = "pages/"
+
+
+def save_record(record: Record, path: str | Path) -> None:
+    """Write a record to a file, all of it or nothing; see `Record.save`."""
+    content = io.BytesIO()
+    # Nothing is compressed: so no entry is larger than the file, whoever has written it.
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as file:
+        header = {FORMAT: encoded(replace(record, pages=(), rows=None))}
+        _put(file, HEADER, json.dumps(header).encode("ascii"))
+        if record.rows is not None:
+            _put(file, ROWS, _stream([record.rows]))
+        for number in record.writers:
+            _put(file, f"{PAGES}{number}.arrow", _stream([page.page for page in record.pages if page.number == number]))
+    write_private(path, content.getvalue(), "The record")
+
+
+def load_record(path: str | Path) -> Record:
+    """Open a saved record.
+
+    Args:
+        path: the file that `Record.save`, or the option ``record`` of a statement, has written.
+
+    Raises:
+        RowMergeError: INVALID_ARGUMENTS if there is no such file, or if it is not a record of this format.
+
+    >>> import tempfile, os
+    >>> from rowmerge_nb.trace.record import RecordedColumn
+    >>> file = os.path.join(tempfile.mkdtemp(), "insert.record")
+    >>> columns = (RecordedColumn("id", "bigint"),)
+    >>> Record(statement="INSERT INTO t VALUES 1", kind="INSERT", name=("m", "s", "t"), connector="mine", columns=columns).save(file)
+    >>> load_record(file).kind, oct(os.stat(file).st_mode & 0o777)
+    ('INSERT', '0o600')
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(read_file(checked_file(path)))) as file:
+            return _read(file)
+    except TraceSchemaError as error:
+        wrong = str(error)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        wrong = f"it is cut short, or is something else than a record ({error_text(error)})"
+    except OSError as error:
+        wrong = error.strerror or str(error)
+    except RecursionError:
+        wrong = "it is nested too deeply"
+    except RowMergeError as error:
+        wrong = error.message
+    except (ValueError, RuntimeError, KeyError, OverflowError, MemoryError) as error:
+        wrong = f"it is damaged: {error_text(error)[:200]}"
+    msg = f"'{path}' cannot be opened as a record: {wrong}"
+    hint = f"Write one with result.record().save(...), or the option record; this version reads '{FORMAT}'."
+    raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+
+
+def _read(file: zipfile.ZipFile) -> Record:
+    content = json.loads(_entry(file, HEADER).decode("utf-8"))
+    key = (
+        next((key for key in content if key.startswith(FORMAT[: FORMAT.rindex(" ")])), None)
+        if isinstance(content, dict)
+        else None
+    )
+    if key != FORMAT:
+        wrong = f"it is of the format '{key[:80]}'" if key is not None else "it is something else than a record"
+        raise TraceSchemaError(path="$", wrong=wrong)
+    header: Record = decoded_as(content[FORMAT], Record)
+    _check_header(header)
+    names = file.namelist()
+    pages: list[HandedPage] = []
+    for name in names:
+        if name.startswith(PAGES):
+            text = name.removeprefix(PAGES).removesuffix(".arrow")
+            if name != f"{PAGES}{text}.arrow" or not text.isascii() or not text.isdecimal() or len(text) > 9:
+                raise TraceSchemaError(path=name[:80], wrong="nothing of this name belongs there")
+            pages += [HandedPage(int(text), page) for page in _arrow(file, name, header.page_schema)]
+        elif name not in {HEADER, ROWS}:
+            raise TraceSchemaError(path=name[:80], wrong="nothing of this name belongs there")
+    rows = None
+    if ROWS in names:
+        read = _arrow(file, ROWS, header.schema)
+        rows = pa.concat_batches(read) if read else pa.RecordBatch.from_pylist([], schema=header.schema)
+    return replace(header, pages=tuple(pages), rows=rows)
+
+
+def _check_header(header: Record) -> None:
+    """See that the parts go together: from here on they are relied upon."""
+    columns = [column.name for column in header.columns]
+    for at, column in enumerate([*header.columns, *([header.row_id] if header.row_id is not None else [])]):
+        try:
+            column.sql_type.arrow  # noqa: B018 - whether there is such a type
+        except Exception as error:
+            wrong = f"'{column.type[:80]}' is not a type: {error_text(error)[:200]}"
+            raise TraceSchemaError(path=f"$.columns[{at}].type", wrong=wrong) from error
+    if len(header.name) != 3 or not columns:
+        raise TraceSchemaError(path="$.name", wrong="it is not the name of a table with columns")
+    if list(header.redistribution) != sorted(set(header.redistribution) & set(range(len(columns)))):
+        raise TraceSchemaError(path="$.redistribution", wrong=f"{list(header.redistribution)} are not columns of the table")
+    if strange := {name for names in header.updated.values() for name in names} - set(columns):
+        raise TraceSchemaError(path="$.updated", wrong=f"{sorted(strange)} are not columns of the table")
+    if header.channels and sorted(header.channels) != list(range(len(header.updated.get(0, ())) + 1)):
+        raise TraceSchemaError(path="$.channels", wrong=f"{list(header.channels)} are not the channels of its pages")
+    if header.every < 1 or header.pages or header.rows is not None:
+        raise TraceSchemaError(path="$.every", wrong="its parts do not go together")
+
+
+def _entry(file: zipfile.ZipFile, name: str) -> bytes:
+    found = [info for info in file.infolist() if info.filename == name]
+    if len(found) != 1:
+        raise TraceSchemaError(path=name, wrong="it is missing" if not found else "it is there more than once")
+    if found[0].compress_type != zipfile.ZIP_STORED or found[0].file_size != found[0].compress_size:
+        raise TraceSchemaError(path=name, wrong="it is compressed, as nothing in a record is")
+    return file.read(found[0])
+
+
+def _arrow(file: zipfile.ZipFile, name: str, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """Read an Arrow stream whose channels must be these."""
+    content = _entry(file, name)
+    try:
+        with pa.ipc.open_stream(content) as stream:
+            if [(field.name, field.type) for field in stream.schema] != [(field.name, field.type) for field in schema]:
+                raise TraceSchemaError(
+                    path=name, wrong=f"its channels are not {', '.join(schema.names)} of the types of the table"
+                )
+            pages = list(stream)
+        for page in pages:
+            page.validate(full=True)
+    except (pa.ArrowException, TypeError) as error:
+        wrong = f"it holds no pages of Arrow data: {' '.join(str(error).split())[:200]}"
+        raise TraceSchemaError(path=name, wrong=wrong) from error
+    return [pa.RecordBatch.from_arrays(page.columns, schema=schema) for page in pages]
+
+
+def _put(file: zipfile.ZipFile, name: str, content: bytes) -> None:
+    # With a date of its own an entry is the same whenever it is written.
+    file.writestr(zipfile.ZipInfo(name), content)
+
+
+def _stream(pages: Sequence[pa.RecordBatch]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pages[0].schema) as writer:
+        for page in pages:
+            writer.write_batch(page)
+    return bytes(sink.getvalue())

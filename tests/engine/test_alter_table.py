@@ -1,0 +1,209 @@
+"""ALTER TABLE on every store: what it makes of a table, and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, PostgresConnector, RowMergeError, SqliteConnector
+
+pytestmark = pytest.mark.spark
+
+STORES = ["memory", "lake", "lite", "pg"]
+SCHEMAS = {"memory": "memory.default", "lake": "lake.default", "lite": "lite.main", "pg": "pg.public"}
+
+
+@pytest.fixture
+def engine(spark: Any, tmp_path: Path) -> Engine:
+    made = Engine(spark=spark)
+    made.add_catalog("lake", IcebergConnector(warehouse=tmp_path / "lake"))
+    made.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
+    made.add_catalog("hive", HiveAcidConnector(tmp_path / "hive"))
+    return made
+
+
+@pytest.fixture
+def table(engine: Engine, store: str, request: pytest.FixtureRequest) -> str:
+    if store == "pg":
+        engine.add_catalog("pg", PostgresConnector(request.getfixturevalue("postgresql")))
+        engine.run("DROP TABLE IF EXISTS pg.public.altered")
+        engine.run("DROP TABLE IF EXISTS pg.public.renamed")
+    name = f"{SCHEMAS[store]}.altered"
+    with_key = " WITH (primary_key = ARRAY['id'])" if store in {"memory", "lite", "pg"} else ""
+    engine.run(
+        f"CREATE TABLE {name}{with_key} AS SELECT * FROM (VALUES (1, 'a', REAL '1.5'), (2, 'b', REAL '2')) AS v (id, n, r)"
+    )
+    return name
+
+
+def rows(engine: Engine, name: str) -> list[dict[str, Any]]:
+    found = engine.run(f"SELECT * FROM {name} ORDER BY id").table
+    assert found is not None
+    return found.to_pylist()
+
+
+def refused(engine: Engine, sql: str) -> RowMergeError:
+    with pytest.raises(RowMergeError) as error:
+        engine.run(sql)
+    return error.value
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_columns_come_go_and_get_other_names_and_statements_go_on(engine: Engine, table: str, store: str) -> None:
+    assert "Table altered altered." in str(engine.run(f"ALTER TABLE {table} ADD COLUMN x bigint"))
+    assert rows(engine, table) == [{"id": 1, "n": "a", "r": 1.5, "x": None}, {"id": 2, "n": "b", "r": 2.0, "x": None}]
+    engine.run(f"UPDATE {table} SET x = id * 10")
+    engine.run(f"ALTER TABLE {table} DROP COLUMN n")
+    engine.run(f'ALTER TABLE {table} RENAME COLUMN x TO "odd name"')
+    engine.run(
+        f"""MERGE INTO {table} t USING (VALUES (2, 7), (3, 8)) AS s (id, x) ON t.id = s.id
+        WHEN MATCHED THEN UPDATE SET "odd name" = s.x WHEN NOT MATCHED THEN INSERT (id, "odd name") VALUES (s.id, s.x)"""
+    )
+    kept = [{"id": 1, "r": 1.5, "odd name": 10}, {"id": 2, "r": 2.0, "odd name": 7}, {"id": 3, "r": None, "odd name": 8}]
+    assert rows(engine, table) == kept
+    renamed = f"{SCHEMAS[store]}.renamed"
+    engine.run(f"ALTER TABLE {table} RENAME TO {renamed}")
+    assert rows(engine, renamed) == kept
+    assert refused(engine, f"SELECT * FROM {table}").code == "TABLE_NOT_FOUND"
+    # A column that is added again has none of the values that it had.
+    engine.run(f"ALTER TABLE {renamed} ADD COLUMN n varchar")
+    assert {row["n"] for row in rows(engine, renamed)} == {None}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_what_is_there_already_and_what_is_not_there_is_told_or_left(engine: Engine, table: str, store: str) -> None:
+    before = rows(engine, table)
+    for action, code, message in (
+        ("ADD COLUMN N bigint", "COLUMN_ALREADY_EXISTS", "Column 'n' already exists"),
+        ("DROP COLUMN nn", "COLUMN_NOT_FOUND", "Column 'nn' does not exist"),
+        ("RENAME COLUMN x TO y", "COLUMN_NOT_FOUND", "Column 'x' does not exist"),
+        ("RENAME COLUMN n TO r", "COLUMN_ALREADY_EXISTS", "Column 'r' already exists"),
+        ("ALTER COLUMN x SET DATA TYPE bigint", "COLUMN_NOT_FOUND", "Column 'x' does not exist"),
+        (f"RENAME TO {table}", "TABLE_ALREADY_EXISTS", f"Target table '{table}' already exists"),
+        ("RENAME TO elsewhere.a.b", "CATALOG_NOT_FOUND", "Catalog 'elsewhere' not found"),
+    ):
+        error = refused(engine, f"ALTER TABLE {table} {action}")
+        assert (error.code, error.message, error.line, error.column) == (code, message, 1, 1)
+    assert "Did you mean 'n'?" in str(refused(engine, f"ALTER TABLE {table} DROP COLUMN nn").hint)
+    for nothing in (
+        f"ALTER TABLE IF EXISTS {SCHEMAS[store]}.nothing DROP COLUMN x",
+        f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS n bigint",
+        f"ALTER TABLE {table} DROP COLUMN IF EXISTS x",
+        f"ALTER TABLE {table} RENAME COLUMN IF EXISTS x TO y",
+    ):
+        assert "There is nothing to alter." in str(engine.run(nothing))
+    assert rows(engine, table) == before
+    engine.run(f"ALTER TABLE {table} ADD COLUMN y date", dry_run=True)
+    assert rows(engine, table) == before
+
+
+@pytest.mark.parametrize("store", ["memory", "lake", "pg"])
+def test_a_type_becomes_wider_and_nothing_else(engine: Engine, table: str, store: str) -> None:
+    engine.run(f"ALTER TABLE {table} ALTER COLUMN r SET DATA TYPE double")
+    engine.run(f"UPDATE {table} SET r = 1e300 WHERE id = 1")
+    assert [row["r"] for row in rows(engine, table)] == [1e300, 2.0]
+    before = rows(engine, table)
+    error = refused(engine, f"ALTER TABLE {table} ALTER COLUMN n SET DATA TYPE bigint")
+    assert error.code in {"NOT_SUPPORTED", "JDBC_ERROR"}
+    assert rows(engine, table) == before
+
+
+@pytest.mark.parametrize("store", ["memory", "lake"])
+def test_a_column_stands_where_it_was_asked_for(engine: Engine, table: str, store: str) -> None:
+    engine.run(f"ALTER TABLE {table} ADD COLUMN a date FIRST")
+    engine.run(f"ALTER TABLE {table} ADD COLUMN b date AFTER id")
+    engine.run(f"UPDATE {table} SET b = DATE '2024-02-29' WHERE id = 2")
+    assert list(rows(engine, table)[0]) == ["a", "id", "b", "n", "r"]
+    assert [row["b"] for row in rows(engine, table)] == [None, dt.date(2024, 2, 29)]
+
+
+@pytest.mark.parametrize("store", ["memory", "lake"])
+def test_a_column_that_may_be_null_no_longer_refuses_it(engine: Engine, store: str) -> None:
+    name = f"{SCHEMAS[store]}.strict"
+    engine.run(f"CREATE TABLE {name} (id bigint, v bigint NOT NULL)")
+    assert refused(engine, f"INSERT INTO {name} VALUES (1, NULL)").code == "CONSTRAINT_VIOLATION"
+    engine.run(f"ALTER TABLE {name} ALTER COLUMN v DROP NOT NULL")
+    engine.run(f"INSERT INTO {name} VALUES (1, NULL)")
+    error = refused(engine, f"ALTER TABLE {name} ALTER COLUMN v DROP NOT NULL")
+    assert (error.code, error.message) == ("NOT_SUPPORTED", "Column is already nullable")
+
+
+@pytest.mark.parametrize(
+    ("store", "action", "message"),
+    [
+        ("memory", "DROP COLUMN id", "the table property 'primary_key' names it"),
+        ("memory", "ADD COLUMN x bigint NOT NULL", "NULL value not allowed for NOT NULL column: x"),
+        ("lake", "ADD COLUMN x bigint NOT NULL", "cannot be NOT NULL"),
+        ("lite", "ADD COLUMN x bigint FIRST", "SQLite does not have a column FIRST in ALTER TABLE"),
+        ("lite", "ALTER COLUMN r SET DATA TYPE double", "SQLite does not have another type of a column in ALTER TABLE"),
+        ("lite", "DROP COLUMN id", "PRIMARY KEY"),
+        ("lite", "ADD COLUMN x bigint NOT NULL", "Cannot add a NOT NULL column"),
+    ],
+)
+def test_what_a_store_cannot_is_refused_and_the_table_stays(
+    engine: Engine, table: str, store: str, action: str, message: str
+) -> None:
+    before = rows(engine, table)
+    error = refused(engine, f"ALTER TABLE {table} {action}")
+    assert message in error.message
+    assert rows(engine, table) == before
+
+
+def test_a_partition_column_of_an_iceberg_table_is_not_dropped(engine: Engine) -> None:
+    engine.run("CREATE TABLE lake.default.p (id bigint, day date) WITH (partitioning = ARRAY['day'])")
+    assert "its partitions are made of it" in refused(engine, "ALTER TABLE lake.default.p DROP COLUMN day").message
+    engine.run("ALTER TABLE lake.default.p RENAME COLUMN day TO d")
+    engine.run("INSERT INTO lake.default.p VALUES (1, DATE '2024-02-29')")
+    assert rows(engine, "lake.default.p") == [{"id": 1, "d": dt.date(2024, 2, 29)}]
+
+
+def test_a_renamed_column_of_a_memory_table_is_renamed_in_its_properties(engine: Engine) -> None:
+    engine.run(
+        """CREATE TABLE t (id bigint, region varchar, v bigint)
+        WITH (primary_key = ARRAY['id'], partitioned_by = ARRAY['bucket(region, 4)'])"""
+    )
+    engine.run("ALTER TABLE t RENAME COLUMN id TO key")
+    engine.run("ALTER TABLE t RENAME COLUMN region TO area")
+    engine.run("INSERT INTO t VALUES (1, 'a', 1)")
+    shown = engine.run("SHOW CREATE TABLE t").explained
+    assert shown is not None
+    assert "primary_key = ARRAY['key']" in shown
+    assert "partitioned_by = ARRAY['bucket(area, 4)']" in shown
+    assert refused(engine, "INSERT INTO t VALUES (1, 'b', 1)").code == "CONSTRAINT_VIOLATION"
+
+
+def test_other_tables_are_refused_by_name(engine: Engine) -> None:
+    engine.run_script("CREATE TABLE hive.default.t (id bigint); CREATE VIEW v AS SELECT 1 AS a; CREATE TABLE one (id bigint)")
+    hive = refused(engine, "ALTER TABLE hive.default.t ADD COLUMN x bigint")
+    assert (hive.code, hive.message) == (
+        "NOT_SUPPORTED",
+        "This connector does not support altering tables (HiveAcidMetadata has no alter_table)",
+    )
+    assert "views" in refused(engine, "ALTER TABLE v ADD COLUMN x bigint").message
+    assert "only column" in refused(engine, "ALTER TABLE one DROP COLUMN id").message
+    assert "across catalogs" in refused(engine, "ALTER TABLE one RENAME TO lake.default.one").message
+    assert refused(engine, "ALTER TABLE one RENAME TO memory.nowhere.one").code == "SCHEMA_NOT_FOUND"
+    assert "ALTER TABLE SET PROPERTIES is not supported" in refused(engine, "ALTER TABLE one SET PROPERTIES a = 1").message
+    assert "ALTER VIEW is not supported" in refused(engine, "ALTER VIEW v RENAME TO w").message
+    error = refused(engine, "ALTER TABLE one")
+    assert error.message == "mismatched input '<EOF>'. Expecting: '.', 'ADD', 'ALTER', 'DROP', 'EXECUTE', 'RENAME', 'SET'"
+
+
+def test_a_statement_that_has_read_the_table_before_it_was_altered_fails(engine: Engine) -> None:
+    engine.run("CREATE TABLE t AS SELECT 1 AS id")
+    changed = engine.run("UPDATE t SET id = 2")
+    engine.run("ALTER TABLE t ADD COLUMN x bigint")
+    assert refused_undo(engine).code == "TRANSACTION_CONFLICT"
+    assert changed.version_before is not None
+    with pytest.raises(RowMergeError, match="is not kept"):
+        engine.restore("t", changed.version_before)
+    assert rows(engine, "t") == [{"id": 2, "x": None}]
+
+
+def refused_undo(engine: Engine) -> RowMergeError:
+    with pytest.raises(RowMergeError) as error:
+        engine.undo("t")
+    return error.value

@@ -1,0 +1,137 @@
+"""Values for ``?``, from Python and by PREPARE and EXECUTE."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+
+MOMENT = dt.datetime.fromisoformat("2024-02-29 01:02:03")
+TABLE = "CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v (id, n)"
+
+
+@pytest.fixture
+def engine(spark: Any) -> Engine:
+    return Engine(spark=spark)
+
+
+def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
+    with pytest.raises(RowMergeError) as error:
+        engine.run(sql, **options)
+    return error.value
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("value", "type_name", "seen"),
+    [
+        (None, "unknown", None),
+        (pd.NA, "unknown", None),
+        (True, "boolean", True),
+        (5, "integer", 5),
+        (2**40, "bigint", 2**40),
+        (2**70, "decimal(22,0)", Decimal(2**70)),
+        (np.int64(7), "integer", 7),
+        (1.5, "double", 1.5),
+        (Decimal("-1.50"), "decimal(3,2)", Decimal("-1.50")),
+        ("it's ?", "varchar(6)", "it's ?"),
+        (b"\x00\xff", "varbinary", b"\x00\xff"),
+        (dt.date(2024, 2, 29), "date", dt.date(2024, 2, 29)),
+        (MOMENT, "timestamp(0)", MOMENT),
+        (pd.Timestamp("2024-02-29 01:02:03.5"), "timestamp(6)", MOMENT.replace(microsecond=500000)),
+        (dt.timedelta(hours=-5), "interval day to second", dt.timedelta(hours=-5)),
+        (uuid.UUID(int=1), "uuid", str(uuid.UUID(int=1))),
+        ([1, None], "array(integer)", [1, None]),
+        ({"a": -1}, "map(varchar(1),integer)", [("a", -1)]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_of_python_has_a_type_of_sql(engine: Engine, value: Any, type_name: str, seen: Any) -> None:
+    found = engine.run("SELECT ? AS a, typeof(?) AS b", parameters=[value, value]).table.to_pylist()  # type: ignore[union-attr]
+    assert (found[0]["a"], found[0]["b"].replace(", ", ",")) == (seen, type_name)
+
+
+@pytest.mark.spark
+def test_the_statement_that_runs_is_told_and_tried_with_its_values(engine: Engine) -> None:
+    engine.run(TABLE)
+    result = engine.run("UPDATE t SET n = ? WHERE id - ? = ?", parameters=["it's", -1, 2])
+    assert result.count == 1
+    assert result.trace.statement == "UPDATE t SET n = 'it''s' WHERE id - (-1) = 2"
+    assert result.what_if().count == 1
+    assert engine.run("SELECT n FROM t ORDER BY id LIMIT ?", parameters=[1]).table.to_pylist() == [{"n": "it's"}]  # type: ignore[union-attr]
+    error = refused(engine, "SELECT ?, x FROM t", parameters=["long enough"])
+    assert (error.code, error.column, error.statement) == ("COLUMN_NOT_FOUND", 23, "SELECT 'long enough', x FROM t")
+
+
+@pytest.mark.parametrize(
+    ("sql", "given", "message"),
+    [
+        ("SELECT ?", None, "Incorrect number of parameters: expected 1 but found 0"),
+        ("SELECT ?, '?', \"?\" -- ?", [], "Incorrect number of parameters: expected 1 but found 0"),
+        ("SELECT 1", [1], "Incorrect number of parameters: expected 0 but found 1"),
+        ("SELECT ?", [object], "The parameter <class 'object'> has no type of SQL: A value of type type has no type of SQL"),
+        ("SELECT ?", [Decimal("NaN")], "The parameter Decimal('NaN') has no type of SQL"),
+    ],
+)
+def test_a_wrong_number_or_type_is_told(sql: str, given: Any, message: str) -> None:
+    error = refused(Engine(), sql, parameters=given)
+    assert error.code == "INVALID_PARAMETER_USAGE"
+    assert error.message.startswith(message)
+    assert error.hint
+
+
+def test_parameters_are_a_list() -> None:
+    error = refused(Engine(), "SELECT ?", parameters="abc")
+    assert (error.code, error.hint) == ("INVALID_ARGUMENTS", "Give a list of values.")
+
+
+@pytest.mark.spark
+def test_a_prepared_statement_runs_with_the_values_of_using(engine: Engine) -> None:
+    engine.run(TABLE)
+    merge = """MERGE INTO t USING (VALUES (?, ?)) AS s (id, n) ON t.id = s.id
+    WHEN MATCHED THEN UPDATE SET n = s.n WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.n)"""
+    assert "Statement Put prepared." in str(engine.run(f"PREPARE Put FROM {merge}"))
+    result = engine.run("EXECUTE put USING 1 + 2, 'c' || 'd'")
+    assert result.counts["INSERT"] == 1
+    assert "(VALUES ((1 + 2), ('c' || 'd')))" in result.trace.statement
+    assert engine.run("EXECUTE IMMEDIATE 'SELECT n FROM t WHERE id = ?' USING 3").table.to_pylist() == [{"n": "cd"}]  # type: ignore[union-attr]
+    wrong = refused(engine, "EXECUTE put USING 3")
+    assert (wrong.code, wrong.statement) == ("INVALID_PARAMETER_USAGE", "EXECUTE put USING 3")
+    failed = refused(engine, "EXECUTE put USING x, 'y'")
+    # Where it stands in what was prepared, with the values in it.
+    assert (failed.code, failed.line, failed.column) == ("COLUMN_NOT_FOUND", 1, 30)
+    assert str(failed.statement).startswith("MERGE INTO t USING (VALUES ((x), 'y'))")
+    assert "Statement put forgotten." in str(engine.run("DEALLOCATE PREPARE put"))
+    for sql, column in (("EXECUTE put USING 1", 9), ("DEALLOCATE PREPARE put", 20)):
+        error = refused(engine, sql)
+        assert (error.code, error.message, error.column) == ("NOT_FOUND", "Prepared statement not found: put", column)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "message"),
+    [
+        ("PREPARE p FROM EXECUTE q", "NOT_SUPPORTED", "Invalid statement type for prepared statement: Execute"),
+        ("PREPARE p FROM SELEC 1", "SYNTAX_ERROR", "mismatched input 'SELEC'"),
+        ("PREPARE p", "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: 'FROM'"),
+        ("EXECUTE", "SYNTAX_ERROR", "mismatched input '<EOF>'"),
+        ("EXPLAIN EXECUTE p", "NOT_SUPPORTED", "EXPLAIN of EXECUTE is not supported"),
+    ],
+)
+def test_what_cannot_be_prepared_or_run_is_told(sql: str, code: str, message: str) -> None:
+    error = refused(Engine(), sql)
+    assert error.code == code
+    assert message in error.message
+
+
+def test_what_is_prepared_belongs_to_its_engine() -> None:
+    first, second = Engine(), Engine()
+    first.run("PREPARE p FROM SELECT ?")
+    assert refused(second, "EXECUTE p USING 1").code == "NOT_FOUND"
+    assert "Did you mean 'p'?" in str(refused(first, "EXECUTE pp USING 1").hint)

@@ -1,0 +1,219 @@
+"""After the commit the store is looked at, and the report says what it holds instead of what it must."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import (
+    Engine,
+    HiveAcidConnector,
+    IcebergConnector,
+    RowMergeError,
+    SqliteConnector,
+    load_trace,
+    save_trace,
+)
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from tests.contract.developers_bugs import BUGS
+
+pytestmark = pytest.mark.spark
+
+MERGE = """MERGE INTO {t} t USING (VALUES (1, 'x'), (2, CAST(NULL AS varchar)), (9, 'n'), (8, 'm')) AS s (id, v) ON t.id = s.id
+WHEN MATCHED AND s.v IS NULL THEN DELETE
+WHEN MATCHED THEN UPDATE SET name = s.v
+WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.v)"""
+FAILING = {"FinishGivesNone", "RowIdsAreOfAnotherType", "ATypoInStoreMergedRows", "ATypoInFinishMerge"}
+HOLDS = "Read back: the store holds the 4 rows that it must."
+
+
+class Broken(MemoryConnector):
+    checked_after_commit = True
+
+
+@pytest.fixture
+def engine(spark: Any) -> Engine:
+    return Engine(spark=spark)
+
+
+def with_bug(engine: Engine, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a table of a broken connector; what makes it is right."""
+    kit = BUGS[name]()
+    connector = kit.make_connector(folder)
+    monkeypatch.setattr(type(connector), "checked_after_commit", True)
+    engine.add_catalog("shop", connector)
+    columns = ", ".join(f'"{column}" {kind}' for column, kind in kit.columns.items())
+    engine.run(f"CREATE TABLE shop.default.t ({columns})")
+    moment = "TIMESTAMP '2024-02-29 12:00:00'" if "at" in kit.columns else "NULL"
+    other = list(kit.columns)[1]
+    engine.run(
+        f"INSERT INTO shop.default.t (id, \"{other}\", name) VALUES (1, {moment}, 'a'), (2, {moment}, 'b'), (3, {moment}, 'c')"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, kind in BUGS.items() if hasattr(kind, "report")])
+def test_a_bug_of_a_connector_is_told(engine: Engine, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_bug(engine, name, tmp_path, monkeypatch)
+    if name in FAILING:
+        # It is no success: the table is as it was.
+        with pytest.raises(RowMergeError) as failed:
+            engine.run(MERGE.format(t="shop.default.t"))
+        assert BUGS[name].report in failed.value.message
+        return
+    result = engine.run(MERGE.format(t="shop.default.t"))
+    check = result.trace.check
+    assert check is not None
+    assert check.state == "differs"
+    text = str(result)
+    assert BUGS[name].report in " ".join(text.split())
+    headline = " ".join(text.split("\n\n", maxsplit=1)[0].split())
+    assert "The store does not hold that" in headline or "were to be there" in headline
+
+
+def test_a_bug_that_leaves_the_right_rows_is_not_seen_here(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_bug(engine, "AbortDoesNotCleanUp", tmp_path, monkeypatch)
+    assert HOLDS in str(engine.run(MERGE.format(t="shop.default.t")))
+
+
+def test_every_wrong_row_has_the_call_and_its_way(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_bug(engine, "TheOperationIsNotLookedAt", tmp_path, monkeypatch)
+    result = engine.run(MERGE.format(t="shop.default.t"))
+    lines = str(result).split("\n")
+    at = next(index for index, line in enumerate(lines) if line.startswith("- Row (2, NULL, 'b')"))
+    assert lines[at + 1].strip().startswith("store_merged_rows, writer ")
+    assert "source row 1 (2, NULL): clause 0 DELETE" in lines[at + 1]
+    html = result._repr_mimebundle_()["text/html"]
+    assert "What the store does not hold as it must" in html
+    assert "Row (2, NULL, &#39;b&#39;) was to be deleted and is there." in html
+
+
+@pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
+@pytest.mark.parametrize("era", ["documents", "current"])
+def test_a_store_that_does_what_it_is_told_agrees(engine: Engine, paradigm: str, era: str) -> None:
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a', nan()), (2, 'b', -0e0), (3, 'c', NULL)) AS v (id, name, d)")
+    result = engine.run(MERGE.format(t="t"), check=True, paradigm=paradigm, era=era)
+    assert result.trace.check is not None
+    assert (result.trace.check.state, result.trace.check.message) == ("agrees", HOLDS)
+    for sql in (
+        "UPDATE t SET name = upper(name) WHERE id > 2",
+        "DELETE FROM t WHERE id = 3",
+        "DELETE FROM t",
+        "UPDATE t SET id = 0",
+    ):
+        check = engine.run(sql, check=True, paradigm=paradigm, era=era).trace.check
+        assert check is not None
+        assert check.state == "agrees"
+
+
+@pytest.mark.parametrize("store", ["lake", "lite", "hive", "buckets"])
+def test_every_store_of_ours_agrees_where_that_is_asked(engine: Engine, store: str, tmp_path: Path) -> None:
+    engine.add_catalog("lake", IcebergConnector(warehouse=tmp_path / "lake"))
+    engine.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
+    engine.add_catalog("hive", HiveAcidConnector(tmp_path / "hive"))
+    table, properties = {
+        "lake": ("lake.default.t", "WITH (partitioning = ARRAY['bucket(id, 4)'])"),
+        "lite": ("lite.main.t", "WITH (primary_key = ARRAY['id'])"),
+        "hive": ("hive.default.t", "WITH (partitioned_by = ARRAY['name'])"),
+        "buckets": ("t", "WITH (bucketed_by = ARRAY['id'], bucket_count = 4)"),
+    }[store]
+    engine.run(f"CREATE TABLE {table} (id bigint, name varchar) {properties}")
+    engine.run(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    result = engine.run(MERGE.format(t=table), check=True)
+    assert result.trace.check is not None
+    assert result.trace.check.message == HOLDS
+    assert "check" in result.trace.seconds
+    assert engine.run(f"UPDATE {table} SET name = 'z' WHERE id = 3").trace.check is None
+
+
+def test_a_saved_trace_tells_it(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_bug(engine, "FragmentsAreCommittedTwice", tmp_path, monkeypatch)
+    result = engine.run(MERGE.format(t="shop.default.t"))
+    save_trace(result.trace, tmp_path / "trace.json")
+    assert str(load_trace(tmp_path / "trace.json")) == str(result.trace)
+
+
+def test_what_somebody_else_commits_meanwhile_is_no_false_alarm(engine: Engine) -> None:
+    engine.run("CREATE TABLE t AS SELECT n AS id, 'a' AS name FROM UNNEST(sequence(1, 50)) AS u (n)")
+    stop = threading.Event()
+    codes: set[str] = set()
+
+    def disturb() -> None:
+        number = 1000
+        while not stop.is_set():
+            number += 1
+            try:
+                engine.run(f"INSERT INTO t VALUES ({number}, 'noise')")
+            except RowMergeError as error:
+                codes.add(error.code)
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    states = set()
+    try:
+        for number in range(20):
+            try:
+                check = engine.run(f"UPDATE t SET name = 'n{number}' WHERE id = {number + 1}", check=True).trace.check
+            except RowMergeError as error:
+                codes.add(error.code)
+            else:
+                assert check is not None
+                states.add(check.state)
+    finally:
+        stop.set()
+        thread.join()
+    assert states <= {"agrees"}
+    assert codes <= {"TRANSACTION_CONFLICT"}
+
+
+def test_where_nothing_can_be_compared_it_is_said_why(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.register("t", pa.table({"id": list(range(12_000)), "name": ["a"] * 12_000}))
+    engine.add_catalog("shop", Broken())
+    engine.run("CREATE TABLE shop.default.t AS SELECT * FROM t")
+    unasked = engine.run("UPDATE shop.default.t SET name = 'b' WHERE id = 1").trace.check
+    assert unasked is not None
+    assert unasked.message == (
+        "The rows in the store were not compared: the table has more than 10,000 rows; check=True reads up to 100,000."
+    )
+    asked = engine.run("UPDATE shop.default.t SET name = 'b'", check=True).trace.check
+    assert asked is not None
+    assert asked.message == "Read back: the store holds the 12,000 rows that it must."
+    off = engine.run("UPDATE shop.default.t SET name = 'b' WHERE id = 1", trace="off", check=False).trace
+    assert off.check is None
+    monkeypatch.setattr(Broken, "begin_transaction", failing_later(Broken.begin_transaction))
+    unread = engine.run("UPDATE shop.default.t SET name = 'c' WHERE id < 3", check=True)
+    assert unread.trace.check is not None
+    assert unread.trace.check.message == "The rows in the store could not be read back: OSError: the disk is gone."
+    assert unread.count == 3
+
+
+def failing_later(begin: Any) -> Any:
+    """Let the statement's own transaction, and that which counts its rows, be begun, and no further one."""
+    begun = []
+
+    def failing(self: Any) -> Any:
+        begun.append(self)
+        if len(begun) > 2:
+            raise OSError("the disk is gone")
+        return begin(self)
+
+    return failing
+
+
+@pytest.mark.parametrize("value", ["yes", 1])
+def test_check_is_true_or_false(engine: Engine, value: Any) -> None:
+    with pytest.raises(RowMergeError) as refused:
+        engine.run("DELETE FROM t", check=value)
+    assert refused.value.code == "INVALID_ARGUMENTS"
+
+
+def test_the_older_flow_is_not_compared(engine: Engine) -> None:
+    engine.run("CREATE TABLE t AS SELECT 1 AS id")
+    check = engine.run("DELETE FROM t", check=True, flow="updatable").trace.check
+    assert check is not None
+    assert check.state == "not compared"

@@ -1,0 +1,44 @@
+"""Audits of random statements that another implementation has executed: none is alarmed for nothing, and every mutation is found."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from proof.audit import MUTATIONS, Committed, main, trials
+from proof.oracle.oracle import predict
+from proof.statements.scenarios import numbered_scenario
+from rowmerge_nb import Engine
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_statements_of_another_implementation_agree_and_mutations_are_found(spark: Any) -> None:
+    with Engine(spark=spark) as engine:
+        done = trials(engine, 12, 8, seed=476)
+    assert done.false_alarms == []
+    assert done.missed == []
+    assert (done.agreed, done.found.total()) == (12, 8)
+
+
+def test_every_kind_of_mutation_occurs() -> None:
+    found = set()
+    for number in range(60):
+        scenario = numbered_scenario(1, number)
+        rows = predict(scenario, "standard").rows
+        if rows is not None:
+            committed = Committed(scenario, [row for row, count in rows for _ in range(count)], Random(number))
+            found |= {name for name in MUTATIONS if getattr(committed, name)() is not None}
+    assert found == set(MUTATIONS)
+
+
+@pytest.mark.spark
+def test_a_false_alarm_is_told_by_the_exit_code(spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("rowmerge_nb.engine.engine.Engine", lambda **_: Engine(spark=spark))
+    assert main(["--statements", "1", "--mutations", "0"]) == 0
+    assert "1 agree, 0 false alarms" in capsys.readouterr().out
+    monkeypatch.setattr("proof.audit._executed", lambda _, scenario: ("nobody", [*scenario.target.rows, scenario.target.rows[0]]))
+    assert main(["--statements", "1", "--mutations", "0", "--seed", "3"]) == 1
+    assert "FALSE ALARM" in capsys.readouterr().err
