@@ -118,52 +118,74 @@ def test_without_a_session_no_tasks_are_told_and_none_is_started():
         assert engine._session._future is None
 
 
-@pytest.mark.spark
-def test_the_tasks_of_a_running_job_are_told(spark):
+def told_while_running(job, tell, wanted, path):
+    """What `tell` says while `job` runs, whose tasks wait for the file at `path`: it is written once `wanted` of something told
+    is true, so that a slow machine is waited for and nothing is measured."""
     import threading
     import time
 
+    running = threading.Thread(target=job)
+    running.start()
+    told = []
+    until = time.monotonic() + 120
+    while running.is_alive():
+        told.append(tell())
+        if wanted(told[-1]) or time.monotonic() > until:
+            path.touch()
+        time.sleep(0.05)
+    running.join()
+    return told
+
+
+def waiting(path):
+    """Return once there is a file at `path`."""
+    import os
+    import time
+
+    while not os.path.exists(path):
+        time.sleep(0.05)
+
+
+@pytest.mark.spark
+def test_the_tasks_of_a_running_job_are_told(spark, tmp_path):
     from rowmerge_nb import Engine
 
+    path = tmp_path / "told"
+    name = str(path)
+
     def slow(pages):
-        time.sleep(3)
+        waiting(name)
         yield from pages
 
+    def two_tasks(found):
+        return found is not None and found[1] == 2
+
     engine = Engine(spark=spark)
-    job = threading.Thread(target=lambda: spark.range(0, 4, 1, 2).mapInArrow(slow, "id long").toArrow())
-    job.start()
-    told = []
-    while job.is_alive():
-        told.append(engine.running_tasks())
-        time.sleep(0.1)
-    job.join()
-    assert any(found is not None and found[1] == 2 for found in told)
+    told = told_while_running(
+        lambda: spark.range(0, 4, 1, 2).mapInArrow(slow, "id long").toArrow(), engine.running_tasks, two_tasks, path
+    )
+    assert any(two_tasks(found) for found in told)
     assert engine.running_tasks() is None
 
 
 @pytest.mark.spark
-def test_the_rows_that_finished_tasks_have_read_or_handed_on_are_told(spark):
-    import threading
-    import time
-
+def test_the_rows_that_finished_tasks_have_read_or_handed_on_are_told(spark, tmp_path):
     from rowmerge_nb import Engine
+
+    path = tmp_path / "told"
+    name = str(path)
 
     def slow(pages):
         import pyarrow as pa
 
         for page in pages:
             # The second task is still at it when the first has told its rows.
-            time.sleep(3 if pa.compute.max(page.column(0)).as_py() > 50 else 0)
+            if pa.compute.max(page.column(0)).as_py() > 50:
+                waiting(name)
             yield page
 
     engine = Engine(spark=spark)
     rows = spark.range(0, 100, 1, 2).mapInArrow(slow, "id long").repartition(3)
-    job = threading.Thread(target=rows.toArrow)
-    job.start()
-    told = []
-    while job.is_alive():
-        told.append(engine.running_rows())
-        time.sleep(0.1)
-    job.join()
+    told = told_while_running(rows.toArrow, engine.running_rows, lambda found: found == 50, path)
     assert 50 in told
     assert engine.running_rows() is None
