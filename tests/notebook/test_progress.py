@@ -139,10 +139,10 @@ def told_while_running(job, tell, wanted, path):
 
 def waiting(path):
     """Return once there is a file at `path`."""
-    import os
     import time
+    from pathlib import Path
 
-    while not os.path.exists(path):
+    while not Path(path).exists():
         time.sleep(0.05)
 
 
