@@ -61,7 +61,17 @@ def _both_flows(stack: ExitStack) -> list[Contestant]:
     dsn = postgresql(stack)
     own: list[Contestant] = [PostgreSQL(dsn)] if dsn else []
     both = [Store(store, flow=flow) for store in ("hive", "sqlite") for flow in ("merge", "updatable")]
-    return [DeltaRs(), DuckDB(), *own, Floor(), RowMerge(), RowMerge(flow="updatable"), *both, Store("iceberg")]
+    return [
+        DeltaRs(),
+        DuckDB(),
+        *own,
+        Floor(),
+        RowMerge(),
+        RowMerge(flow="updatable"),
+        *both,
+        Store("hive", codec="ZSTD"),
+        Store("iceberg"),
+    ]
 
 
 RACES: Mapping[str, Race] = {

@@ -35,19 +35,26 @@ def postgresql(stack: ExitStack) -> str:
 
 def stores(dsn: str) -> list[Contestant]:
     """Give one contestant for each store."""
-    return [Store("hive"), Store("iceberg"), Store("sqlite"), *([Store("postgresql", dsn)] if dsn else [])]
+    return [
+        Store("hive"),
+        Store("hive", codec="ZSTD"),
+        Store("iceberg"),
+        Store("sqlite"),
+        *([Store("postgresql", dsn)] if dsn else []),
+    ]
 
 
 class Store(SqlContestant):
     """This project, one of its stores; the source is a memory table."""
 
-    def __init__(self, store: str, dsn: str = "", flow: str = "merge", trace: str = "auto") -> None:
+    def __init__(self, store: str, dsn: str = "", flow: str = "merge", trace: str = "auto", codec: str = "GZIP") -> None:
         self.name = (
             f"rowmerge_nb {store}"
             + ("" if flow == "merge" else ", flow updatable")
             + ("" if trace == "auto" else f", trace {trace}")
+            + ("" if codec == "GZIP" else f", {codec}")
         )
-        self.store, self.dsn, self.flow, self.trace = store, dsn, flow, trace
+        self.store, self.dsn, self.flow, self.trace, self.codec = store, dsn, flow, trace, codec
         self.table = f"{store}.{SCHEMAS[store]}.target"
         self.engine: Engine | None = None
         self.folder = Path(tempfile.mkdtemp()) if store != "postgresql" else None
@@ -76,7 +83,7 @@ class Store(SqlContestant):
         import rowmerge_nb as rm
 
         if self.store == "hive":
-            return rm.HiveAcidConnector(str(self.folder))
+            return rm.HiveAcidConnector(str(self.folder), compression_codec=self.codec)
         if self.store == "iceberg":
             return rm.IcebergConnector(str(self.folder))
         return (

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
+    from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
     from rowmerge_nb.connectors.hive_acid.state import AcidState
 
 __all__ = ["compact", "obsolete"]
 
 
-def compact(table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, *, major: bool) -> list[Path]:
+def compact(table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, codec: OrcCodec, *, major: bool) -> list[Path]:
     """Compact a table, partition by partition, up to the first write id that is open.
 
     Args:
@@ -46,6 +47,7 @@ def compact(table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, *, 
         snapshot: what of it may be read.
         folder: a hidden folder to write in.
         suffix: ends the names of what is made; without one, a base is named after a write id that counts, and marked as compacted.
+        codec: how files are compressed.
         major: make a base.
 
     Returns:
@@ -61,7 +63,8 @@ def compact(table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, *, 
     for name in snapshot.partitions:
         root = Path(table.location) / name
         state = acid_state(root, settled)
-        for directory in _major(table, name, state, settled, folder) if major else _minor(table, name, state, folder):
+        directories = _major(table, name, state, settled, folder, codec) if major else _minor(table, name, state, folder, codec)
+        for directory in directories:
             (directory / VERSION_FILE).write_text("2", encoding="utf-8")
             if not suffix and directory.name.startswith("base"):
                 (directory / COMPACTED_FILE).write_text('{"thisFileVersion":"0","dataFormat":"compacted"}', encoding="utf-8")
@@ -73,7 +76,9 @@ def compact(table: HiveTable, snapshot: Snapshot, folder: Path, suffix: str, *, 
     return made
 
 
-def _major(table: HiveTable, name: str, state: AcidState, settled: ValidWriteIds, folder: Path) -> Iterator[Path]:
+def _major(
+    table: HiveTable, name: str, state: AcidState, settled: ValidWriteIds, folder: Path, codec: OrcCodec
+) -> Iterator[Path]:
     if not (state.deltas or state.delete_deltas):
         return
     directory = folder / name / f"base_{settled.high_watermark:07d}"
@@ -84,11 +89,11 @@ def _major(table: HiveTable, name: str, state: AcidState, settled: ValidWriteIds
         by_bucket[bucket or 0].append(split)
     for bucket, splits in by_bucket.items():
         parts = [part for split in splits for part in _rows(table, split.path, split.original, DeletedRows(split.deletes))]
-        _write(directory / bucket_file(bucket), table, parts)
+        _write(directory / bucket_file(bucket), table, parts, codec)
     yield directory
 
 
-def _minor(table: HiveTable, name: str, state: AcidState, folder: Path) -> Iterator[Path]:
+def _minor(table: HiveTable, name: str, state: AcidState, folder: Path, codec: OrcCodec) -> Iterator[Path]:
     root = Path(table.location) / name
     joined = (*state.deltas, *state.delete_deltas)
     if len({(d.lowest, d.highest, d.statement) for d in joined}) < 2:
@@ -107,10 +112,10 @@ def _minor(table: HiveTable, name: str, state: AcidState, folder: Path) -> Itera
         for file_name, files in by_name.items():
             if kind == "delta":
                 parts = [part for file in files for part in _rows(table, file, None, DeletedRows(()))]
-                _write(directory / file_name, table, parts)
+                _write(directory / file_name, table, parts, codec)
             else:
                 keys, current = read_deletes(files)
-                write_deletes(directory / file_name, table.data_columns, current, keys)
+                write_deletes(directory / file_name, table.data_columns, current, keys, codec)
         yield directory
 
 
@@ -126,10 +131,10 @@ def _rows(
         yield RowKeys(keys.write_ids[kept], keys.buckets[kept], keys.numbers[kept]), data.filter(pa.array(kept))
 
 
-def _write(path: Path, table: HiveTable, parts: Sequence[tuple[RowKeys, pa.Table]]) -> None:
+def _write(path: Path, table: HiveTable, parts: Sequence[tuple[RowKeys, pa.Table]], codec: OrcCodec) -> None:
     keys = RowKeys.concat([keys for keys, _ in parts])
     if keys.numbers.size:
-        write_rows(path, table.data_columns, keys, pa.concat_tables([data for _, data in parts]))
+        write_rows(path, table.data_columns, keys, pa.concat_tables([data for _, data in parts]), codec)
 
 
 def obsolete(table: HiveTable, snapshot: Snapshot) -> Iterator[Path]:

@@ -18,6 +18,7 @@ from rowmerge_nb.connectors.hive_acid.housekeeping import adopted_partitions, ad
 from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes
+from rowmerge_nb.connectors.hive_acid.orc.codecs import orc_codec
 from rowmerge_nb.connectors.hive_acid.procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider, HiveSplitManager
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
@@ -47,9 +48,11 @@ class HiveAcidConnector(Connector):
         directory: where tables are made; the metastore's file ``metastore.sqlite`` is in it, the tables in ``warehouse``. With a
             Hive Metastore, where schemas are made; None leaves that to the metastore.
         metastore: another metastore than the embedded one: the address ``thrift://host:port`` of a Hive Metastore.
+        compression_codec: how files are compressed that are written from now on: ``"GZIP"``, ``"ZSTD"``, ``"SNAPPY"`` or ``"NONE"``, as
+            Trino's ``hive.compression-codec``. Files of all of them are read.
 
     Raises:
-        ConnectorError: HIVE_METASTORE_ERROR if the metastore does not answer, or its file cannot be used or is of another format.
+        ConnectorError: INVALID_ARGUMENTS if there is no such codec; HIVE_METASTORE_ERROR if the metastore does not answer, or its file cannot be used or is of another format.
         SetupError: what speaks to a Hive Metastore is not installed.
         ValueError: neither a directory nor a metastore is named.
 
@@ -63,7 +66,14 @@ class HiveAcidConnector(Connector):
     commits_in_thread = True
     checked_after_commit = False
 
-    def __init__(self, directory: str | Path | None = None, metastore: Metastore | str | None = None) -> None:
+    def __init__(
+        self,
+        directory: str | Path | None = None,
+        metastore: Metastore | str | None = None,
+        *,
+        compression_codec: str = "GZIP",
+    ) -> None:
+        self._codec = orc_codec(compression_codec)
         self.metastore: Metastore
         if directory is not None:
             checked_path(directory, "directory")
@@ -93,7 +103,7 @@ class HiveAcidConnector(Connector):
         self._end_late()
         with self._lock:
             handle = HiveTransactionHandle(next(self._numbers))
-            self._transactions[handle.number] = HiveTransaction()
+            self._transactions[handle.number] = HiveTransaction(codec=self._codec)
             return handle
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
@@ -276,7 +286,7 @@ class HiveAcidConnector(Connector):
         folder = Path(table.location) / f"_tmp_compaction_{number}_{uuid.uuid4().hex[:12]}"
         try:
             suffix = "" if self.metastore.shared else f"_v{number:07d}"
-            made = compact(table, self.metastore.snapshot(table), folder, suffix, major=major)
+            made = compact(table, self.metastore.snapshot(table), folder, suffix, self._codec, major=major)
         except BaseException:
             self.metastore.abort(number)
             shutil.rmtree(folder, ignore_errors=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable, Snapshot
+from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.errors import ConnectorError
 from rowmerge_nb.spi.handles import (
     ColumnHandle,
@@ -71,10 +72,12 @@ class HiveWrite:
     Args:
         write_id: the transaction's write id in the table.
         prefix: how the folders are called, below the table's, that attempts of tasks write into.
+        codec: how files are compressed.
     """
 
     write_id: int
     prefix: str
+    codec: OrcCodec = OrcCodec.GZIP
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from rowmerge_nb.connectors.hive_acid.handles import (
     hive_table,
 )
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import Changes, HiveTable, Snapshot
+from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.state import ValidWriteIds
 from rowmerge_nb.connectors.hive_acid.statistics import most_rows
 from rowmerge_nb.connectors.hive_acid.updatable import UpdatableHiveMetadata
@@ -63,6 +64,7 @@ class HiveTransaction:
         made: directories of deltas that were published.
         folders: folders of new tables.
         removed: tables whose files go with the commit.
+        codec: how the files that it writes are compressed.
     """
 
     number: int | None = None
@@ -72,6 +74,7 @@ class HiveTransaction:
     made: list[Path] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
     removed: list[HiveTable] = field(default_factory=list)
+    codec: OrcCodec = OrcCodec.GZIP
 
 
 class HiveAcidMetadata(UpdatableHiveMetadata):
@@ -265,6 +268,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         write = HiveWrite(
             self._metastore.allocate_write_id(number, handle.table, updates=updates),
             f"_tmp_{session.query_id}_{number}",
+            transaction.codec,
         )
         transaction.written.append((Path(handle.table.location), write.prefix))
         return write
@@ -291,7 +295,7 @@ class HiveAcidMetadata(UpdatableHiveMetadata):
         self._metastore.while_open(
             transaction.number,
             table,
-            lambda: written.extend(publish(handle, write.write_id, files, transaction.made)),
+            lambda: written.extend(publish(handle, write, files, transaction.made)),
             is_new=is_new,
         )
         return ConnectorOutputMetadata(tuple(written))

@@ -85,7 +85,7 @@ class HivePageSink(ConnectorPageSink):
 
     def __init__(self, table: HiveTable, write: HiveWrite, statement: int) -> None:
         self._table = table
-        self._write_id = write.write_id
+        self._write_id, self._codec = write.write_id, write.codec
         self._folder = f"{write.prefix}_{uuid.uuid4().hex[:12]}"
         self._statement = statement % STATEMENT_LIMIT
         self._writers: dict[tuple[str, int], AcidFileWriter] = {}
@@ -103,7 +103,7 @@ class HivePageSink(ConnectorPageSink):
             writer = self._writers.get((partition, bucket))
             if writer is None:
                 path = self.folder / partition / "delta" / bucket_file(bucket)
-                writer = AcidFileWriter(path, self._table.data_columns, self._write_id, bucket, self._statement)
+                writer = AcidFileWriter(path, self._table.data_columns, self._write_id, bucket, self._statement, self._codec)
                 self._writers[partition, bucket] = writer
             writer.append(data if rows is None else data.take(pa.array(rows)))
 
@@ -145,7 +145,7 @@ class HiveMergeSink(ConnectorMergeSink):
 
     def __init__(self, table: HiveTable, write: HiveWrite, writer: int, *, placed: bool | None = None) -> None:
         self._table = table
-        self._write_id = write.write_id
+        self._write_id, self._codec = write.write_id, write.codec
         if placed is None:
             placed = bool(table.partitioned_by) or table.bucket_count is not None
         self._inserts = HivePageSink(table, write, 0 if placed else writer)
@@ -169,7 +169,7 @@ class HiveMergeSink(ConnectorMergeSink):
         for (partition, bucket), several in self._deletes.items():
             keys = RowKeys.concat(several)
             path = self._inserts.folder / partition / "delete_delta" / bucket_file(bucket)
-            rows = write_deletes(path, self._table.data_columns, self._write_id, keys)
+            rows = write_deletes(path, self._table.data_columns, self._write_id, keys, self._codec)
             name = str(path.relative_to(self._table.location))
             staged.append(StagedFile("delete_delta", partition, bucket, 0, name, rows))
         return [*_fragments(staged), *self._inserts.finish()]
@@ -238,12 +238,12 @@ def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:
     return [StagedFile(**file) for fragment in fragments for file in json.loads(fragment)]
 
 
-def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile], made: list[Path]) -> list[Written]:
+def publish(handle: HiveTableHandle, write: HiveWrite, files: Sequence[StagedFile], made: list[Path]) -> list[Written]:
     """Move files to where readers look for them; under a write id that does not count yet, so that nobody sees them.
 
     Args:
         handle: the table.
-        write_id: the write id.
+        write: the transaction's write id, and how files are compressed.
         files: what the fragments name.
         made: takes the directories that are made.
 
@@ -269,8 +269,8 @@ def publish(handle: HiveTableHandle, write_id: int, files: Sequence[StagedFile],
                 hint="Workers and notebook must see the same warehouse directory; then run it again.",
             )
         if file.kind == "delta" and statement != file.statement:
-            source = _renumbered(source, table, write_id, file.bucket, statement)
-        directory = root / file.partition / delta_directory(file.kind, write_id, write_id, statement)
+            source = _renumbered(source, table, write, file.bucket, statement)
+        directory = root / file.partition / delta_directory(file.kind, write.write_id, write.write_id, statement)
         if directory not in made:
             made.append(directory)
         target = directory / bucket_file(file.bucket)
@@ -302,10 +302,10 @@ def _free_number(taken: set[int], file: StagedFile, table: HiveTable) -> int:
     return number
 
 
-def _renumbered(source: Path, table: HiveTable, write_id: int, bucket: int, statement: int) -> Path:
+def _renumbered(source: Path, table: HiveTable, write: HiveWrite, bucket: int, statement: int) -> Path:
     """Write a file again under another statement number, because another writer's file has the same row ids."""
     target = source.with_name(f"{source.name}_{statement}")
-    writer = AcidFileWriter(target, table.data_columns, write_id, bucket, statement)
+    writer = AcidFileWriter(target, table.data_columns, write.write_id, bucket, statement, write.codec)
     for _, _, arrays in read_rows(source, list(enumerate(table.data_columns)), None, keys=False):
         writer.append(pa.RecordBatch.from_arrays(arrays, names=[column.name for column in table.data_columns]))
     writer.close()

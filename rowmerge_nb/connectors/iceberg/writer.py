@@ -53,6 +53,7 @@ __all__ = ["IcebergMergeSink", "IcebergPageSink", "IcebergPageSinkProvider", "fo
 GROUP_ROWS: Final = 262_144
 GROUP_BYTES: Final = 64 * 1024 * 1024
 OPEN_FILES: Final = 100
+_SAMPLE: Final = 1 << 14
 _FILE_BYTES: Final = "536870912"
 _DELETES: Final = pa.schema(
     [
@@ -72,6 +73,22 @@ def _options(properties: Mapping[str, str]) -> dict[str, Any]:
     return chosen
 
 
+def _repeating(rows: pa.Table) -> list[str] | bool:
+    """Tell which columns are worth a dictionary: those of which the first rows have few different values; True for all of them.
+
+    >>> _repeating(pa.table({"id": range(9000), "region": ["north", "south", "west"] * 3000}))
+    ['region']
+    """
+    if rows.num_rows < _SAMPLE // 4 or any(pa.types.is_nested(kind) for kind in rows.schema.types):
+        return True
+    sample = rows.slice(0, _SAMPLE)
+    return [
+        name
+        for name, values in zip(rows.column_names, sample, strict=True)
+        if pc.count_distinct(values).as_py() < len(sample) // 4
+    ]
+
+
 class FileWriter:
     """One Parquet file in the making.
 
@@ -88,9 +105,10 @@ class FileWriter:
         self._waiting: list[pa.Table] = []
         self._waiting_rows = self._waiting_bytes = 0
         self._footers: list[pq.FileMetaData] = []
+        self._schema = schema
+        self._writer: pq.ParquetWriter | None = None
         with self._told("ICEBERG_WRITER_OPEN_ERROR"):
             self._stream = create(table.io, location)
-            self._writer = pq.ParquetWriter(self._stream, schema, **_options(table.properties), metadata_collector=self._footers)
 
     @property
     def size(self) -> int:
@@ -108,14 +126,21 @@ class FileWriter:
 
     def _flush(self) -> None:
         if self._waiting:
+            rows = pa.concat_tables(self._waiting)
             with self._told():
-                self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=2 * GROUP_ROWS)
+                if self._writer is None:
+                    options = _options(self._table.properties)
+                    self._writer = pq.ParquetWriter(
+                        self._stream, self._schema, **options, use_dictionary=_repeating(rows), metadata_collector=self._footers
+                    )
+                self._writer.write_table(rows, row_group_size=2 * GROUP_ROWS)
         self._waiting.clear()
         self._waiting_rows = self._waiting_bytes = 0
 
     def close(self) -> dict[str, Any]:
         """Finish the file, and give what is to be known of it."""
         self._flush()
+        assert self._writer is not None, "a file is made for rows"
         with self._told():
             self._writer.close()
             size = self.size
@@ -132,7 +157,8 @@ class FileWriter:
         """Drop the file."""
         self._waiting.clear()
         with suppress(OSError, pa.ArrowException):
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
             self._stream.close()
         remove(self._table.io, self.location)
 

@@ -26,6 +26,7 @@ __all__ = [
     "page_in",
     "page_of",
     "shown_zones",
+    "together",
     "whole_page",
 ]
 
@@ -124,18 +125,28 @@ def gathered(pages: Iterable[Page], rows: int = GATHERED_ROWS, size: int = GATHE
     >>> [page.column(0).to_pylist() for page in gathered(pages, 3)], [page.num_rows for page in gathered(pages, 3, 16)]
     ([[1, 2, 3], [4]], [2, 2])
     """
+    yield from map(pa.concat_batches, together(pages, rows, size))
+
+
+def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> Iterator[list[Page]]:
+    """Give pages in lists, each of so many rows or bytes at least but for the last one; pages without rows are left out.
+
+    >>> pages = [pa.RecordBatch.from_pydict({"id": ids}) for ids in ([1, 2], [3], [], [4])]
+    >>> [[page.num_rows for page in several] for several in together(pages, 3)]
+    [[2, 1], [1]]
+    """
     waiting: list[Page] = []
-    gathered_rows = gathered_bytes = 0
+    waiting_rows = waiting_bytes = 0
     for page in pages:
         if not page.num_rows:
             continue
         waiting.append(page)
-        gathered_rows, gathered_bytes = gathered_rows + page.num_rows, gathered_bytes + page.nbytes
-        if gathered_rows >= rows or gathered_bytes >= size:
-            yield pa.concat_batches(waiting)
-            waiting, gathered_rows, gathered_bytes = [], 0, 0
+        waiting_rows, waiting_bytes = waiting_rows + page.num_rows, waiting_bytes + page.nbytes
+        if waiting_rows >= rows or waiting_bytes >= size:
+            yield waiting
+            waiting, waiting_rows, waiting_bytes = [], 0, 0
     if waiting:
-        yield pa.concat_batches(waiting)
+        yield waiting
 
 
 def _offsets(array: pa.Array) -> pa.Array:

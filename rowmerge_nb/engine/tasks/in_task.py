@@ -57,7 +57,7 @@ class RowTask:
 
     def _changed(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
         evaluator = PageEvaluator(PageProgram(self.where))
-        for kept in gathered(map(evaluator.filter, self.target.read(numbers))):
+        for kept in gathered(evaluator.filtered(self.target.read(numbers))):
             yield self.channels.batch(JoinedRows(kept.num_rows, (Side(kept),)), evaluator)
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.engine.tasks.arrow import conform
+from rowmerge_nb.engine.tasks.arrow import conform, together
 from rowmerge_nb.errors import MERGE_FLOW, ConnectorError, ExecutionError, SetupError
 from rowmerge_nb.names import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AssignedColumn", "PageEvaluator", "PageExpression", "PageProgram", "PageQuery", "require_duckdb"]
 
+FILTERED_ROWS: Final = 1 << 19
+"""Of so many rows no more are waited for before a condition is computed: asking DuckDB has its price, however few rows it is for."""
 INSTALL: Final = "Run: pip install 'duckdb>=1.4'"
 _LONGEST: Final = 40
 _ROW: Final = "$row"
@@ -144,7 +146,31 @@ class PageEvaluator:
         kept = self.rows_where(where, page)
         return page if len(kept) == page.num_rows else page.take(pa.array(kept))
 
-    def rows_where(self, where: PageExpression, page: Page) -> npt.NDArray[np.int64]:
+    def filtered(self, pages: Iterable[Page]) -> Iterator[Page]:
+        """Keep the rows of several pages for which the condition is true; it is asked for the rows of many pages at once.
+
+        Args:
+            pages: the pages; those without rows are left out.
+
+        Returns:
+            What each page keeps, in their order.
+
+        Raises:
+            ExecutionError: the condition cannot be computed for a row; with Trino's code and the condition's place.
+        """
+        where = self.program.where
+        if where is None:
+            yield from pages
+            return
+        for several in together(pages, FILTERED_ROWS):
+            read = [name for name in several[0].schema.names if name in where.reads]
+            kept = self.rows_where(where, pa.Table.from_batches([page.select(read) for page in several]))
+            ends = np.cumsum([page.num_rows for page in several])
+            parts = np.split(kept, np.searchsorted(kept, ends[:-1]))
+            for page, end, rows in zip(several, ends, parts, strict=True):
+                yield page if rows.size == page.num_rows else page.take(pa.array(rows - (end - page.num_rows)))
+
+    def rows_where(self, where: PageExpression, page: Page | pa.Table) -> npt.NDArray[np.int64]:
         """Give the positions of the rows for which a condition is true, in their order.
 
         Raises:
@@ -224,7 +250,7 @@ class PageEvaluator:
         arrays = [found.column(index).combine_chunks() for index in range(1, found.num_columns)]
         return [conform(_whole(array), column.type) for array, column in zip(arrays, columns, strict=True)]
 
-    def _run(self, page: Page, values: Sequence[PageExpression] = (), where: PageExpression | None = None) -> pa.Table:
+    def _run(self, page: Page | pa.Table, values: Sequence[PageExpression] = (), where: PageExpression | None = None) -> pa.Table:
         """Compute values for the rows of a page that satisfy a condition; the rows' numbers come first."""
         connection = self._connected()
         number = _ROW

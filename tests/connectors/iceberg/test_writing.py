@@ -117,6 +117,20 @@ def test_bounds_and_counts_are_in_the_manifests(tmp_path: Path) -> None:
     assert pq.ParquetFile(path).schema_arrow.field("i").metadata[b"PARQUET:field_id"] == b"1"
 
 
+@pytest.mark.parametrize(("count", "wanted"), [(20_000, {"p"}), (100, {"id", "v", "p"})])
+def test_columns_whose_values_repeat_have_dictionaries_and_others_where_a_file_is_small(
+    tmp_path: Path, count: int, wanted: set[str]
+) -> None:
+    store = make_table(tmp_path)
+    insert(store, {"id": list(range(count)), "v": [f"name {number}" for number in range(count)], "p": ["x", None] * (count // 2)})
+    (path,) = files(store)
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    assert {column.path_in_schema for column in columns if column.has_dictionary_page} == wanted
+    assert all(column.statistics.has_min_max for column in columns)
+    assert len(by_pyiceberg(store)) == count
+
+
 def test_a_statement_makes_one_snapshot_whose_summary_counts_what_it_did(tmp_path: Path) -> None:
     store = make_table(tmp_path, partitioning=("p",))
     insert(store, {"id": [1, 2, 3], "v": ["a"] * 3, "p": ["x", "x", "y"]})

@@ -251,6 +251,33 @@ def test_the_column_that_failed_is_told_when_several_are_computed() -> None:
     assert (caught.value.column, caught.value.hint) == (1, "It happened in 'y'.")
 
 
+@pytest.mark.parametrize("text", ["j <> 0", "j IS NULL", "true", "false"])
+@pytest.mark.parametrize("several", [1, 3, 1000])
+def test_rows_of_many_pages_are_filtered_at_once_and_stay_in_their_pages(
+    text: str, several: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rowmerge_nb.engine.tasks.page_program.FILTERED_ROWS", several)
+    tree, symbols = tree_of(text)
+    whole = table().combine_chunks().to_batches()[0].rename_columns(symbols)
+    where = PageExpression(PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test", reads=references(tree))
+    pages = [whole.slice(start, 2) for start in range(0, whole.num_rows, 2)]
+    evaluator = PageEvaluator(PageProgram(where))
+    wanted = [evaluator.filter(page).to_pydict() for page in pages]
+    found = list(evaluator.filtered([pages[0].slice(0, 0), *pages]))
+    assert str([page.to_pydict() for page in found]) == str(wanted)  # NaN is not itself
+    assert list(evaluator.filtered([])) == []
+
+
+def test_of_many_pages_the_first_row_that_a_condition_cannot_be_computed_for_is_told() -> None:
+    tree, symbols = tree_of("10 / (j - 1) > 2")
+    whole = table().combine_chunks().to_batches()[0].rename_columns(symbols)
+    names = dict.fromkeys(references(tree), "j")
+    where = PageExpression(PagePrinter().condition(tree), Span(0, 1, 1, 1), "in a test", reads=references(tree), names=names)
+    with pytest.raises(RowMergeError, match="DIVISION_BY_ZERO") as caught:
+        list(PageEvaluator(PageProgram(where)).filtered(whole.slice(row, 1) for row in range(whole.num_rows)))
+    assert caught.value.row == "The first such row has j = 1."
+
+
 @pytest.mark.parametrize(
     ("values", "kept"),
     [([1, 3], [1, 3]), ([1, None], [1]), ([], []), ([None], [])],

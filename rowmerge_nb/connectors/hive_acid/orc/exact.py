@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.types import Type
 
@@ -33,12 +34,13 @@ class ExactWriter:
         path: the file to make.
         columns: the data columns.
         stripe_bytes: how large a stripe is to be.
+        codec: how the file is compressed.
 
     Raises:
         ExecutionError: NOT_SUPPORTED, pyorc is not installed.
     """
 
-    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], stripe_bytes: int) -> None:
+    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], stripe_bytes: int, codec: OrcCodec) -> None:
         try:
             import pyorc
         except ImportError:
@@ -57,7 +59,7 @@ class ExactWriter:
             _schema(self._kind, pyorc),
             batch_size=_BATCH,
             stripe_size=stripe_bytes,
-            compression=pyorc.CompressionKind.ZLIB,
+            compression=codec.pyorc,
             struct_repr=pyorc.StructRepr.DICT,
             converters={pyorc.TypeKind.TIMESTAMP: moments},
         )

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.names import encode_bucket
+from rowmerge_nb.connectors.hive_acid.orc.codecs import OrcCodec
 from rowmerge_nb.connectors.hive_acid.orc.exact import ExactWriter
 from rowmerge_nb.connectors.hive_acid.orc.reading import RowKeys, reading
 from rowmerge_nb.connectors.hive_acid.orc.tail import complete_footer
@@ -46,14 +47,15 @@ def told(path: Path) -> AbstractContextManager[None]:
 class _EventFile:
     """A file of events: Arrow writes it, until a value comes that Arrow would write wrongly."""
 
-    def __init__(self, path: Path, columns: Sequence[ColumnMetadata]) -> None:
+    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], codec: OrcCodec) -> None:
         from pyarrow import orc
 
         self._path = path
+        self._codec = codec
         self._columns = columns
         with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer: Any = orc.ORCWriter(str(path), compression="zlib", stripe_size=_STRIPE_BYTES)
+            self._writer: Any = orc.ORCWriter(str(path), compression=codec.arrow, stripe_size=_STRIPE_BYTES)
         self._exact: ExactWriter | None = None
         self._begun = False
 
@@ -85,7 +87,7 @@ class _EventFile:
 
     def _begin_again(self) -> None:
         """Have the slower writer write what there is by now, and what comes."""
-        exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES)
+        exact = ExactWriter(self._other, self._columns, _STRIPE_BYTES, self._codec)
         self._writer.close()
         self._exact = exact
         if self._begun:
@@ -103,16 +105,25 @@ class AcidFileWriter:
         write_id: the transaction's write id.
         bucket: the bucket's number.
         statement: the number of the writer within the transaction.
+        codec: how the file is compressed.
     """
 
-    def __init__(self, path: Path, columns: Sequence[ColumnMetadata], write_id: int, bucket: int, statement: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Sequence[ColumnMetadata],
+        write_id: int,
+        bucket: int,
+        statement: int,
+        codec: OrcCodec = OrcCodec.GZIP,
+    ) -> None:
         self.path = path
         self.rows = 0
         self._columns = columns
         self._write_id = write_id
         self._number = encode_bucket(bucket, statement)
         self._waiting: list[Page] = []
-        self._file = _EventFile(path, columns)
+        self._file = _EventFile(path, columns, codec)
 
     def append(self, page: Page) -> None:
         """Take rows: the data columns in their order."""
@@ -151,7 +162,13 @@ class AcidFileWriter:
         self._waiting.clear()
 
 
-def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int | npt.NDArray[np.int64], keys: RowKeys) -> int:
+def write_deletes(
+    path: Path,
+    columns: Sequence[ColumnMetadata],
+    write_id: int | npt.NDArray[np.int64],
+    keys: RowKeys,
+    codec: OrcCodec = OrcCodec.GZIP,
+) -> int:
     """Write the delete events of one bucket, in the order of the row ids, each once; give their number.
 
     Args:
@@ -159,6 +176,7 @@ def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int |
         columns: the data columns.
         write_id: the write id of the transaction that deletes, or of every event its own.
         keys: the rows.
+        codec: how the file is compressed.
     """
     order = keys.order()
     locations, numbers = keys.locations[order], keys.numbers[order]
@@ -168,17 +186,19 @@ def write_deletes(path: Path, columns: Sequence[ColumnMetadata], write_id: int |
     keys = keys.take(order[first])
     count = keys.numbers.size
     kind = pa.struct([(column.name.lower(), file_type(column.type)) for column in columns])
-    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), columns, keys, (0, 0, count))
+    _write_events(path, _events(_DELETE, keys, current, pa.nulls(count, kind)), columns, keys, (0, 0, count), codec)
     return count
 
 
-def write_rows(path: Path, columns: Sequence[ColumnMetadata], keys: RowKeys, data: pa.Table) -> None:
+def write_rows(
+    path: Path, columns: Sequence[ColumnMetadata], keys: RowKeys, data: pa.Table, codec: OrcCodec = OrcCodec.GZIP
+) -> None:
     """Write rows that have keys already, in the order of these."""
     order = keys.order()
     data, keys = data.take(pa.array(order)).combine_chunks(), keys.take(order)
     arrays = [to_file(column, c.name, c.type) for column, c in zip(_columns(data), columns, strict=True)]
     rows = pa.StructArray.from_arrays(arrays, names=[c.name.lower() for c in columns])
-    _write_events(path, _events(_INSERT, keys, keys.write_ids, rows), columns, keys, (data.num_rows, 0, 0))
+    _write_events(path, _events(_INSERT, keys, keys.write_ids, rows), columns, keys, (data.num_rows, 0, 0), codec)
 
 
 def _columns(data: pa.Table) -> list[pa.Array]:
@@ -186,9 +206,14 @@ def _columns(data: pa.Table) -> list[pa.Array]:
 
 
 def _write_events(
-    path: Path, events: pa.Table, columns: Sequence[ColumnMetadata], keys: RowKeys, stats: tuple[int, int, int]
+    path: Path,
+    events: pa.Table,
+    columns: Sequence[ColumnMetadata],
+    keys: RowKeys,
+    stats: tuple[int, int, int],
+    codec: OrcCodec,
 ) -> None:
-    file = _EventFile(path, columns)
+    file = _EventFile(path, columns, codec)
     file.write(events)
     file.close()
     with told(path):

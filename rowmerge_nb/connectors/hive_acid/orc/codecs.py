@@ -1,0 +1,55 @@
+"""How ORC files are compressed, by the names that Trino's ``hive.compression-codec`` has for it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.errors import ConnectorError
+from rowmerge_nb.names import did_you_mean
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+__all__ = ["OrcCodec", "orc_codec"]
+
+
+class OrcCodec(Enum):
+    """A codec; its value is what Arrow calls it."""
+
+    NONE = "uncompressed"
+    SNAPPY = "snappy"
+    ZSTD = "zstd"
+    GZIP = "zlib"
+
+    @property
+    def arrow(self) -> Literal["uncompressed", "snappy", "zlib", "zstd"]:
+        """What Arrow calls it."""
+        return self.value
+
+    @property
+    def pyorc(self) -> Any:
+        """What ORC's own library calls it."""
+        import pyorc
+
+        return pyorc.CompressionKind[{"GZIP": "ZLIB"}.get(self.name, self.name)]
+
+
+def orc_codec(name: str) -> OrcCodec:
+    """Give the codec of a name, in whatever case.
+
+    Raises:
+        ConnectorError: INVALID_ARGUMENTS, it is none of them.
+
+    >>> orc_codec("zstd")
+    <OrcCodec.ZSTD: 'zstd'>
+    >>> orc_codec("LZ4")
+    Traceback (most recent call last):
+    rowmerge_nb.errors.ConnectorError: INVALID_ARGUMENTS: compression_codec = 'LZ4' is none of NONE, SNAPPY, ZSTD, GZIP. Leave it out ...
+    """
+    if isinstance(name, str) and name.upper() in OrcCodec.__members__:
+        return OrcCodec[name.upper()]
+    msg = f"compression_codec = {name!r} is none of {', '.join(OrcCodec.__members__)}"
+    near = did_you_mean(name.upper(), OrcCodec.__members__) if isinstance(name, str) else None
+    hint = near or "Leave it out for GZIP, which all readers of ORC know."
+    raise ConnectorError(msg, code="INVALID_ARGUMENTS", hint=hint)
