@@ -36,24 +36,23 @@ def test_dir_lists_the_public_names():
     assert set(rowmerge_nb.__all__) <= set(dir(rowmerge_nb))
 
 
-def test_import_loads_nothing_heavy_and_takes_less_than_half_a_second():
+def test_import_loads_nothing_heavy():
     out = in_new_process(
-        "import sys, time; began = time.perf_counter(); import rowmerge_nb; took = time.perf_counter() - began\n"
-        f"print(took < 0.5, [name for name in {HEAVY!r} if name in sys.modules])"
+        f"import sys; import rowmerge_nb; print([name for name in {HEAVY!r} if name in sys.modules])",
     )
-    assert out == "True []\n"
+    assert out == "[]\n"
 
 
-def test_load_ext_loads_nothing_heavy_and_takes_less_than_half_a_second():
+def test_load_ext_loads_nothing_heavy():
     # The shell itself is there before, as it is in a kernel.
     out = in_new_process(
-        "import sys, time\n"
+        "import sys\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell(); before = set(sys.modules)\n"
-        "began = time.perf_counter(); shell.run_line_magic('load_ext', 'rowmerge_nb'); took = time.perf_counter() - began\n"
-        f"print(took < 0.5, [name for name in {HEAVY!r} if name in set(sys.modules) - before])"
+        "shell.run_line_magic('load_ext', 'rowmerge_nb')\n"
+        f"print([name for name in {HEAVY!r} if name in set(sys.modules) - before])"
     )
-    assert out == "True []\n"
+    assert out == "[]\n"
 
 
 def test_the_version_is_the_same_in_both_places():

@@ -173,7 +173,7 @@ def test_the_free_memory_is_that_of_the_machine_and_of_the_container(tmp_path, f
 
 def test_nothing_is_made_while_statements_run_or_come_often():
     made: list[float] = []
-    idle = IdleMaking(seconds=0.3)
+    idle = IdleMaking(seconds=2)
     idle.wish(lambda: made.append(time.monotonic()))
     with idle.statement():
         time.sleep(0.5)
@@ -184,7 +184,7 @@ def test_nothing_is_made_while_statements_run_or_come_often():
     last = time.monotonic()
     while not made and time.monotonic() < last + 30:
         time.sleep(0.01)
-    assert made[0] >= last + 0.25
+    assert made[0] >= last + 1.9
     with idle.statement():
         pass
     time.sleep(0.5)
