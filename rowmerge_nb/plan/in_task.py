@@ -9,10 +9,10 @@ from rowmerge_nb.plan.extended import RETURNING
 from rowmerge_nb.plan.nodes import Filter, Join, PhysicalForm, PlanNode, Project
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, UnprintableError
 from rowmerge_nb.sql.typed.domains import conjuncts, plain_column
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Typed, has_subquery
+from rowmerge_nb.sql.typed.expressions import Apply, Column, Subquery, Typed, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.types import Type
@@ -27,7 +27,11 @@ TEXT_BYTES = 32
 
 
 def form_of(
-    below: Sequence[PlanNode], join: Join | None, rows: tuple[int | None, int | None], settings: RuleSettings
+    below: Sequence[PlanNode],
+    join: Join | None,
+    rows: tuple[int | None, int | None],
+    settings: RuleSettings,
+    answered: Callable[[Subquery], int | None],
 ) -> PhysicalForm:
     """Choose what executes a plan from the scan of the target to the processor.
 
@@ -36,12 +40,14 @@ def form_of(
         join: the join among them; None of an UPDATE or DELETE.
         rows: how many rows the target and the source have, where that is known; an UPDATE and a DELETE have no source.
         settings: up to where a task takes the whole of a table.
+        answered: gives how many rows a subquery has at most, where that is known.
     """
     if any(symbol.name == RETURNING for node in below for symbol in node.outputs):
         return PhysicalForm("RETURNING is computed by Spark")
     for tree, is_condition in _computed_on_pages(below):
         try:
             _check_printable(tree, condition=is_condition)
+            _check_answers(tree, join, settings.key_rows, answered)
         except UnprintableError as error:
             return PhysicalForm(f"pages cannot be asked for {error}")
     target, source = rows
@@ -88,10 +94,25 @@ def _check_printable(tree: Typed, *, condition: bool) -> None:
     Raises:
         UnprintableError: it cannot.
     """
-    if has_subquery(tree):
-        msg = "a subquery"
-        raise UnprintableError(msg)
     PagePrinter().text(tree, condition=condition)
+
+
+def _check_answers(tree: Typed, join: Join | None, most: int, answered: Callable[[Subquery], int | None]) -> None:
+    """See that the answers of subqueries can be sent to every task.
+
+    Raises:
+        UnprintableError: they cannot.
+    """
+    for query in (part for part in walk(tree) if isinstance(part, Subquery)):
+        if join is not None:
+            # A MERGE's tasks are given the rows of its source, or nothing.
+            msg = "a subquery"
+            raise UnprintableError(msg)
+        rows = answered(query) if query.kind == "in" else 1
+        if rows is None or rows > most:
+            size = "of a size that nobody knows" if rows is None else f"of up to {rows:,} rows"
+            msg = f"a list {size}: a subquery's is sent to every task up to {most:,} rows (key_rows)"
+            raise UnprintableError(msg)
 
 
 def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]]:

@@ -482,6 +482,7 @@ class MergeWriter(PlanNode):
         table: the target.
         fused: processor and writer run in one pass, because no exchange lies between them.
         form: what executes the nodes below; None where the rule is off that decides it, and Spark does.
+        tables: the tables that the statement names: what its subqueries read is among them.
     """
 
     meaning: ClassVar[str] = "Each writer hands its pages to a merge sink of the connector, which stores them out of sight."
@@ -489,6 +490,7 @@ class MergeWriter(PlanNode):
     table: TableBinding
     fused: bool = False
     form: PhysicalForm | None = None
+    tables: tuple[TableBinding, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

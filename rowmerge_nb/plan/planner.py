@@ -294,7 +294,10 @@ class RowChangePlanner:
 
     def write(self, source: PlanNode) -> MergeWriter:
         """Put the writer above the rows to store."""
-        return MergeWriter(id=next(self.ids), outputs=_WRITER_OUTPUTS, source=source, table=self.analysis.target)
+        analysis = self.analysis
+        return MergeWriter(
+            id=next(self.ids), outputs=_WRITER_OUTPUTS, source=source, table=analysis.target, tables=tuple(analysis.bindings)
+        )
 
     def finish(self, writer: PlanNode) -> Output:
         """Put TableFinish and Output above the writer."""

@@ -32,7 +32,10 @@ from rowmerge_nb.sql.typed.expressions import has_subquery, reads, references
 from rowmerge_nb.trace.nodes import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
+    from rowmerge_nb.sql.typed.expressions import Reads
 
 __all__ = ["RULES", "RuleSettings", "apply_rules", "chain", "estimated_rows", "is_small", "join_of", "joined_rows", "read_views"]
 
@@ -91,12 +94,22 @@ def estimated_rows(node: PlanNode) -> int | None:
     if isinstance(node, TableScan):
         return node.table.estimated_rows
     if isinstance(node, Source):
-        sizes = {table.view: table.estimated_rows for table in node.tables}
-        rows = [sizes[view] for view in node.reads.views]
-        if node.reads.generates or None in rows:
-            return None
-        return prod((max(size or 0, 2) for size in rows), start=node.reads.written)
+        return most_rows(node.reads, node.tables)
     return estimated_rows(node.sources[0]) if node.sources else None
+
+
+def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
+    """Give an upper bound of the rows of a query where one is known.
+
+    Args:
+        reads: what the query reads.
+        tables: the tables, those among them that it reads.
+    """
+    sizes = {table.view: table.estimated_rows for table in tables}
+    rows = [sizes.get(view) for view in reads.views]
+    if reads.generates or None in rows:
+        return None
+    return prod((max(size or 0, 2) for size in rows), start=reads.written)
 
 
 def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
@@ -251,7 +264,7 @@ def change_in_task(plan: Output, settings: RuleSettings) -> Output:
     join = join_of(writer)
     target, source = join.sources if join is not None else (writer, None)
     rows = (estimated_rows(target), estimated_rows(source) if source is not None else None)
-    form = form_of(chain(writer.source), join, rows, settings)
+    form = form_of(chain(writer.source), join, rows, settings, lambda query: most_rows(query.reads, writer.tables))
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join) and (form.many_tasks or form.paged):

@@ -11,13 +11,12 @@ from rowmerge_nb.plan.nodes import Filter, Join, MergeWriter, Project, SemiJoin,
 from rowmerge_nb.plan.rules import chain
 from rowmerge_nb.sql.spark.marks import marked
 from rowmerge_nb.sql.spark.printer import print_spark
-from rowmerge_nb.sql.typed.expressions import Apply, quote
+from rowmerge_nb.sql.typed.expressions import Apply, Subquery, quote, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rowmerge_nb.plan.nodes import CaseBranch, PlanNode, SearchedCase
-    from rowmerge_nb.plan.updatable import QueryJoin
     from rowmerge_nb.sql.typed.expressions import Typed
 
 __all__ = ["answer", "case_expression", "computed", "conformed", "sql_of"]
@@ -74,26 +73,31 @@ def conformed(value: str, kind: str) -> str:
     return f"CAST({value} AS {kind})"
 
 
-def answer(node: QueryJoin) -> str:
-    """Print the column that carries a subquery's answer; its name cannot clash, since the row has nothing else but the split's number."""
-    query, name = node.query, quote(node.symbol.name)
+def answer(query: Subquery, symbol: str) -> str:
+    """Print the column that carries a subquery's answer; its name cannot clash, since the row has nothing else but the split's number.
+
+    Args:
+        query: the subquery; of a list without the value that is looked for.
+        symbol: what expressions call the answer.
+    """
+    name = quote(symbol)
     if query.kind == "in":
         return f"(SELECT collect_set(named_struct('v', {quote(query.column)})) FROM ({query.spark})) AS {name}"
     if query.kind == "exists":
         return f"(SELECT count(*) > 0 FROM (SELECT 1 FROM ({query.spark}) LIMIT 1)) AS {name}"
-    kind = spark_type(node.symbol.type.arrow).simpleString()
+    kind = spark_type(query.type.arrow).simpleString()
     return f"CAST(({query.spark}) AS {kind}) AS {name}"
 
 
 def sql_of(plan: PlanNode) -> Iterator[str]:
-    """Give all texts that Spark is given of a plan that it executes; of a row change within tasks that is the source query's alone."""
+    """Give all texts that Spark is given of a plan that it executes; of a row change within tasks those of the source query and subqueries."""
     nodes = chain(plan)
     in_task = any(isinstance(node, MergeWriter) and node.form is not None and node.form.in_task for node in nodes)
     for node in nodes:
         if isinstance(node, Source):
             yield node.spark
         elif in_task:
-            continue
+            yield from (answer(part, "") for tree in node.expressions for part in walk(tree) if isinstance(part, Subquery))
         elif isinstance(node, Project):
             yield from computed(node).values()
         elif isinstance(node, Filter | Join):

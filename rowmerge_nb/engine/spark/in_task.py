@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.spark.expressions import answer
 from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
 from rowmerge_nb.engine.tasks.in_task import JoinTask, RowTask
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
-from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression
+from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageQuery
 from rowmerge_nb.engine.tasks.replicated import (
     ReplicatedJoinTask,
     ReplicatedSource,
@@ -47,8 +48,8 @@ def row_task(
     above: MergePass,
     exchange: LocalExchange | None,
     context: LoweringContext,
-) -> RowTask:
-    """Give the pass of an UPDATE or DELETE.
+) -> tuple[RowTask, list[str]]:
+    """Give the pass of an UPDATE or DELETE, and the texts of the columns that its tasks are sent beside their numbers: answers of subqueries.
 
     Args:
         node: what is below the writer or its exchange.
@@ -59,9 +60,9 @@ def row_task(
         context: with which the plan is lowered.
     """
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
-    condition = (
-        None if where is None else page_expression(where.predicate, PagePrinter(), condition=True, names=names_of(context))
-    )
+    # One for condition and values, so that a subquery has one name in all of them.
+    printer = PagePrinter([symbol.name for _, symbol in context.target])
+    condition = None if where is None else page_expression(where.predicate, printer, condition=True, names=names_of(context))
     if isinstance(node, DeleteProject):
         kept = dict(zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True))
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
@@ -72,8 +73,11 @@ def row_task(
             shown=_shown(context),
         )
     else:
-        channels = _channels(node, above, context)
-    return RowTask(target, tasks, condition, channels, above, exchange)
+        channels = _channels(node, above, context, printer)
+    named = [(printer.symbol(place), query) for place, query in enumerate(printer.subqueries)]
+    queries = tuple(PageQuery(symbol, query.kind, query.type.arrow) for symbol, query in named)
+    task = RowTask(target, tasks, condition, channels, above, exchange, queries)
+    return task, [answer(query, symbol) for symbol, query in named]
 
 
 def join_task(
@@ -149,7 +153,9 @@ def _key_join(join: Join, context: LoweringContext) -> KeyJoin:
     )
 
 
-def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext) -> ChangeChannels:
+def _channels(
+    node: MergeProcessor, above: MergePass, context: LoweringContext, printer: PagePrinter | None = None
+) -> ChangeChannels:
     project = next(inner for inner in chain(node) if isinstance(inner, Project) and inner.case is not None)
     assert project.case is not None
     schema, before = above.input_schema, node.layout.before
@@ -158,7 +164,7 @@ def _channels(node: MergeProcessor, above: MergePass, context: LoweringContext) 
         location=tuple(node.source.outputs[channel].name for channel in before.write_redistribution_columns),
         hashed=before.hash is not None,
         row_id=ROW_ID,
-        case=_case(project.case, node, schema.field(before.merge_row).type, joined, names_of(context)),
+        case=_case(project.case, node, schema.field(before.merge_row).type, joined, names_of(context), printer),
         numbered=isinstance(node.source, DuplicateCheck),
         marked=joined is not None and joined.type is JoinType.FULL,
         witness=context.witness_type,
@@ -172,15 +178,27 @@ def _shown(context: LoweringContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return target, source
 
 
-def _case(case: SearchedCase, node: MergeProcessor, kind: pa.StructType, join: Join | None, names: Mapping[str, str]) -> PageCase:
-    branches = [_branch(branch, node, kind, join, names) for branch in case.branches]
+def _case(
+    case: SearchedCase,
+    node: MergeProcessor,
+    kind: pa.StructType,
+    join: Join | None,
+    names: Mapping[str, str],
+    printer: PagePrinter | None,
+) -> PageCase:
+    branches = [_branch(branch, node, kind, join, names, printer) for branch in case.branches]
     if case.unconditional:
         return PageCase((), branches[0], kind)
     return PageCase(tuple(branches[:-1]), branches[-1], kind)
 
 
 def _branch(
-    branch: CaseBranch, node: MergeProcessor, kind: pa.StructType, join: Join | None, names: Mapping[str, str]
+    branch: CaseBranch,
+    node: MergeProcessor,
+    kind: pa.StructType,
+    join: Join | None,
+    names: Mapping[str, str],
+    printer: PagePrinter | None,
 ) -> PageBranch:
     sides: tuple[bool | None, bool | None] = (None, None)
     if join is not None and branch.matched is not None:
@@ -189,15 +207,19 @@ def _branch(
         number=branch.number,
         operation=branch.operation,
         sides=sides,
-        condition=None if branch.test is None else page_expression(branch.test, PagePrinter(), condition=True, names=names),
+        condition=None
+        if branch.test is None
+        else page_expression(branch.test, printer or PagePrinter(), condition=True, names=names),
         values=tuple(
-            assigned_column(column, kind.field(index).type, value, names)
+            assigned_column(column, kind.field(index).type, value, names, printer)
             for index, (column, value) in enumerate(zip(node.columns, branch.expressions, strict=bool(branch.expressions)))
         ),
     )
 
 
-def assigned_column(column: Symbol, kind: pa.DataType, value: Typed, names: Mapping[str, str]) -> AssignedColumn:
+def assigned_column(
+    column: Symbol, kind: pa.DataType, value: Typed, names: Mapping[str, str], printer: PagePrinter | None = None
+) -> AssignedColumn:
     """Print the value of a column for pages.
 
     Args:
@@ -205,12 +227,15 @@ def assigned_column(column: Symbol, kind: pa.DataType, value: Typed, names: Mapp
         kind: the type that its values get.
         value: the value; where the column is NOT NULL, with what refuses NULL.
         names: what people call the columns that it reads, by their symbols.
+        printer: keeps the subqueries that it asks for; None where there can be none.
 
     Raises:
         UnprintableError: pages cannot be asked for it.
     """
     tree, refusal = without_refusal(value)
-    return AssignedColumn(column.name, kind, page_expression(tree, PagePrinter(), condition=False, names=names), refusal)
+    return AssignedColumn(
+        column.name, kind, page_expression(tree, printer or PagePrinter(), condition=False, names=names), refusal
+    )
 
 
 def names_of(context: LoweringContext) -> Mapping[str, str]:

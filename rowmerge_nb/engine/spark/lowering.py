@@ -348,14 +348,14 @@ def _in_task(
         if source is None:
             rows = _never_empty(rows, join, context)
         return tables.outcome_of(rows, join_task(processor, join, (scan, source), above, local, context, paged=form.paged))
-    if not form.many_tasks:
-        return tables.outcome_of(tables.split_numbers(1), row_task(processor, scan, 1, above, local, context))
-    if exchange is None:
-        tasks = _task_count(scan, context)
-        return tables.outcome_of(tables.split_numbers(tasks), row_task(processor, scan, tasks, above, None, context))
-    tasks = len(scan.splits)
-    rows = tables.split_numbers(tasks)
-    changed = tables.in_tasks(rows, row_task(processor, scan, tasks, above, None, context), above.exchanged, tells=True)
+    tasks = 1
+    if form.many_tasks:
+        tasks = _task_count(scan, context) if exchange is None else len(scan.splits)
+    task, answers = row_task(processor, scan, tasks, above, None if form.many_tasks else local, context)
+    rows = tables.split_numbers(tasks).selectExpr("*", *answers) if answers else tables.split_numbers(tasks)
+    if not form.many_tasks or exchange is None:
+        return tables.outcome_of(rows, task)
+    changed = tables.in_tasks(rows, task, above.exchanged, tells=True)
     return tables.outcome_of(_exchanged(changed, exchange, processor, context), writers)
 
 

@@ -130,8 +130,9 @@ def create_session(
 
 def places(session: Any) -> int:
     """Give how many tasks a session runs at the same time at least: those that Spark has cores for, where it says so, or its partitions."""
-    context = getattr(session, "sparkContext", None)
-    return max(usual_partitions(session), context.defaultParallelism if context is not None else 0)
+    with interrupts_afterwards():
+        context = getattr(session, "sparkContext", None)
+        return max(usual_partitions(session), context.defaultParallelism if context is not None else 0)
 
 
 def usual_partitions(session: Any) -> int:

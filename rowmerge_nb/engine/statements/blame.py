@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import ExecutionError, error_text
 from rowmerge_nb.sql.spark.marks import origin_at
+from rowmerge_nb.sql.typed.expressions import Subquery, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.errors import RowMergeError
-    from rowmerge_nb.sql.typed.expressions import Origin
+    from rowmerge_nb.sql.typed.expressions import Origin, Typed
 
 __all__ = ["blame"]
 
 
-def blame(error: RowMergeError, failure: BaseException, texts: Iterable[str], origins: Sequence[Origin]) -> int | None:
+def blame(
+    error: RowMergeError, failure: BaseException, texts: Iterable[str], origins: Sequence[Origin], trees: Iterable[Typed] = ()
+) -> int | None:
     """Give an error the place of the expression that it comes from, and say in its hint what that is; nothing where nobody knows.
 
     Args:
@@ -25,6 +28,7 @@ def blame(error: RowMergeError, failure: BaseException, texts: Iterable[str], or
         failure: what led to it: what Spark raised, possibly wrapped.
         texts: what Spark was given.
         origins: the expressions of the statement, by their numbers.
+        trees: the expressions of its plan.
 
     Returns:
         The number of the expression; None where nobody knows.
@@ -32,6 +36,10 @@ def blame(error: RowMergeError, failure: BaseException, texts: Iterable[str], or
     number = error.origin if isinstance(error, ExecutionError) else None
     if number is None:
         number = _failing(failure, texts)
+    if number is None and error.code == "SUBQUERY_MULTIPLE_ROWS":
+        # Of an answer that is sent to the tasks Spark tells no place; where one expression alone asks for such a one, it is that.
+        asking = {tree.origin.number for tree in trees if tree.origin is not None and any(map(_is_scalar, walk(tree)))}
+        number = asking.pop() if len(asking) == 1 else None
     if number is None:
         return None
     origin = origins[number]
@@ -40,6 +48,10 @@ def blame(error: RowMergeError, failure: BaseException, texts: Iterable[str], or
     if origin.words:
         error.hint = f"It happened {origin.words}.{f' {error.hint}' if error.hint else ''}"
     return number
+
+
+def _is_scalar(part: Typed) -> bool:
+    return isinstance(part, Subquery) and part.kind == "scalar"
 
 
 def _failing(failure: BaseException, texts: Iterable[str]) -> int | None:

@@ -35,9 +35,10 @@ from rowmerge_nb.engine.tasks.frames import code_place
 from rowmerge_nb.engine.verify.committed import begin_check
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.explain import describe
-from rowmerge_nb.plan.rules import is_small
+from rowmerge_nb.plan.rules import chain, is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.sql.tree.depth import room
+from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.words import plural
 
@@ -238,7 +239,8 @@ class StatementRun:
             failure: what led to it.
         """
         if error.line is None and self.plan is not None:
-            number = blame(error, failure, self.sql(), self.analysis.origins)
+            trees = [part for node in chain(self.plan) for tree in node.expressions for part in walk(tree)]
+            number = blame(error, failure, self.sql(), self.analysis.origins, trees)
             if number is not None and self.lowering is not None:
                 name_failing_row(self, self.lowering, error, number)
 

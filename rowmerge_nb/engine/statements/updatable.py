@@ -191,7 +191,7 @@ class UpdatableRun(StatementRun):
 
     def sql(self) -> Sequence[str]:
         """Give the texts that Spark is given of the plan: the answers of subqueries; all else is computed on pages."""
-        return [answer(node) for node in self._queries()] if self.plan is not None else []
+        return [answer(node.query, node.symbol.name) for node in self._queries()] if self.plan is not None else []
 
     def _program(self) -> PageProgram:
         """Print what the plan computes on pages, in the order in which the planner looked at it: so queries get the same names."""

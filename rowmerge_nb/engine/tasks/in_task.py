@@ -15,11 +15,9 @@ import pyarrow as pa
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, last_channel, page_in, whole_page
 from rowmerge_nb.engine.tasks.joined_rows import JoinedRows, Side
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
-from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression, PageProgram
+from rowmerge_nb.engine.tasks.page_program import PageEvaluator, PageExpression, PageProgram, PageQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
     from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge import MergePass
@@ -39,6 +37,7 @@ class RowTask:
         channels: makes of rows what the pass above takes.
         above: the pass of the processor.
         exchange: sends the rows to their writers within this task; None where that is Spark's business, or nobody's.
+        queries: the subqueries of condition and values, whose answers arrive beside the numbers.
     """
 
     target: ScanPass
@@ -47,18 +46,22 @@ class RowTask:
     channels: ChangeChannels | DeleteChannels
     above: MergePass
     exchange: LocalExchange | None = None
+    queries: tuple[PageQuery, ...] = ()
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the splits of a task."""
-        tasks = (task for batch in batches for task in batch.column(0).to_pylist())
-        numbers = (split for task in tasks for split in self.target.share(task, self.tasks))
-        given = self.above(self._changed(numbers))
+        given = self.above(rows for batch in batches for rows in self._changed(batch))
         yield from given if self.exchange is None else self.exchange(given)
 
-    def _changed(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        evaluator = PageEvaluator(PageProgram(self.where))
-        for kept in gathered(evaluator.filtered(self.target.read(numbers))):
-            yield self.channels.batch(JoinedRows(kept.num_rows, (Side(kept),)), evaluator)
+    def _changed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        numbers = (split for task in batch.column(0).to_pylist() for split in self.target.share(task, self.tasks))
+        answers = [query.answer(batch.column(place)) for place, query in enumerate(self.queries, 1)]
+        evaluator = PageEvaluator(PageProgram(self.where, queries=self.queries), answers)
+        try:
+            for kept in gathered(evaluator.filtered(self.target.read(numbers))):
+                yield self.channels.batch(JoinedRows(kept.num_rows, (Side(kept),)), evaluator)
+        finally:
+            evaluator.close()
 
 
 @dataclass(frozen=True)

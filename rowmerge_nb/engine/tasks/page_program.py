@@ -105,6 +105,17 @@ class PageQuery:
     kind: str
     type: pa.DataType
 
+    def answer(self, column: pa.Array) -> pa.Array:
+        """Take the answer out of a column that has it in every row: one value, or the values of a list.
+
+        >>> PageQuery("$q0", "scalar", pa.int64()).answer(pa.array([7, 7], pa.int32())).to_pylist()
+        [7]
+        >>> PageQuery("$q0", "in", pa.int64()).answer(pa.array([[{"v": 1}, {"v": None}]] * 2)).to_pylist()
+        [1, None]
+        """
+        first = column.slice(0, 1)
+        return conform(first.flatten().field(0) if self.kind == "in" else first, self.type)
+
 
 @dataclass(frozen=True)
 class PageProgram:

@@ -68,9 +68,7 @@ class SplitPass:
         """Give the fragments and the record of every split."""
         for batch in batches:
             first = 2 if self.carried else 1
-            answers = [
-                _answer(batch.column(first + index), query.kind, query.type) for index, query in enumerate(self.program.queries)
-            ]
+            answers = [query.answer(batch.column(first + index)) for index, query in enumerate(self.program.queries)]
             for row, number in enumerate(batch.column(0).to_pylist()):
                 # The driver has pickled it.
                 split = pickle.loads(batch.column(1)[row].as_py()) if self.carried else self.splits[number]  # noqa: S301
@@ -90,12 +88,6 @@ class SplitPass:
     def operation(self) -> Operation:
         """What is done to the rows."""
         return Operation.UPDATE if self.channels else Operation.DELETE
-
-
-def _answer(column: pa.Array, kind: str, wanted: pa.DataType) -> pa.Array:
-    """Take a subquery's answer out of the row of a split: one value, or the values of a list."""
-    first = column.slice(0, 1)
-    return conform(first.flatten().field(0) if kind == "in" else first, wanted)
 
 
 class SplitRun:

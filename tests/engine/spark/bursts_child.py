@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import signal
 import sys
 import threading
 import time
+import traceback
 from contextlib import suppress
 
 import pyarrow as pa
@@ -55,6 +57,16 @@ def interrupt(wait: float, chance: random.Random, ended: threading.Event) -> Non
     ended.set()
 
 
+class WithStack(logging.StreamHandler):
+    """Writes beside what is logged who has called: py4j tells of an interrupt no more than its own place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, and the stack."""
+        record.stack_info = "".join(traceback.format_stack())
+        super().emit(record)
+
+
 if __name__ == "__main__":
+    logging.getLogger().addHandler(WithStack())
     signal.signal(signal.SIGINT, signal.default_int_handler)
     main()

@@ -68,6 +68,13 @@ MERGES = {
     "update all": "UPDATE t SET v = id",
     "delete": "DELETE FROM t WHERE part = 'b'",
     "delete all": "DELETE FROM t",
+    "queries in condition and value": "UPDATE t SET v = (SELECT max(v) FROM s) + v, part = (SELECT min(part) FROM s) || part "
+    "WHERE id IN (SELECT id FROM s) OR EXISTS (SELECT 1 FROM s WHERE v > 100) OR v = (SELECT max(v) FROM s) * 10",
+    "a query in two places": "UPDATE t SET v = (SELECT max(v) FROM s) WHERE v > (SELECT max(v) FROM s)",
+    "no row in a query": "UPDATE t SET v = (SELECT v FROM s WHERE id = 999) WHERE id NOT IN (SELECT id FROM s WHERE v > 100)",
+    "NULL in a list": "DELETE FROM t WHERE id NOT IN (SELECT id FROM s)",
+    "a list of texts": "DELETE FROM t WHERE part IN (SELECT part FROM s WHERE part <> 'z')",
+    "the target in a query": "DELETE FROM t WHERE v < (SELECT avg(v) FROM t)",
 }
 
 
@@ -129,7 +136,9 @@ def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any)
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("UPDATE t SET v = 1 WHERE id IN (SELECT id FROM s)", "a subquery"),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.v > (SELECT max(v) FROM s) THEN DELETE", "a subquery"),
+        ("UPDATE t SET v = 1 WHERE EXISTS (SELECT 1 FROM s WHERE s.id = t.id)", "a correlated subquery"),
+        ("DELETE FROM t WHERE id IN (SELECT n FROM s CROSS JOIN UNNEST(sequence(1, 3)) AS u (n))", "of a size that nobody knows"),
         (MERGES["delete"].replace("'b'", "format('%s', v)"), "the function format"),
         ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING t.id", "RETURNING is computed by Spark"),
     ],
@@ -140,9 +149,25 @@ def test_what_pages_cannot_be_asked_for_is_named_in_the_plan(spark: Any, stateme
     assert why in text
 
 
+def test_a_list_of_a_query_is_sent_to_every_task_up_to_a_size(spark: Any) -> None:
+    statement = "DELETE FROM t WHERE id IN (SELECT id FROM s)"
+    for rows, said in (
+        (6, SAID["one task"]),
+        (5, "a list of up to 6 rows: a subquery's is sent to every task up to 5 rows (key_rows)"),
+    ):
+        engine = Engine(spark=spark, rule_settings=RuleSettings(key_rows=rows))
+        engine.register("t", TARGET)
+        engine.register("s", SOURCE)
+        assert said in str(engine.run(f"EXPLAIN {statement}"))
+        assert engine.run(statement).count == 3
+
+
 @pytest.mark.parametrize(
     ("statement", "code", "column"),
     [
+        ("UPDATE t SET v = (SELECT v FROM s)", "SUBQUERY_MULTIPLE_ROWS", 18),
+        ("DELETE FROM t WHERE 1 / (v - (SELECT 10 * max(id - 9) FROM s)) = 0", "DIVISION_BY_ZERO", 21),
+        ("DELETE FROM t WHERE id IN (SELECT 1 / (v - 1) FROM s)", "DIVISION_BY_ZERO", 21),
         ("MERGE INTO t USING s ON t.id = s.id AND 1 / (t.v - 20) = 0 WHEN MATCHED THEN DELETE", "DIVISION_BY_ZERO", 25),
         ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND 1 / (s.v - 1) = 0 THEN DELETE", "DIVISION_BY_ZERO", 54),
         (
