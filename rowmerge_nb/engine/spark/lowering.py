@@ -496,12 +496,12 @@ def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -
 def _input_names(node: MergeProcessor) -> list[str]:
     """Name what goes into the pass of a processor: its page up to the case number.
 
-    Where matches are checked, ``unique_id`` and what the extended dialect adds come behind it.
+    Where matches are checked, ``unique_id`` comes behind it, and then what the extended dialect adds.
     """
     location = [node.source.outputs[channel].name for channel in node.layout.before.write_redistribution_columns]
     hashed = [HASH] if node.layout.before.hash is not None else []
-    checked = [UNIQUE_ID, *_extras(node.source)] if isinstance(node.source, DuplicateCheck) else []
-    return [*location, *hashed, ROW_ID, MERGE_ROW, CASE_NUMBER, *checked]
+    checked = [UNIQUE_ID] if isinstance(node.source, DuplicateCheck) else []
+    return [*location, *hashed, ROW_ID, MERGE_ROW, CASE_NUMBER, *checked, *_extras(node.source)]
 
 
 def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str, str]]:
@@ -513,9 +513,9 @@ def _pending(node: PlanNode, context: LoweringContext) -> tuple[Any, Mapping[str
     return lower(node, context), {}
 
 
-def _extras(check: DuplicateCheck) -> tuple[str, ...]:
+def _extras(node: PlanNode) -> tuple[str, ...]:
     """Give the columns of the extended dialect that go into the pass beside the page."""
-    return tuple(symbol.name for symbol in check.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
+    return tuple(symbol.name for symbol in node.outputs if symbol.name in {SOURCE_PRESENT, RETURNING})
 
 
 def merge_pass(
@@ -548,11 +548,11 @@ def merge_pass(
     }
     if isinstance(node, DeleteProject):
         return DeletePass(paradigm=None, rule=None, **common)
+    indexes = {name: index for index, name in enumerate(_input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
     if not isinstance(node.source, DuplicateCheck):
-        return UpdatePass(paradigm=node.paradigm, rule=None, **common)
+        return UpdatePass(paradigm=node.paradigm, rule=None, returning=indexes.get(RETURNING), **common)
     check = node.source
     rule = DuplicateRule(check.rule, node.paradigm, check.idle)
-    indexes = {name: index for index, name in enumerate(_input_names(node)) if name in {SOURCE_PRESENT, RETURNING}}
     return MergePass(
         paradigm=node.paradigm,
         rule=rule,

@@ -93,6 +93,9 @@ class UpdatableRun(StatementRun):
         if self.options.paradigm is not None:
             msg = "The flow 'updatable' has no row change paradigms: page sources change what they have read"
             raise ConnectorError(msg, hint="Leave one of the options flow and paradigm out.")
+        if self.analysis.returning is not None:
+            msg = "The flow 'updatable' has no RETURNING: its page sources tell no more than how many rows they have changed"
+            raise ConnectorError(msg, hint=MERGE_FLOW)
         if not self.options.dry_run:
             require_duckdb()
         method, metadata = f"get_{self.verb}_row_id_column_handle", target_metadata(self, self.analysis)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from rowmerge_nb.choices import StatementState
 from rowmerge_nb.engine.statements.account import Account, check_fragments
 from rowmerge_nb.engine.statements.asked import explain_rows
 from rowmerge_nb.engine.statements.merge_sinks import ask_target, begin_merge, check_stored, finish_merge, lowered
+from rowmerge_nb.engine.statements.returning import returned_table
 from rowmerge_nb.engine.statements.row_change import (
     Named,
     NodeRows,
@@ -31,7 +33,6 @@ from rowmerge_nb.sql.analyzer.analysis import DeleteAnalysis, UpdateAnalysis
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.choices import StatementState
     from rowmerge_nb.engine.spark.lowering import LoweringContext
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.planner import TargetFacts
@@ -59,6 +60,7 @@ class UpdateDeleteRun(StatementRun):
         check_stored(analysis, answer.account, planned.facts.paradigm)
         note_untouched(self, planned, answer)
         explain_rows(self, planned, answer)
+        self.rows = returned_table(answer.account.returned, analysis.returning)
         return partial(finish_merge, self, analysis, answer.fragments)
 
     def planned(self) -> Planned:
@@ -77,7 +79,9 @@ class UpdateDeleteRun(StatementRun):
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""
-        return row_change_trace(self, self.analysis, super().trace(state), self._sizes)
+        trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)
+        done = state is StatementState.FINISHED
+        return replace(trace, returned=self.rows.num_rows if self.rows is not None and done else None)
 
     def facts(self) -> list[Consequence]:
         """Say which calls of the contract had been made."""

@@ -41,6 +41,15 @@ class _StreamingPass(MergePass):
 class UpdatePass(_StreamingPass):
     """From merge rows to rows to store: the processor with a constant ``is_distinct``; fused, the writer too."""
 
+    def _checked(self, arriving: Iterator[pa.RecordBatch], recorder: Recorder) -> Iterator[tuple[Page, Page | None]]:
+        yield from super()._checked((self._given_back(batch, recorder) for batch in arriving), recorder)
+
+    def _given_back(self, batch: pa.RecordBatch, recorder: Recorder) -> pa.RecordBatch:
+        """Keep the rows of RETURNING, if there are such."""
+        if self.returning is not None:
+            recorder.give_back(batch.column(self.returning))
+        return batch
+
     def _page(self, batch: pa.RecordBatch) -> Page:
         return self._input_page(batch, pa.array(np.ones(batch.num_rows, np.int8)))
 

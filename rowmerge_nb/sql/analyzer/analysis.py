@@ -382,12 +382,14 @@ class RowChangeAnalysis(Analysis):
         target_alias: the name it goes by in the statement, as written.
         target_fields: its columns in table order.
         clauses: what is done to which rows: the WHEN clauses in order, or the one thing that UPDATE or DELETE does.
+        returning: what RETURNING gives; None without it.
     """
 
     target: TableBinding
     target_alias: str
     target_fields: tuple[Field, ...]
     clauses: tuple[ClauseAnalysis, ...]
+    returning: Returning | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -401,14 +403,12 @@ class MergeAnalysis(RowChangeAnalysis):
             each side of the same type and reading only its own side; what else ON says is not in here.
         key_columns: of those pairs that compare a column with a column, in types whose values compare by themselves: the two columns'
             symbols (target side, source side).
-        returning: what RETURNING gives; None without it.
     """
 
     source: MergeSource
     on: TypedExpression
     equalities: tuple[tuple[Typed, Typed], ...]
     key_columns: tuple[tuple[str, str], ...] = ()
-    returning: Returning | None = None
 
 
 @dataclass(frozen=True)

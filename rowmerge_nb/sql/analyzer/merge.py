@@ -85,7 +85,7 @@ class _MergeAnalyzer:
             source,
             condition,
             *self._equalities(condition.tree, relation),
-            returning,
+            returning=returning,
             origins=tuple(context.origins),
         )
 

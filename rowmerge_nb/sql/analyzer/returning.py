@@ -9,6 +9,7 @@ from rowmerge_nb.spi.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
+from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
 from rowmerge_nb.sql.analyzer.queries import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.relations import RelationResult
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rowmerge_nb.sql.analyzer.context import Context
-    from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
     from rowmerge_nb.sql.tree.statements import Span
 
 __all__ = ["analyze_returning", "typed"]
@@ -45,37 +45,36 @@ def analyze_returning(
     context: Context,
     items: tuple[s.SelectItem | s.AllColumns, ...],
     target: tuple[ScopeField, ...],
-    source: tuple[ScopeField, ...],
-    named: NamedQueries,
+    source: tuple[ScopeField, ...] | None = None,
+    named: NamedQueries | None = None,
 ) -> a.Returning:
     """Analyze what stands behind RETURNING.
 
     A column of the target means its new value, of a deleted row the old one; ``old.c`` and ``new.c`` mean one of the two, unless
-    a side of the MERGE goes by that name. ``*`` is the source's columns and then the target's.
+    a side of the MERGE goes by that name. ``*`` is the source's columns and then the target's. ``merge_action()`` and ``merge_clause()``
+    are functions of a MERGE alone.
 
     Args:
         context: the statement's state.
         items: the list.
         target: the target's columns, whose symbols hold the old values.
-        source: the source's columns.
+        source: the source's columns; None of a statement that has no source.
         named: the queries of WITH.
     """
     new = _doubles(context, target)
     current = _doubles(context, target)
     action, clause = _made(context, _ACTION, VARCHAR), _made(context, _CLAUSE, INTEGER)
-    taken = {f.qualifier[-1] for f in (*target, *source) if f.qualifier}
+    taken = {f.qualifier[-1] for f in (*target, *(source or ())) if f.qualifier}
     versions = [
         replace(f, qualifier=(word,), qualified_only=True)
         for word, fields in (("old", target), ("new", new))
         for f in fields
         if word not in taken
     ]
-    fields = (*source, *current, *versions)
-    site = ExpressionSite(
-        "RETURNING",
-        functions={_ACTION: e.Column(action.type, action.symbol), _CLAUSE: e.Column(clause.type, clause.symbol)},
-    )
-    columns = tuple(_columns(context, items, fields, site, named))
+    fields = (*(source or ()), *current, *versions)
+    made = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
+    site = ExpressionSite("RETURNING", functions={name: e.Column(field.type, field.symbol) for name, field in made.items()})
+    columns = tuple(_columns(context, items, fields, site, named or NamedQueries()))
     first, last = items[0].span, items[-1].span
     return a.Returning(
         columns,

@@ -13,7 +13,7 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.merge import as_field, first_unfit, unfit
-from rowmerge_nb.sql.analyzer.returning import typed
+from rowmerge_nb.sql.analyzer.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.terms import typed_condition
 from rowmerge_nb.sql.tree import statements as st
@@ -64,6 +64,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         tuple(as_field(f) for f in fields),
         (_clause(context, statement, Operation.UPDATE, tuple(stored), tuple(indexes)),),
         where,
+        returning=_returning(context, statement, fields),
         origins=tuple(context.origins),
     )
 
@@ -87,8 +88,13 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
         tuple(as_field(f) for f in fields),
         (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
         where,
+        returning=_returning(context, statement, fields),
         origins=tuple(context.origins),
     )
+
+
+def _returning(context: Context, statement: st.Update | st.Delete, fields: tuple[ScopeField, ...]) -> a.Returning | None:
+    return analyze_returning(context, statement.returning, fields) if statement.returning else None
 
 
 def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:

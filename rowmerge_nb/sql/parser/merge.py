@@ -44,8 +44,11 @@ class MergeReader(QueryReader):
         while self.token.word == "WHEN":
             clauses.append(self._clause(len(clauses)))
         self.note("'WHEN'")
-        returning = self.select_items() if self.extended and self.accept("RETURNING") else ()
-        return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), returning, named)
+        return st.Merge(*self.whole(), target, alias, source, on, tuple(clauses), self.accept_returning(), named)
+
+    def accept_returning(self) -> tuple[s.SelectItem | s.AllColumns, ...]:
+        """Read RETURNING if it comes, which the extended dialect has alone."""
+        return self.select_items() if self.extended and self.accept("RETURNING") else ()
 
     def target(self) -> st.TableName:
         """Read the name of the table that the statement changes."""
@@ -106,6 +109,9 @@ class MergeReader(QueryReader):
         head = self.span_from(start)
         if word == "DELETE":
             return _Action(Operation.DELETE, head)
+        starred = self._accept_star(Operation.UPDATE, head)
+        if starred is not None:
+            return starred
         self.expect("SET")
         return self._accept_star(Operation.UPDATE, head) or _Action(Operation.UPDATE, head, *self.assignments())
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Reader", "is_mismatch"]
 
 PRIMARY_KEY = "Write the key as a property behind the columns: WITH (primary_key = ARRAY['...'])."
+_CHANGES = frozenset(["MERGE", "UPDATE", "DELETE", "INSERT"])
 _BEGINS = frozenset(["INSERT", "MERGE", "CREATE", "SELECT", "DROP", "WITH", "EXPLAIN", "UPDATE", "DELETE", "VALUES"])
 EXTENDED = 'The option --dialect extended accepts it (in a program: dialect="extended").'
 _ELSEWHERE = {
@@ -25,15 +26,13 @@ _ELSEWHERE = {
     ("DO", "INSERT"): "Trino's MERGE has no DO NOTHING; leave the clause out, or let its condition exclude the rows.",
     ("*", "<identifier>"): "Trino's MERGE has no UPDATE SET *; write the columns.",
     ("*", "VALUES"): "Trino's MERGE has no INSERT *; write the columns and VALUES.",
-    ("RETURNING", "WHEN"): "Trino has no RETURNING; query the table after the statement.",
+    ("*", "SET"): "Trino's MERGE has no UPDATE *; write SET and the columns.",
     ("MERGE", "SELECT"): "Trino refuses WITH before MERGE; write the WITH inside the parentheses of USING (...).",
 }
 """(offending word, one of the expected ones): forms of other engines that Trino refuses and the extended dialect has."""
 _REFUSED = {
-    ("*", "SET"): "MERGE has no UPDATE *; write SET and the columns. UPDATE SET * is known to --dialect extended.",
     ("DEFAULT", "VALUES"): "Trino's MERGE has no INSERT DEFAULT VALUES; write the columns and VALUES.",
     ("ROW", "VALUES"): "Trino's MERGE has no INSERT ROW; write the columns and VALUES.",
-    ("RETURNING", "WHERE"): "Trino has no RETURNING; query the table after the statement.",
     ("ELSE", "WHEN"): "Trino's MERGE has no ELSE; write one more WHEN clause.",
     ("WHERE", "WHEN"): "Trino's WHEN clauses have no WHERE; write the condition after WHEN MATCHED AND.",
     ("WHERE", "THEN"): "Trino's WHEN clauses have no WHERE; write the condition after AND.",
@@ -267,6 +266,8 @@ class Reader:
         if "<query>" in words:
             words += ["SELECT", "TABLE", "VALUES"]
         within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
+        if token.word == "RETURNING" and self.tokens[0].word in _CHANGES and not self.extended:
+            return f"Trino has no RETURNING; query the table after the statement. {EXTENDED}"
         for word in words:
             if (token.word, word) in _REFUSED:
                 return _REFUSED[token.word, word]

@@ -181,14 +181,14 @@ class StatementReader(DefinitionReader):
         self.expect("SET")
         columns, values = self.assignments()
         where = self.expression() if self.accept("WHERE") else None
-        return st.Update(*self.whole(), target, columns, values, where)
+        return st.Update(*self.whole(), target, columns, values, where, self.accept_returning())
 
     def _delete(self) -> st.Delete:
         self.take()
         self.expect("FROM")
         target = self.target()
         where = self.expression() if self.accept("WHERE") else None
-        return st.Delete(*self.whole(), target, where)
+        return st.Delete(*self.whole(), target, where, self.accept_returning())
 
     def _insert(self) -> st.Insert:
         self.take()

@@ -170,20 +170,22 @@ class Merge(Statement):
 
 @dataclass(frozen=True)
 class Update(Statement):
-    """``UPDATE table SET column = value, ... [WHERE condition]``."""
+    """``UPDATE table SET column = value, ... [WHERE condition]``, in the extended dialect ``[RETURNING ...]``."""
 
     target: TableName
     columns: tuple[Identifier, ...]
     values: tuple[Expression, ...]
     where: Expression | None
+    returning: tuple[SelectItem | AllColumns, ...] = ()
 
 
 @dataclass(frozen=True)
 class Delete(Statement):
-    """``DELETE FROM table [WHERE condition]``."""
+    """``DELETE FROM table [WHERE condition]``, in the extended dialect ``[RETURNING ...]``."""
 
     target: TableName
     where: Expression | None
+    returning: tuple[SelectItem | AllColumns, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -200,3 +200,95 @@ def test_of_many_rows_the_first_are_shown(spark: Any) -> None:
     assert result.table.num_rows == 500
     assert "500 rows, the first 60 shown" in str(result)
     assert "\n60  60" not in str(result)
+
+
+# -- UPDATE and DELETE ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", [{}, {"partitioned_by": ["id"]}, {"bucketed_by": ["id"], "bucket_count": 3}], ids=str)
+@pytest.mark.parametrize("era", ["documents", "current"])
+@pytest.mark.parametrize(
+    ("statement", "returned", "left"),
+    [
+        (
+            "UPDATE t SET v = v + 1, id = id * 10 WHERE v >= 20 RETURNING id, old.id AS was, new.v AS n, v - old.v",
+            [(20, 2, 21, 1), (30, 3, 31, 1)],
+            [(1, 10), (20, 21), (30, 31)],
+        ),
+        ("UPDATE t SET v = NULL WHERE id = 1 RETURNING *", [(1, None)], [(1, None), (2, 20), (3, 30)]),
+        ("UPDATE t SET v = 1 WHERE id > 9 RETURNING t.*", [], [(1, 10), (2, 20), (3, 30)]),
+        ("DELETE FROM t WHERE v < 30 RETURNING *, old.v + 1, new.v AS n", [(1, 10, 11, None), (2, 20, 21, None)], [(3, 30)]),
+        ("DELETE FROM t RETURNING count_if_even(id)", None, None),
+        ("DELETE FROM t WHERE id IN (SELECT id FROM s) RETURNING (SELECT max(v) FROM s) - v", [(-13,), (-23,)], [(1, 10)]),
+        ("UPDATE t SET v = (SELECT max(v) FROM s) RETURNING v, id", [(7, 1), (7, 2), (7, 3)], [(1, 7), (2, 7), (3, 7)]),
+    ],
+)
+def test_update_and_delete_give_their_rows_back(
+    spark: Any, statement: str, returned: Any, left: Any, era: str, layout: dict[str, Any]
+) -> None:
+    made = engine(spark, **layout)
+    if returned is None:
+        with pytest.raises(RowMergeError, match="FUNCTION_NOT_FOUND"):
+            made.run(statement, era=era)
+        assert made.table("t").num_rows == 3
+        return
+    result = made.run(statement, era=era)
+    assert result.table is not None
+    assert sorted(map(tuple, (row.values() for row in result.table.to_pylist()))) == sorted(returned)
+    assert (result.count, result.trace.returned) == (len(returned), len(returned))
+    assert sorted(tuple(row.values()) for row in made.table("t").to_pylist()) == left
+
+
+@pytest.mark.parametrize("settings", [RuleSettings(), RuleSettings(small_rows=0, few_tasks_rows=0)], ids=["small", "large"])
+def test_many_rows_come_back_whatever_executes_it(spark: Any, settings: RuleSettings) -> None:
+    made = engine(spark, settings)
+    made.register("big", pa.table({"id": range(30_000), "v": [1] * 30_000}))
+    changed = made.run("UPDATE big SET v = 2 WHERE id % 3 = 0 RETURNING id, old.v, new.v")
+    assert changed.table is not None
+    assert sorted(changed.table.column("id").to_pylist()) == list(range(0, 30_000, 3))
+    gone = made.run("DELETE FROM big WHERE v = 2 RETURNING id")
+    assert gone.table is not None
+    assert sorted(gone.table.column("id").to_pylist()) == list(range(0, 30_000, 3))
+    assert made.table("big").num_rows == 20_000
+
+
+def test_no_row_comes_back_of_an_update_that_fails_or_is_rolled_back(spark: Any) -> None:
+    made = engine(spark)
+    with pytest.raises(RowMergeError, match="DIVISION_BY_ZERO"):
+        made.run("UPDATE t SET v = 1 RETURNING 1 / (v - 1)")
+    assert made.table("t").equals(TARGET)
+    result = made.run("DELETE FROM t RETURNING id", rehearse=True)
+    assert result.table is not None
+    assert result.table.num_rows == 3
+    assert made.table("t").equals(TARGET)
+
+
+@pytest.mark.parametrize(
+    ("statement", "options", "code", "said"),
+    [
+        ("UPDATE t SET v = 1 RETURNING nope", {}, "COLUMN_NOT_FOUND", "Column 'nope' cannot be resolved"),
+        ("DELETE FROM t RETURNING merge_action()", {}, "FUNCTION_NOT_FOUND", "Function 'merge_action' not registered"),
+        ("DELETE FROM t RETURNING", {}, "SYNTAX_ERROR", "mismatched input '<EOF>'. Expecting: '*', <expression>"),
+        ("DELETE FROM t RETURNING sum(v)", {}, "EXPRESSION_NOT_SCALAR", "RETURNING cannot contain aggregations"),
+        ("DELETE FROM t RETURNING id", {"flow": "updatable"}, "NOT_SUPPORTED", "The flow 'updatable' has no RETURNING"),
+        ("DELETE FROM t RETURNING id", {"dialect": "trino"}, "SYNTAX_ERROR", "mismatched input 'RETURNING'"),
+        ("UPDATE t SET v = 1 WHERE id = 1 RETURNING id", {"dialect": "trino"}, "SYNTAX_ERROR", "mismatched input 'RETURNING'"),
+    ],
+)
+def test_what_cannot_be_returned_is_refused_before_anything_changes(
+    spark: Any, statement: str, options: dict[str, Any], code: str, said: str
+) -> None:
+    made = engine(spark)
+    with pytest.raises(RowMergeError) as caught:
+        made.run(statement, **options)
+    assert caught.value.code == code
+    assert said in caught.value.message
+    if options:
+        assert "--dialect extended" in (caught.value.hint or "") or "flow" in (caught.value.hint or "")
+    assert made.table("t").equals(TARGET)
+
+
+def test_update_star_is_update_set_star(spark: Any) -> None:
+    made = engine(spark)
+    assert made.run(MERGE + "WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *").count == 3
+    assert sorted(tuple(row.values()) for row in made.table("t").to_pylist()) == [(1, 10), (2, 5), (3, 0), (9, 7)]

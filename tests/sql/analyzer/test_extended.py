@@ -33,6 +33,7 @@ ACCEPTED = {
     "un-update-star": "SET *",
     "un-insert-star": "INSERT *",
     "un-with-before-merge": "WITH",
+    "un-update-star-short": "UPDATE *",
 }
 """What Trino refuses and the extended dialect accepts."""
 RECORDED = {case["id"]: case for case in json.loads(UNSUPPORTED.read_text(encoding="utf-8"))}
@@ -71,9 +72,11 @@ def test_what_the_extended_dialect_refuses_too_has_no_hint_that_it_accepts_it(ca
     assert _refused(sql, "extended").code == "SYNTAX_ERROR"
 
 
-def test_the_hint_is_about_merge_alone():
+def test_the_hint_is_about_what_the_extended_dialect_has():
     assert "extended" not in (_refused("UPDATE t SET *").hint or "")
-    assert "extended" not in (_refused("UPDATE t SET a = 1 RETURNING a").hint or "")
+    for sql in ("UPDATE t SET a = 1 RETURNING a", "DELETE FROM t WHERE a = 1 RETURNING a", "DELETE FROM t RETURNING a"):
+        assert "The option --dialect extended accepts it" in (_refused(sql).hint or "")
+        parse(sql, dialect="extended")
 
 
 # -- grammar ------------------------------------------------------------------------------------------------------------
