@@ -376,7 +376,8 @@ class _Planner:
         used = {symbol for _, value in query.shared for symbol in references(value)}
         keys = {c.symbol for pair in getattr(node, "criteria", ()) for c in pair}
         rest = (column for column in node.outputs if column.symbol not in used | keys)
-        return projection(node, [*query.shared, *((column, column) for column in rest)])
+        shared = [(column, _first_alone(value)) for column, value in query.shared]
+        return projection(node, [*shared, *((column, column) for column in rest)])
 
     def _join(self, query: tree.Joined, left: QueryNode, right: QueryNode) -> QueryNode:
         conditions = list(conjuncts(query.condition)) if query.condition is not None else []
@@ -635,6 +636,12 @@ def replaced_in_window(window: Windowed, pairs: Sequence[tuple[Typed, Typed]]) -
         partition_by=tuple(replaced(key, pairs) for key in window.partition_by),
         order_by=tuple(replace(key, value=replaced(key.value, pairs)) for key in window.order_by),
     )
+
+
+def _first_alone(value: Typed) -> Typed:
+    """Give a column of USING: that of one side, or of either where the join keeps rows of both."""
+    alone = isinstance(value, Apply) and value.name == "coalesce" and len(value.arguments) == 1
+    return children(value)[0] if alone else value
 
 
 def _of_window(window: Windowed) -> tuple[Typed, ...]:
