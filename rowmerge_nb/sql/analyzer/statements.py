@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.choices import ExplainType
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -88,6 +89,9 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
     except AnalysisError as error:
         _shift(error, statement)
         raise
+    if statement.kind == ExplainType.IO:
+        said = "EXPLAIN (TYPE IO) is not supported by this engine"
+        context.error("NOT_SUPPORTED", said, context.statement_span(), "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).")
     return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
 
 
