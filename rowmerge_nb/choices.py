@@ -8,7 +8,17 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["CHOSEN_RULES", "ROW_CHANGES", "Dialect", "ExplainFormat", "ExplainType", "Flow", "RepeatedMatches", "StatementState", "TraceLevel"]
+__all__ = [
+    "CHOSEN_RULES",
+    "ROW_CHANGES",
+    "Dialect",
+    "ExplainFormat",
+    "ExplainType",
+    "Flow",
+    "RepeatedMatches",
+    "StatementState",
+    "TraceLevel",
+]
 
 
 ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})

@@ -113,7 +113,7 @@ class _Steps:
         if node.replicate_target and node.type is JoinType.RIGHT:
             target = local_exchange(remote_exchange(left.step, left.scheme, Partitioning("BROADCAST")), SINGLE)
             return right.under(replace(step, name="LeftJoin", sources=(right.step, target)))
-        if node.distribution == "PARTITIONED" or (node.type is JoinType.FULL and node.equalities):
+        if node.distribution in {"PARTITIONED", "AUTOMATIC"} or (node.type is JoinType.FULL and node.equalities):
             return self._partitioned(node, step, left, right)
         source = local_exchange(remote_exchange(right.step, right.scheme, Partitioning("BROADCAST")), SINGLE)
         return left.under(replace(step, sources=(left.step, source)))
@@ -138,11 +138,11 @@ class _Steps:
 
     def _placing(self, exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, list[str]]:
         """Give how rows are spread over writers, and the columns that decide."""
-        if exchange is None or exchange.insert_layout is None:
+        layout = node.layout if isinstance(node, TableWriter) else exchange.insert_layout if exchange is not None else None
+        if layout is None:
             return ROUND_ROBIN, []
-        insert = _partitioning(exchange.insert_layout)
-        columns = list(exchange.insert_layout.partition_columns)
-        if isinstance(node, TableWriter):
+        insert, columns = _partitioning(layout), list(layout.partition_columns)
+        if exchange is None or isinstance(node, TableWriter):
             return insert, columns
         update = exchange.update_layout
         shown = f"MERGE [insert = {insert}{'' if update is None else f', update = {_partitioning(update)}'}]"
@@ -163,4 +163,3 @@ def _placed(exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple
     if isinstance(node, MergeWriter) and exchange.insert_layout is None and exchange.update_layout is not None:
         return ("Here deleted rows go to the writer of their row id's place, so that one writer deletes of a file",)
     return ()
-

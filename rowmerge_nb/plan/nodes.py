@@ -496,12 +496,19 @@ class MergeWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableWriter(PlanNode):
-    """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS."""
+    """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS.
+
+    Args:
+        table: the table, as written.
+        columns: its columns.
+        layout: the connector's layout of inserted rows, whether rows are sent for it or not.
+    """
 
     meaning: ClassVar[str] = "Each writer hands its pages to a page sink of the connector, which stores them out of sight."
     source: PlanNode
     table: str
     columns: tuple[Symbol, ...] = field(default=())
+    layout: ConnectorTableLayout | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -151,7 +151,9 @@ def plan_insert(
             era=Era.DOCUMENTS,
             text=f"insert = {_layout_text(layout)}",
         )
-    writer = TableWriter(id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns)
+    writer = TableWriter(
+        id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns, layout=layout
+    )
     return _finish(writer, table, ids, "finish_insert")
 
 

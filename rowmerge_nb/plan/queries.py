@@ -39,6 +39,7 @@ __all__ = [
     "JoinedRows",
     "Projected",
     "QueryNode",
+    "QueryPlanner",
     "Scan",
     "SemiJoined",
     "SetOperation",
@@ -49,7 +50,6 @@ __all__ = [
     "ValueRows",
     "WindowRows",
     "both",
-    "plan_tree",
     "projection",
     "split_condition",
 ]
@@ -260,17 +260,6 @@ class SetOperation(QueryNode):
         return replace(self, parts=sources)
 
 
-def plan_tree(query: tree.Query) -> QueryNode:
-    """Give the nodes of a query, before any rewriting.
-
-    >>> from rowmerge_nb.spi.types import INTEGER
-    >>> scan = tree.Scanned("c.s.t", ((Column(INTEGER, "id"), "id"),), lambda: 1)
-    >>> plan_tree(tree.Ordered(scan, (), 1, 0)).sources[0].table
-    'c.s.t'
-    """
-    return _Planner(query).plan(query)
-
-
 def projection(source: QueryNode, assignments: Iterable[tuple[Column, Typed]]) -> Projected:
     """Compute columns over a node."""
     made = tuple(assignments)
@@ -319,8 +308,20 @@ def split_condition(
     return over[0], over[1], tuple(pairs), tuple(rest)
 
 
-class _Planner:
+class QueryPlanner:
+    """Makes nodes of a query's tree, before any rewriting.
+
+    Args:
+        query: the tree.
+
+    >>> from rowmerge_nb.spi.types import INTEGER
+    >>> scan = tree.Scanned("c.s.t", ((Column(INTEGER, "id"), "id"),), lambda: 1)
+    >>> QueryPlanner(scan).plan(scan).table
+    'c.s.t'
+    """
+
     def __init__(self, query: tree.Query) -> None:
+        """Find the symbols that are taken."""
         self._used = _symbols(query)
 
     def new(self, value: Typed, base: str = "") -> Column:
@@ -406,7 +407,11 @@ class _Planner:
     def _unnest(self, source: QueryNode, query: tree.Unnested, kind: str) -> QueryNode:
         source, items = self._subqueries(source, query.items)
         source, columns = self._columns(source, items)
-        ordinality = (self.new(Constant(BIGINT, None), "ordinality"),) if query.ordinality and len(query.columns) == sum(query.groups) else ()
+        ordinality = (
+            (self.new(Constant(BIGINT, None), "ordinality"),)
+            if query.ordinality and len(query.columns) == sum(query.groups)
+            else ()
+        )
         made = (*query.columns, *ordinality)
         kept = tuple(column for column in source.outputs if column not in columns)
         passed = kept + tuple(c for c in columns if any(c is item for item in items))
@@ -527,7 +532,15 @@ class _Planner:
             windows.setdefault((over.partition_by, over.order_by), []).append((window, over))
         replacing: list[tuple[Typed, Typed]] = []
         for (partition_by, order_by), group in windows.items():
-            calls = tuple((self.new(old, getattr(old.function, "name", "")) if isinstance(old.function, Aggregate) else self.new(old, _named(old)), over) for old, over in group)
+            calls = tuple(
+                (
+                    self.new(old, getattr(old.function, "name", ""))
+                    if isinstance(old.function, Aggregate)
+                    else self.new(old, _named(old)),
+                    over,
+                )
+                for old, over in group
+            )
             outputs = (*node.outputs, *(column for column, _ in calls))
             node = WindowRows(outputs, node, tuple(c for c in partition_by if isinstance(c, Column)), order_by, calls)
             replacing += [(old, column) for (old, _), (column, _) in zip(group, calls, strict=True)]
@@ -715,5 +728,3 @@ def _symbols(query: object) -> set[str]:
         elif hasattr(node, "__dataclass_fields__"):
             waiting += [getattr(node, name) for name in node.__dataclass_fields__]
     return found
-
-

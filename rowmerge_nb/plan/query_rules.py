@@ -14,6 +14,7 @@ from rowmerge_nb.plan.queries import (
     JoinedRows,
     Projected,
     QueryNode,
+    QueryPlanner,
     Scan,
     SemiJoined,
     SetOperation,
@@ -22,15 +23,24 @@ from rowmerge_nb.plan.queries import (
     ValueRows,
     WindowRows,
     both,
-    plan_tree,
     projection,
     split_condition,
 )
 from rowmerge_nb.sql.typed.domains import conjuncts
-from rowmerge_nb.sql.typed.expressions import Column, Constant, Sort, Typed, children, has_subquery, is_deterministic, references, replaced
+from rowmerge_nb.sql.typed.expressions import (
+    Column,
+    Constant,
+    Sort,
+    Typed,
+    children,
+    has_subquery,
+    is_deterministic,
+    references,
+    replaced,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rowmerge_nb.sql.typed.queries import Query
 
@@ -43,7 +53,8 @@ def planned_query(query: Query) -> tuple[QueryNode, tuple[Column, ...]]:
     Args:
         query: its tree.
     """
-    node = _pushed(plan_tree(query), [])
+    planner = QueryPlanner(query)
+    node = _Pushing(planner.new).pushed(planner.plan(query), [])
     names = _renamings(node)
     wanted = tuple(_column(names, column) for column in node.outputs)
     node = _renamed(node, names)
@@ -57,7 +68,7 @@ def planned_source(query: Query, outputs: Sequence[Column]) -> QueryNode:
         query: its tree.
         outputs: those of its columns that are read, by their symbols.
     """
-    symbols = [column.symbol for column in plan_tree(query).outputs]
+    symbols = [column.symbol for column in QueryPlanner(query).plan(query).outputs]
     node, found = planned_query(query)
     values = dict(zip(symbols, found, strict=True))
     return _merged(_pruned(projection(node, [(column, values[column.symbol]) for column in outputs]), set(_symbols(outputs))))
@@ -73,8 +84,18 @@ def _renamings(node: QueryNode) -> dict[str, str]:
         found |= _renamings(source)
     if isinstance(node, Projected):
         own = [value.symbol for _, value in node.assignments if isinstance(value, Column)]
-        found |= {c.symbol: v.symbol for c, v in node.assignments if isinstance(v, Column) and c != v and own.count(v.symbol) == 1}
+        taken = _made(node.source)
+        found |= {
+            column.symbol: value.symbol
+            for column, value in node.assignments
+            if isinstance(value, Column) and column != value and own.count(value.symbol) == 1 and column.symbol not in taken
+        }
     return found
+
+
+def _made(node: QueryNode) -> frozenset[str]:
+    """Give the symbols that a node and those below it have."""
+    return _symbols(node.outputs).union(*map(_made, node.sources))
 
 
 def _column(names: Mapping[str, str], column: Column) -> Column:
@@ -109,66 +130,70 @@ def _kept(node: QueryNode, conditions: Sequence[Typed]) -> QueryNode:
     return node if predicate is None else Filtered(node.outputs, node, predicate)
 
 
-def _pushed(node: QueryNode, conditions: list[Typed]) -> QueryNode:
-    """Push conditions down as far as they may go."""
-    if isinstance(node, Filtered):
-        return _pushed(node.source, [*conjuncts(node.predicate), *conditions])
-    if isinstance(node, Projected):
-        pairs = [(column, value) for column, value in node.assignments]
-        computed = dict(pairs)
-        free = [c for c in conditions if all(_repeatable(computed[column]) for column in _columns_of(c) if column in computed)]
-        below = [replaced(condition, pairs) for condition in free]
-        made = replace(node, source=_pushed(node.source, below))
-        return _kept(made, [condition for condition in conditions if condition not in free])
-    if isinstance(node, JoinedRows):
-        return _pushed_join(node, conditions)
-    through: frozenset[str] = frozenset()
-    if isinstance(node, Sorted):
-        through = _symbols(node.outputs)
-    elif isinstance(node, Aggregation):
-        through = _symbols(node.keys) if node.keys and not isinstance(node.source, GroupId) else frozenset()
-    elif isinstance(node, UnnestedRows):
-        through = _symbols(node.source.outputs) - _symbols(node.made) if node.kind == "INNER" else frozenset()
-    elif isinstance(node, SemiJoined | Correlated):
-        through = _symbols(node.source.outputs)
-    elif isinstance(node, WindowRows):
-        through = _symbols(node.partition_by)
-    down = [c for c in conditions if references(c) and references(c) <= through]
-    sources = node.sources
-    changed = node.over(*(_pushed(source, down if at == 0 else []) for at, source in enumerate(sources))) if sources else node
-    return _kept(changed, [condition for condition in conditions if condition not in down])
+class _Pushing:
+    """Pushes conditions to where rows are read; ``new`` gives a column for a key that is computed."""
 
+    def __init__(self, new: Callable[[Typed], Column]) -> None:
+        self.new = new
 
-def _pushed_join(node: JoinedRows, conditions: list[Typed]) -> QueryNode:
-    sides = (_symbols(node.left.outputs), _symbols(node.right.outputs))
-    free = (node.kind in {"INNER", "CROSS", "LEFT"}, node.kind in {"INNER", "CROSS", "RIGHT"})
-    down: tuple[list[Typed], list[Typed]] = ([], [])
-    above: list[Typed] = []
-    for condition in conditions:
-        reads = references(condition)
-        at = next((at for at in (0, 1) if reads and reads <= sides[at] and free[at]), None)
-        (above if at is None else down[at]).append(condition)
-    inner = node.kind in {"INNER", "CROSS"}
-    own = list(conjuncts(node.condition)) if node.condition is not None else []
-    # What a join asks of one side alone its other side's rows do not wait for; of a LEFT join that is the right side.
-    for at, kinds in ((0, {"INNER", "RIGHT"}), (1, {"INNER", "LEFT"})):
-        if node.kind in kinds:
-            mine = [c for c in own if references(c) and references(c) <= sides[at] and not has_subquery(c)]
-            down[at].extend(mine)
-            own = [c for c in own if c not in mine]
-    left, right, kind, criteria = _pushed(node.left, down[0]), _pushed(node.right, down[1]), node.kind, node.criteria
-    if inner and above:
-        joining = [c for c in above if is_deterministic(c)]
-        above = [c for c in above if c not in joining]
-        left, right, more, rest = split_condition(joining, left, right, _no_column)
-        criteria, own = (*criteria, *more), [*own, *rest]
-        kind = "INNER" if criteria or own else kind
-    return _kept(JoinedRows((*left.outputs, *right.outputs), kind, left, right, criteria, both(own)), above)
+    def pushed(self, node: QueryNode, conditions: list[Typed]) -> QueryNode:
+        """Push conditions down as far as they may go."""
+        if isinstance(node, Filtered):
+            return self.pushed(node.source, [*conjuncts(node.predicate), *conditions])
+        if isinstance(node, Projected):
+            pairs = [(column, value) for column, value in node.assignments]
+            computed = dict(pairs)
+            free = [
+                c for c in conditions if all(_repeatable(computed[column]) for column in _columns_of(c) if column in computed)
+            ]
+            below = [replaced(condition, pairs) for condition in free]
+            made = replace(node, source=self.pushed(node.source, below))
+            return _kept(made, [condition for condition in conditions if condition not in free])
+        if isinstance(node, JoinedRows):
+            return self._join(node, conditions)
+        through: frozenset[str] = frozenset()
+        if isinstance(node, Sorted):
+            through = _symbols(node.outputs)
+        elif isinstance(node, Aggregation):
+            through = _symbols(node.keys) if node.keys and not isinstance(node.source, GroupId) else frozenset()
+        elif isinstance(node, UnnestedRows):
+            through = _symbols(node.source.outputs) - _symbols(node.made) if node.kind == "INNER" else frozenset()
+        elif isinstance(node, SemiJoined | Correlated):
+            through = _symbols(node.source.outputs)
+        elif isinstance(node, WindowRows):
+            through = _symbols(node.partition_by)
+        down = [c for c in conditions if references(c) and references(c) <= through]
+        sources = node.sources
+        changed = (
+            node.over(*(self.pushed(source, down if at == 0 else []) for at, source in enumerate(sources))) if sources else node
+        )
+        return _kept(changed, [condition for condition in conditions if condition not in down])
 
-
-def _no_column(value: Typed) -> Column:
-    """Name the key of a join that is computed: by a symbol that no statement has."""
-    return Column(value.type, f"expr${abs(hash(value)) % 997}")
+    def _join(self, node: JoinedRows, conditions: list[Typed]) -> QueryNode:
+        sides = (_symbols(node.left.outputs), _symbols(node.right.outputs))
+        free = (node.kind in {"INNER", "CROSS", "LEFT"}, node.kind in {"INNER", "CROSS", "RIGHT"})
+        down: tuple[list[Typed], list[Typed]] = ([], [])
+        above: list[Typed] = []
+        for condition in conditions:
+            reads = references(condition)
+            at = next((at for at in (0, 1) if reads and reads <= sides[at] and free[at]), None)
+            (above if at is None else down[at]).append(condition)
+        inner = node.kind in {"INNER", "CROSS"}
+        own = list(conjuncts(node.condition)) if node.condition is not None else []
+        # What a join asks of one side alone its other side's rows do not wait for; of a LEFT join that is the right side.
+        for at, kinds in ((0, {"INNER", "RIGHT"}), (1, {"INNER", "LEFT"})):
+            if node.kind in kinds:
+                mine = [c for c in own if references(c) and references(c) <= sides[at] and not has_subquery(c)]
+                down[at].extend(mine)
+                own = [c for c in own if c not in mine]
+        left, right, kind, criteria = self.pushed(node.left, down[0]), self.pushed(node.right, down[1]), node.kind, node.criteria
+        if inner and above:
+            joining = [c for c in above if is_deterministic(c)]
+            above = [c for c in above if c not in joining]
+            left, right, more, rest = split_condition(joining, left, right, self.new)
+            criteria, own = (*criteria, *more), [*own, *rest]
+            kind = "INNER" if criteria or own else kind
+        return _kept(JoinedRows((*left.outputs, *right.outputs), kind, left, right, criteria, both(own)), above)
 
 
 def _columns_of(node: Typed) -> list[Column]:
@@ -228,7 +253,9 @@ def _pruned(node: QueryNode, needed: set[str]) -> QueryNode:
         return replace(node, outputs=(*source.outputs, node.found), source=source, filtering=filtering)
     if isinstance(node, UnnestedRows):
         below = needed | _symbols(node.items)
-        return replace(node, outputs=_only(node.outputs, needed | set(_symbols(node.made))), source=_pruned(node.source, set(below)))
+        return replace(
+            node, outputs=_only(node.outputs, needed | set(_symbols(node.made))), source=_pruned(node.source, set(below))
+        )
     if isinstance(node, SetOperation):
         return _pruned_set(node, needed)
     if isinstance(node, Sorted) or (isinstance(node, Cut) and node.order_by):
@@ -274,7 +301,11 @@ def _merged(node: QueryNode) -> QueryNode:
         # A join gives those columns that are wanted.
         if set(node.outputs) == set(source.outputs):
             return source
-        return replace(source, outputs=tuple(c for c in source.outputs if c in node.outputs)) if not isinstance(source, Aggregation) else node
+        return (
+            replace(source, outputs=tuple(c for c in source.outputs if c in node.outputs))
+            if not isinstance(source, Aggregation)
+            else node
+        )
     return source if _passes(node) and set(node.outputs) == set(source.outputs) else node
 
 

@@ -216,12 +216,10 @@ class _Printer:
         layout = _layout((*node.keys, *(column for column, _ in partial)))
         lines = tuple(f"{column.symbol} := {_call(call)}" for column, call in partial)
         first = below.under(Step("Aggregate", (("type", "PARTIAL"), *keys), layout, lines, (below.step,)))
-        if node.keys:
-            first = self.hashed(first, node.keys)
-        else:
-            first = Spread(local_exchange(single(first).step, SINGLE), SINGLE)
+        first = self.hashed(first, node.keys) if node.keys else Spread(local_exchange(single(first).step, SINGLE), SINGLE)
         details = tuple(
-            f"{column.symbol} := {call.name}({made.symbol})" for (column, call), (made, _) in zip(node.calls, partial, strict=True)
+            f"{column.symbol} := {call.name}({made.symbol})"
+            for (column, call), (made, _) in zip(node.calls, partial, strict=True)
         )
         return first.under(Step("Aggregate", (("type", "FINAL"), *keys), _layout(node.outputs), details, (first.step,)))
 
@@ -329,7 +327,8 @@ class _Printer:
         said = (("", "ALL"),) if node.name.endswith("ALL") else ()
         parts = [self.spread(part) for part in node.parts]
         details = tuple(
-            f"{column.symbol} := [{', '.join(columns[at].symbol for columns in node.inputs)}]" for at, column in enumerate(node.outputs)
+            f"{column.symbol} := [{', '.join(columns[at].symbol for columns in node.inputs)}]"
+            for at, column in enumerate(node.outputs)
         )
         steps = tuple(single(part, exchanges=self.exchanges).step for part in parts)
         return Spread(Step(name, said, _layout(node.outputs), details, steps), SINGLE)
@@ -348,5 +347,3 @@ def _most_rows(node: QueryNode) -> int | None:
     if isinstance(node, JoinedRows | SetOperation | UnnestedRows | Correlated | TableFunction):
         return None
     return _most_rows(node.sources[0])
-
-

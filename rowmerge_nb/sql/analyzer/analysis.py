@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
     from rowmerge_nb.sql.tree.statements import Explain, Span
-    from rowmerge_nb.sql.typed.queries import Query
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
+    from rowmerge_nb.sql.typed.queries import Query
 
 
 __all__ = [

@@ -72,7 +72,10 @@ class ConstantRows:
             columns = [array.to_pylist() for array in self.table().columns]
         except ExecutionError:
             return []
-        return [[Constant(kind, _plain(value)) for kind, value in zip(self.types, row, strict=True)] for row in zip(*columns, strict=True)]
+        return [
+            [Constant(kind, _plain(value)) for kind, value in zip(self.types, row, strict=True)]
+            for row in zip(*columns, strict=True)
+        ]
 
     def _values(self, index: int) -> pa.Array:
         kind = self.types[index]
@@ -89,7 +92,15 @@ class ConstantRows:
 
 def _plain(value: Any) -> str | None:
     """Write a value without the quotes of a literal."""
-    return None if value is None else str(value).lower() if isinstance(value, bool) else value.hex() if isinstance(value, bytes) else str(value)
+    return (
+        None
+        if value is None
+        else str(value).lower()
+        if isinstance(value, bool)
+        else value.hex()
+        if isinstance(value, bytes)
+        else str(value)
+    )
 
 
 def _written(kind: Type) -> str:

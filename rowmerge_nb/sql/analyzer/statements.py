@@ -91,7 +91,12 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
         raise
     if statement.kind == ExplainType.IO:
         said = "EXPLAIN (TYPE IO) is not supported by this engine"
-        context.error("NOT_SUPPORTED", said, context.statement_span(), "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).")
+        context.error(
+            "NOT_SUPPORTED",
+            said,
+            context.statement_span(),
+            "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).",
+        )
     return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
 
 
