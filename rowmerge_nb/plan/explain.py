@@ -233,7 +233,8 @@ def _(node: MarkDistinct) -> Descriptor:
 
 @descriptor_of.register
 def _(node: Join) -> Descriptor:
-    return (("criteria", f"({node.text})"), *((("distribution", _distribution(node)),) if _distribution(node) else ()))
+    word = "criteria" if node.equalities else "filter"
+    return ((word, f"({node.text})"), *((("distribution", _distribution(node)),) if _distribution(node) else ()))
 
 
 @descriptor_of.register

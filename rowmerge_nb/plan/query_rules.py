@@ -113,7 +113,7 @@ def _renamed(part: Any, names: Mapping[str, str]) -> Any:
         return tuple(_renamed(inner, names) for inner in part)
     if not isinstance(part, QueryNode | Typed | Sort) or not names:
         return part
-    kept = {"type", "origin", "detail", "query"}
+    kept = {"type", "origin", "detail", "query"} if isinstance(part, Typed) else set()
     changed = {f.name: _renamed(getattr(part, f.name), names) for f in fields(part) if f.name not in kept}
     return replace(part, **changed)
 

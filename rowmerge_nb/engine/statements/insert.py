@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.choices import StatementState
+    from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.sql.typed.expressions import Reads
     from rowmerge_nb.sql.typed.queries import Query
     from rowmerge_nb.trace.trace import Trace
@@ -69,12 +70,22 @@ class CreateTableAsRun(StatementRun):
         with self.timed("run"):
             if analysis.exists or self.options.dry_run:
                 self.skipped = analysis.exists
+                if analysis.spark is not None and not analysis.exists:
+                    self.plan = _planned(analysis)
                 return None
             binding = make_table(self, analysis)
             session, metadata = self.transaction.session, self.transaction.metadata(binding.catalog)
             handle = metadata.get_table_handle(session, analysis.metadata.name)
             known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
-            return _inserted(self, replace(binding, handle=handle, metadata=known), (analysis.spark or "", analysis.reads))
+            table = replace(binding, handle=handle, metadata=known)
+            return _inserted(self, table, (analysis.spark or "", analysis.reads), analysis.tree)
+
+
+def _planned(analysis: CreateTableAnalysis) -> Output:
+    """Plan what would be written into a table that is not there: no connector has a layout for it yet."""
+    table = TableBinding(analysis.name[-1], analysis.name[0], analysis.name, tuple(analysis.metadata.columns), view="")
+    query = (analysis.spark or "", analysis.reads)
+    return plan_insert(table, query, analysis.text, analysis.bindings, tree=analysis.tree)
 
 
 def _inserted(

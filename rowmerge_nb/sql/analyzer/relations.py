@@ -112,6 +112,8 @@ class QueryResult:
         def exists(condition: e.Typed) -> e.Typed:
             text = f"SELECT 1 FROM ({self.cast_to(kinds)}) WHERE {print_spark(condition)}"
             found = self.as_subquery(BOOLEAN, "exists", text)
+            tree = self.coerced_tree(kinds)
+            found = replace(found, query=None if tree is None else q.Selected(tree, condition, ()))
             return replace(found, outer=tuple(dict.fromkeys((*found.outer, *outer))))
 
         unknown = exists(e.Apply(BOOLEAN, "is null", (same,)))
