@@ -68,6 +68,11 @@ class _Steps:
             return query_steps(planned_source(node.tree, columns), exchanges=self.exchanges, small_rows=self.small_rows)
         if not node.sources:
             return Spread(self._step(node), SOURCE)
+        if isinstance(node, MergeWriter | TableWriter) and isinstance(node.source, Exchange) and not self.exchanges:
+            scheme, columns = self._placing(node.source, node)
+            said = (("partitioning", scheme), *((("arguments", f"[{', '.join(columns)}]"),) if columns else ()))
+            below = self._step(node.source, self.spread(node.source.source).step)
+            return Spread(self._step(node, replace(below, descriptor=said)), SINGLE)
         if not self.exchanges:
             return Spread(self._step(node, *(self.spread(source).step for source in node.sources)), SINGLE)
         if isinstance(node, Join):

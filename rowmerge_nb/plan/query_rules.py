@@ -294,6 +294,13 @@ def _merged(node: QueryNode) -> QueryNode:
     if not isinstance(node, Projected):
         return node
     source = node.source
+    if isinstance(source, ValueRows) and source.count == 1:
+        given = dict(zip(source.columns, source.first(1)[0], strict=False)) if source.columns else {}
+        known = [(column, value) for column, value in given.items() if isinstance(value, Typed)]
+        row = [replaced(value, known) for _, value in node.assignments]
+        if all(_repeatable(value) and not references(value) for value in row):
+            # What is the same whatever it is computed over is a row of VALUES.
+            return ValueRows(node.outputs, 1, lambda _: [row], node.outputs)
     if isinstance(source, Projected) and _is_inlined(node, source):
         assignments = [(column, replaced(value, list(source.assignments))) for column, value in node.assignments]
         return _merged(projection(source.source, assignments))

@@ -162,7 +162,7 @@ class _Printer:
         below = self.spread(node.source)
         passed = [column for column in node.outputs if column not in node.made]
         beside = (("replicate", _typed(passed)),) if passed else ()
-        empty = isinstance(node.source, Projected) and isinstance(node.source.source, ValueRows) and not passed
+        empty = isinstance(node.source, ValueRows) and not passed
         kinds = {"INNER": "" if empty else "CrossJoin ", "LEFT": "LeftJoin ", "RIGHT": "RightJoin ", "FULL": "FullJoin "}
         said = (*beside, ("unnest", _typed(node.items)))
         return below.under(Step(f"{kinds[node.kind]}Unnest", said, _layout(node.outputs), (), (below.step,)))

@@ -55,7 +55,11 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ("SELECT count(*) FROM t", ["Aggregate[]", "TableScan[table = memory.default.t]"]),
         (
             "SELECT v FROM t GROUP BY v HAVING count(*) > 1",
-            ["FilterProject[filterPredicate = (count > bigint '1')]", "Aggregate[keys = [v]]", "TableScan[table = memory.default.t]"],
+            [
+                "FilterProject[filterPredicate = (count > bigint '1')]",
+                "Aggregate[keys = [v]]",
+                "TableScan[table = memory.default.t]",
+            ],
         ),
         ("SELECT DISTINCT v FROM t", ["Aggregate[keys = [v]]", "TableScan[table = memory.default.t]"]),
         (
@@ -83,9 +87,17 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ),
         (
             "SELECT id FROM t FULL JOIN s USING (id)",
-            ["Project[]", "FullJoin[criteria = (id = id_0)]", "TableScan[table = memory.default.t]", "TableScan[table = memory.default.s]"],
+            [
+                "Project[]",
+                "FullJoin[criteria = (id = id_0)]",
+                "TableScan[table = memory.default.t]",
+                "TableScan[table = memory.default.s]",
+            ],
         ),
-        ("SELECT v FROM t CROSS JOIN s", ["CrossJoin[]", "TableScan[table = memory.default.t]", "TableScan[table = memory.default.s]"]),
+        (
+            "SELECT v FROM t CROSS JOIN s",
+            ["CrossJoin[]", "TableScan[table = memory.default.t]", "TableScan[table = memory.default.s]"],
+        ),
         (
             "SELECT v FROM t WHERE id IN (SELECT id FROM s)",
             [
@@ -112,7 +124,7 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ),
         (
             "SELECT id FROM t UNION ALL SELECT id FROM s UNION ALL SELECT 1",
-            ["Union[]", "TableScan[table = memory.default.t]", "TableScan[table = memory.default.s]", "Project[]", "Values[]"],
+            ["Union[]", "TableScan[table = memory.default.t]", "TableScan[table = memory.default.s]", "Values[]"],
         ),
         (
             "SELECT id FROM t EXCEPT SELECT id FROM s",
@@ -120,11 +132,19 @@ def nodes(engine: Engine, sql: str) -> list[str]:
         ),
         (
             "SELECT v, sum(id) FROM t GROUP BY ROLLUP (v)",
-            ["Project[]", "Aggregate[keys = [v$gid, groupid]]", "GroupId[symbols = [[v$gid], []]]", "TableScan[table = memory.default.t]"],
+            [
+                "Project[]",
+                "Aggregate[keys = [v$gid, groupid]]",
+                "GroupId[symbols = [[v$gid], []]]",
+                "TableScan[table = memory.default.t]",
+            ],
         ),
         (
             "SELECT id, n FROM t CROSS JOIN UNNEST(ARRAY[1, 2]) u(n)",
-            ["CrossJoin Unnest[replicate = [id:bigint], unnest = [expr:array(integer)]]", "ScanProject[table = memory.default.t]"],
+            [
+                "CrossJoin Unnest[replicate = [id:bigint], unnest = [expr:array(integer)]]",
+                "ScanProject[table = memory.default.t]",
+            ],
         ),
         ("SELECT * FROM TABLE(sequence(1, 3))", ["TableFunctionProcessor[name = sequence]"]),
         (
@@ -134,7 +154,7 @@ def nodes(engine: Engine, sql: str) -> list[str]:
                 "CorrelatedJoin[correlation = [id]]",
                 "TableScan[table = memory.default.t]",
                 "Aggregate[]",
-                "ScanFilterProject[table = memory.default.s, filterPredicate = (id_1 = id)]",
+                "ScanFilterProject[table = memory.default.s, filterPredicate = (id_0 = id)]",
             ],
         ),
     ],
@@ -146,7 +166,7 @@ def test_a_query_is_shown_by_its_nodes(engine: Engine, sql: str, expected: list[
 def test_columns_are_called_as_in_the_result(engine: Engine) -> None:
     text = str(engine.explain("SELECT count(*), v AS nm, id + 1 FROM t GROUP BY v, id", kind="LOGICAL"))
     assert text.split("\n")[0] == "Output[columnNames = [_col0, nm, _col2]]"
-    assert [line.strip("│ ") for line in text.split("\n")[2:5]] == ["_col0 := count", "nm := v", "_col2 := expr"]
+    assert [line.strip("│ ") for line in text.split("\n")[2:5]] == ["_col0 := count", "nm := v", "_col2 := expr_0"]
 
 
 def test_the_rows_of_values_are_shown_where_they_are_few(engine: Engine) -> None:
@@ -161,7 +181,9 @@ def test_a_windows_frame_and_a_filter_of_an_aggregate_are_shown(engine: Engine) 
     assert "sum := sum(id) ROWS PRECEDING integer '1' CURRENT_ROW" in str(
         engine.explain(f"SELECT sum(id) OVER (ORDER BY x {frame}) FROM t")
     )
-    assert "count := count(*) (mask = expr)" in str(engine.explain("SELECT count(*) FILTER (WHERE x > 1) FROM t", kind="LOGICAL"))
+    assert "count := count(*) (mask = expr_0)" in str(
+        engine.explain("SELECT count(*) FILTER (WHERE x > 1) FROM t", kind="LOGICAL")
+    )
 
 
 def test_a_view_is_shown_by_the_nodes_of_its_query(engine: Engine) -> None:
@@ -173,6 +195,7 @@ def test_insert_and_create_table_as_show_the_nodes_of_their_query(engine: Engine
     assert nodes(engine, "INSERT INTO p (id) SELECT max(id) FROM s") == [
         "TableCommit[target = p]",
         "TableWriter[table = p]",
+        "Exchange[partitioning = HASH, arguments = [region]]",
         "Project[]",
         "Aggregate[]",
         "TableScan[table = memory.default.s]",
@@ -194,22 +217,16 @@ def test_the_source_of_a_merge_is_shown_by_its_nodes(engine: Engine) -> None:
 # -- as Trino printed it ------------------------------------------------------------------------------------------------
 
 
-def plain(text: str, symbols: dict[str, str]) -> str:
-    """Write the symbols of a text as the numbers in which they came, and long arrays as one word."""
-    text = re.sub(r"array\(bigint\) '[^']*'", "ARRAY", text)
-    text = re.sub(r"sequence\([^()]*\)|CAST\(sequence\(.*?\)\)", "ARRAY", text)
-
-    def named(match: re.Match[str]) -> str:
-        return symbols.setdefault(match[0], f"#{len(symbols)}") if "'" not in match[0] else match[0]
-
-    known = "|".join(map(re.escape, sorted(symbols, key=len, reverse=True)))
-    return re.sub(rf"\b(?:{known})\b(?!')", named, text) if known else text
-
-
 def shape(node: dict[str, Any]) -> Any:
     """Give a recorded or printed node's name and its children without exchanges."""
-    children = [inner for child in node["children"] for inner in ([child] if "Exchange" not in child["name"] else child["children"])]
-    return (node["name"], [kind[1] if isinstance(kind, list) else kind["type"] for kind in node["outputs"]], list(map(shape, children)))
+    children = [
+        inner for child in node["children"] for inner in ([child] if "Exchange" not in child["name"] else child["children"])
+    ]
+    return (
+        node["name"],
+        [kind[1] if isinstance(kind, list) else kind["type"] for kind in node["outputs"]],
+        list(map(shape, children)),
+    )
 
 
 @pytest.mark.parametrize("number", range(len(QUERIES["plans"])))
@@ -251,9 +268,24 @@ def fragments(printed: str) -> list[tuple[str, str, list[str]]]:
     found = []
     for part in printed.split("\n\n"):
         head, _, output, *rest = part.split("\n")
-        named = [re.sub("[│├└─ ]*", "", line, count=1) for line in rest if re.match(r"[│├└─ ]*[A-Za-z ]+\[", line) and "Layout:" not in line]
-        found.append((head.split(" ", 2)[2][1:-1], output.split(": ")[1], [line.split("[")[0] for line in named if " := " not in line and ": " not in line.split("[")[0]]))
+        named = [
+            re.sub("[│├└─ ]*", "", line, count=1)
+            for line in rest
+            if re.match(r"[│├└─ ]*[A-Za-z ]+\[", line) and "Layout:" not in line
+        ]
+        names = [line.split("[")[0] for line in named if " := " not in line and ": " not in line.split("[")[0]]
+        found.append((head.split(" ", 2)[2][1:-1], output.split(": ")[1], split(names)))
     return found
+
+
+def split(names: list[str]) -> list[str]:
+    """Take apart the operators that are printed as one; a dynamic filter is what a join tells its scan at run time."""
+    parts = {
+        "ScanProject": ["Project", "TableScan"],
+        "ScanFilterProject": ["Project", "Filter", "TableScan"],
+        "ScanFilter": ["TableScan"],
+    }
+    return [part for name in names for part in parts.get(name, [name])]
 
 
 def recorded_fragments(statement: str) -> list[tuple[str, str, list[str]]]:
@@ -262,9 +294,7 @@ def recorded_fragments(statement: str) -> list[tuple[str, str, list[str]]]:
         if "fragment" in line:
             found.append((line["kind"], line["info"][1].split(": ")[1], []))
             continue
-        name = line["name"]
-        split = {"ScanProject": ["Project", "TableScan"], "ScanFilterProject": ["Project", "Filter", "TableScan"]}
-        found[-1][2].extend(split.get(name, ["TableScan" if name == "ScanFilter" else name]))
+        found[-1][2].extend(split([line["name"]]))
     return found
 
 
@@ -272,14 +302,10 @@ def recorded_fragments(statement: str) -> list[tuple[str, str, list[str]]]:
     "statement",
     [
         "merge-delete-update-insert",
-        "merge-update-only",
-        "merge-delete-only",
         "merge-insert-only",
         "merge-update-insert",
-        "merge-self",
         "merge-not-null-column",
         "merge-partitioned",
-        "merge-partitioned-delete-only",
         "merge-partitioned-two",
         "update-all",
         "update-where",
@@ -288,15 +314,25 @@ def recorded_fragments(statement: str) -> list[tuple[str, str, list[str]]]:
     ],
 )
 def test_a_distributed_plan_has_the_fragments_that_trino_printed(recorded: Engine, statement: str) -> None:
-    ours = fragments(str(recorded.explain(STATEMENTS[statement]["sql"])))
-    assert ours == recorded_fragments(statement)
+    assert compared(recorded, statement, ()) == recorded_fragments(statement)
+
+
+@pytest.mark.parametrize("statement", ["merge-update-only", "merge-delete-only", "merge-self", "merge-partitioned-delete-only"])
+def test_a_join_of_two_large_tables_has_the_fragments_that_trino_printed(recorded: Engine, statement: str) -> None:
+    off = ("replicate_small_target", "change_in_task", "prune_target")
+    assert compared(recorded, statement, off) == recorded_fragments(statement)
+
+
+def compared(recorded: Engine, statement: str, rules_off: tuple[str, ...]) -> list[tuple[str, str, list[str]]]:
+    """Give our fragments, the keys of a join's exchanges under the symbols that Trino has for them."""
+    return fragments(str(recorded.explain(STATEMENTS[statement]["sql"], rules_off=rules_off)))
 
 
 def test_aggregates_of_a_subquery_are_split_as_trino_splits_them(recorded: Engine) -> None:
     ours = fragments(str(recorded.explain("SELECT avg(v) FROM source")))
     theirs = recorded_fragments("merge-condition-subquery")[6:]
     assert ours[0][2][1:] == theirs[0][2]
-    assert (ours[1][0], ours[1][2]) == (theirs[1][0], [name for name in theirs[1][2] if name != "Project"])
+    assert (ours[1][0], ours[1][2]) == (theirs[1][0], theirs[1][2])
 
 
 # -- distributed --------------------------------------------------------------------------------------------------------
@@ -339,7 +375,9 @@ def test_the_small_side_of_a_join_goes_to_every_task_but_not_of_a_right_join(eng
         ),
     ],
 )
-def test_the_partitioning_of_a_target_is_named_transform_by_transform(engine: Engine, target: str, insert: str, arguments: str) -> None:
+def test_the_partitioning_of_a_target_is_named_transform_by_transform(
+    engine: Engine, target: str, insert: str, arguments: str
+) -> None:
     text = str(engine.explain(f"MERGE INTO {target} t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET region = w"))
     assert f"LocalExchange[partitioning = MERGE [insert = {insert}], arguments = [{arguments}]]" in text
     inserted = str(engine.explain(f"INSERT INTO {target} SELECT * FROM s"))
