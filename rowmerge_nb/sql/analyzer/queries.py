@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, INTEGER, UNKNOWN
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
@@ -45,6 +45,15 @@ class _Output:
     value: e.Typed
     field: ScopeField
     node: s.Node
+
+
+@dataclass(frozen=True)
+class _Total:
+    """How a grand total of no rows comes to its row: the mark of rows that are there, what is read, which groups are kept."""
+
+    mark: e.Column
+    source: str
+    kept: str
 
 
 class QueryAnalyzer(RelationAnalyzer):
@@ -214,6 +223,19 @@ class QueryAnalyzer(RelationAnalyzer):
         tree = self._tree(relation, where, outputs, group_by, having, keys, node, query)
         source = f" FROM {relation.text}" if relation else ""
         source += f" WHERE {self.printed(where, node.where)}" if where and node.where else ""
+        total = None
+        if relation and group_by and node.grouping is not None and not reaching:
+            total = self._with_total(node.grouping, group_by, relation, source)
+        if total:
+            values = [*(output.value for output in outputs), *(key.value for key in keys), *([having] if having else [])]
+            masked = _masked(values, total.mark)
+            if masked is not None:
+                source = total.source
+                outputs = [replace(output, value=e.replaced(output.value, masked)) for output in outputs]
+                keys = tuple(replace(key, value=e.replaced(key.value, masked)) for key in keys)
+                having = e.replaced(having, masked) if having else None
+            else:
+                total = None
         groups = self._numbered_groups(node, [*(output.value for output in outputs), *(key.value for key in keys)], having)
         if groups:
             exchanges = [(old, new) for old, new, _ in groups]
@@ -224,7 +246,9 @@ class QueryAnalyzer(RelationAnalyzer):
         keys, hidden = self._hidden_keys(keys)
         parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join([*columns, *hidden])}{source}"]
         parts += [f"GROUP BY {_group_keys(group_by, node.grouping)}"] if group_by else []
-        parts += [f"HAVING {self.printed(having, node.having)}"] if having and node.having else []
+        kept = [total.kept] if total else []
+        kept += [self.printed(having, node.having)] if having and node.having else []
+        parts += [f"HAVING {' AND '.join(kept)}"] if kept else []
         text = " ".join(parts)
         if hidden:
             text = f"SELECT {', '.join(e.quote(output.field.symbol) for output in outputs)} FROM ({text})"
@@ -264,6 +288,26 @@ class QueryAnalyzer(RelationAnalyzer):
             limit=query.limit,
             offset=query.offset or 0,
         )
+
+    def _with_total(
+        self, grouping: s.GroupingSets, keys: tuple[e.Typed, ...], relation: RelationResult, source: str
+    ) -> _Total | None:
+        """Give a grand total's group a row also where there are none: Spark makes no groups of nothing.
+
+        One more row of NULLs is put to the others. Aggregates leave it out by its mark, and groups that have no other row are dropped,
+        but for that of the total.
+        """
+        texts = [frozenset(_group_key(keys[place]) for place in places) for places in grouping.sets]
+        # Of sets that are there twice Spark gives no number to tell them by.
+        if all(texts) or len(set(texts)) < len(texts):
+            return None
+        mark = self.context.symbols.new("there")
+        symbols = [e.quote(field.symbol) for field in relation.fields]
+        rows = f"SELECT {', '.join([*symbols, f'true AS {e.quote(mark)}'])}{source}"
+        nulls = f"SELECT {', '.join([*(['NULL'] * len(symbols)), 'false'])}"
+        everything = 2 ** len(frozenset[str]().union(*texts)) - 1
+        kept = f"(bool_or({e.quote(mark)}) OR grouping_id() = {everything})"
+        return _Total(e.Column(BOOLEAN, mark), f" FROM ({rows} UNION ALL {nulls}) AS {self._alias()}", kept)
 
     def _grouping_operations(
         self, node: s.Select, values: Sequence[e.Typed | None], group_by: tuple[e.Typed, ...] | None
@@ -515,6 +559,18 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs = [_Output(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
+
+
+def _masked(values: Sequence[e.Typed], mark: e.Column) -> list[tuple[e.Typed, e.Typed]] | None:
+    """Give the aggregates beside the same over marked rows alone; None where one of them is a function over a window as well."""
+    found = [part for value in values for part in _outside_windows(value) if isinstance(part, e.Aggregate)]
+    over = [part.function for value in values for part in e.walk(value) if isinstance(part, e.Windowed)]
+    if any(part in over for part in found):
+        return None
+    both = ((part, part.filter) for part in found)
+    return [
+        (part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both
+    ]
 
 
 def _group_key(key: e.Typed) -> str:
