@@ -165,15 +165,17 @@ def test_a_query_is_shown_by_its_nodes(engine: Engine, sql: str, expected: list[
 
 def test_columns_are_called_as_in_the_result(engine: Engine) -> None:
     text = str(engine.explain("SELECT count(*), v AS nm, id + 1 FROM t GROUP BY v, id", kind="LOGICAL"))
-    assert text.split("\n")[0] == "Output[columnNames = [_col0, nm, _col2]]"
+    assert text.split("\n", maxsplit=1)[0] == "Output[columnNames = [_col0, nm, _col2]]"
     assert [line.strip("│ ") for line in text.split("\n")[2:5]] == ["_col0 := count", "nm := v", "_col2 := expr_0"]
 
 
 def test_the_rows_of_values_are_shown_where_they_are_few(engine: Engine) -> None:
     few = str(engine.explain("VALUES (1, NULL), (2, 'x')", kind="LOGICAL"))
-    assert "(integer '1', null::varchar(1))" in few and "(integer '2', varchar 'x')" in few
+    assert "(integer '1', null::varchar(1))" in few
+    assert "(integer '2', varchar 'x')" in few
     many = str(engine.explain("VALUES " + ", ".join(map(str, range(1000))), kind="LOGICAL"))
-    assert "1000 rows" in many and "integer '7'" not in many
+    assert "1000 rows" in many
+    assert "integer '7'" not in many
 
 
 def test_a_windows_frame_and_a_filter_of_an_aggregate_are_shown(engine: Engine) -> None:
@@ -210,7 +212,8 @@ def test_insert_and_create_table_as_show_the_nodes_of_their_query(engine: Engine
 def test_the_source_of_a_merge_is_shown_by_its_nodes(engine: Engine) -> None:
     sql = "MERGE INTO t USING (SELECT id, max(w) AS w FROM s GROUP BY id) q ON t.id = q.id WHEN MATCHED THEN UPDATE SET v = q.w"
     found = nodes(engine, sql)
-    assert "Aggregate[keys = [id_0]]" in found and found[-1] == "TableScan[table = memory.default.s]"
+    assert "Aggregate[keys = [id_0]]" in found
+    assert found[-1] == "TableScan[table = memory.default.s]"
     assert not any(node.startswith("Source[") for node in found)
 
 
@@ -358,10 +361,13 @@ def test_a_sort_is_merged(engine: Engine) -> None:
 
 def test_the_small_side_of_a_join_goes_to_every_task_but_not_of_a_right_join(engine: Engine) -> None:
     text = str(engine.explain("SELECT v FROM t JOIN s ON t.id = s.id"))
-    assert "InnerJoin[criteria = (id = id_0), distribution = REPLICATED]" in text and "BROADCAST []" in text
+    assert "InnerJoin[criteria = (id = id_0), distribution = REPLICATED]" in text
+    assert "BROADCAST []" in text
     text = str(engine.explain("SELECT w FROM t RIGHT JOIN s ON t.id = s.id"))
     assert "RightJoin[criteria = (id = id_0), distribution = PARTITIONED]" in text
-    assert "HASH [id]" in text and "HASH [id_0]" in text and "BROADCAST" not in text
+    assert "HASH [id]" in text
+    assert "HASH [id_0]" in text
+    assert "BROADCAST" not in text
 
 
 @pytest.mark.parametrize(
@@ -387,7 +393,8 @@ def test_the_partitioning_of_a_target_is_named_transform_by_transform(
 
 def test_an_unpartitioned_targets_writers_take_rows_in_turn(engine: Engine) -> None:
     text = str(engine.explain("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"))
-    assert "Fragment 1 [ROUND_ROBIN]" in text and "MERGE [" not in text
+    assert "Fragment 1 [ROUND_ROBIN]" in text
+    assert "MERGE [" not in text
 
 
 def test_the_replicated_side_is_the_right_one_and_is_named(engine: Engine) -> None:
@@ -395,7 +402,8 @@ def test_the_replicated_side_is_the_right_one_and_is_named(engine: Engine) -> No
     assert "LeftJoin[criteria = (t.id = s.id), distribution = REPLICATED]" in text
     assert "Distribution: REPLICATED: every task gets all of the target" in text
     logical = str(engine.explain("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", kind="LOGICAL"))
-    assert "RightJoin[criteria = (t.id = s.id)]" in logical and "REPLICATED" not in logical
+    assert "RightJoin[criteria = (t.id = s.id)]" in logical
+    assert "REPLICATED" not in logical
 
 
 # -- forms --------------------------------------------------------------------------------------------------------------
@@ -412,7 +420,8 @@ def test_json_has_a_plan_or_the_fragments_by_their_numbers(engine: Engine) -> No
 
 def test_graphviz_has_a_cluster_per_fragment_and_edges_between_them(engine: Engine) -> None:
     text = str(engine.run("EXPLAIN (FORMAT GRAPHVIZ) SELECT count(*) FROM t"))
-    assert text.startswith("digraph distributed_plan {") and text.count("subgraph") == 2
+    assert text.startswith("digraph distributed_plan {")
+    assert text.count("subgraph") == 2
     assert text.count(" -> ") == text.count("[label=") - 1, "its nodes are one tree"
 
 

@@ -246,7 +246,8 @@ class QueryAnalyzer(RelationAnalyzer):
         keys, hidden = self._hidden_keys(keys)
         parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join([*columns, *hidden])}{source}"]
         parts += [f"GROUP BY {_group_keys(group_by, node.grouping)}"] if group_by else []
-        kept = [total.kept] if total else []
+        # Without a key there is one group, also where the SELECT list has no aggregate: GROUP BY () alone.
+        kept = [total.kept] if total else ["count(*) >= 0"] if group_by == () else []
         kept += [self.printed(having, node.having)] if having and node.having else []
         parts += [f"HAVING {' AND '.join(kept)}"] if kept else []
         text = " ".join(parts)
@@ -568,9 +569,7 @@ def _masked(values: Sequence[e.Typed], mark: e.Column) -> list[tuple[e.Typed, e.
     if any(part in over for part in found):
         return None
     both = ((part, part.filter) for part in found)
-    return [
-        (part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both
-    ]
+    return [(part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both]
 
 
 def _group_key(key: e.Typed) -> str:

@@ -188,7 +188,9 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
     )
 
 
-def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads, q.Query | None]:
+def _created(
+    context: Context, statement: st.CreateTable
+) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads, q.Query | None]:
     if statement.query is None:
         names: set[str] = set()
         for column in statement.columns:
