@@ -69,10 +69,10 @@ class _Steps:
         if not node.sources:
             return Spread(self._step(node), SOURCE)
         if isinstance(node, MergeWriter | TableWriter) and isinstance(node.source, Exchange) and not self.exchanges:
-            scheme, columns = self._placing(node.source, node)
-            said = (("partitioning", scheme), *((("arguments", f"[{', '.join(columns)}]"),) if columns else ()))
-            below = self._step(node.source, self.spread(node.source.source).step)
-            return Spread(self._step(node, replace(below, descriptor=said)), SINGLE)
+            scheme, keys = self._placing(node.source, node)
+            said = (("partitioning", scheme), *((("arguments", f"[{', '.join(keys)}]"),) if keys else ()))
+            sent = self._step(node.source, self.spread(node.source.source).step)
+            return Spread(self._step(node, replace(sent, descriptor=said)), SINGLE)
         if not self.exchanges:
             return Spread(self._step(node, *(self.spread(source).step for source in node.sources)), SINGLE)
         if isinstance(node, Join):
