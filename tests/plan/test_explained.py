@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from tests.plan.recorded import STATEMENTS, recorded_engine
 
 QUERIES: Any = json.loads((Path(__file__).parent / "recorded_queries.json").read_text(encoding="utf-8"))
@@ -437,3 +437,21 @@ def test_validate_says_that_a_statement_is_right_and_io_is_refused(engine: Engin
     with pytest.raises(RowMergeError) as unknown:
         engine.run("EXPLAIN (FORMAT XML) SELECT 1")
     assert unknown.value.code == "SYNTAX_ERROR"
+
+
+def test_partitions_of_iceberg_are_named_as_trino_names_them(tmp_path: Path) -> None:
+    engine = Engine()
+    engine.add_catalog("ice", IcebergConnector(tmp_path))
+    engine.run("CREATE SCHEMA ice.d")
+    engine.run("CREATE TABLE ice.d.b (id integer, region varchar) WITH (partitioning = ARRAY['region', 'bucket(id, 4)'])")
+    engine.run("CREATE TABLE ice.d.plain (id integer, region varchar)")
+    merge = "MERGE INTO ice.d.{} t USING ice.d.plain s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    bucketed = str(engine.explain(merge.format("b")))
+    trino = next(line["args"] for line in STATEMENTS["merge-bucketed"]["distributed"] if "BUCKET" in line.get("args", ""))
+    function = re.search(r"IcebergPartitionFunction\[transform=BUCKET.*?\]\]", trino)
+    assert function is not None
+    assert function[0] in bucketed
+    assert "IcebergPartitionFunction[transform=IDENTITY, dataPath=[1], type=varchar]" in bucketed
+    plain = str(engine.explain(merge.format("plain")))
+    assert "Fragment 1 [ROUND_ROBIN]" in plain
+    assert "MERGE [" not in plain
