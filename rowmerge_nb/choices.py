@@ -8,7 +8,17 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["CHOSEN_RULES", "ROW_CHANGES", "Dialect", "Flow", "RepeatedMatches", "StatementState", "TraceLevel"]
+__all__ = [
+    "CHOSEN_RULES",
+    "ROW_CHANGES",
+    "Dialect",
+    "ExplainFormat",
+    "ExplainType",
+    "Flow",
+    "RepeatedMatches",
+    "StatementState",
+    "TraceLevel",
+]
 
 
 ROW_CHANGES: Final = frozenset({"MERGE", "UPDATE", "DELETE"})
@@ -52,6 +62,32 @@ class Dialect(StrEnum):
 
     TRINO = "trino"
     EXTENDED = "extended"
+
+
+class ExplainType(StrEnum):
+    """What an EXPLAIN shows: the plan as the documents have it, the plan in fragments, or only whether the statement is right.
+
+    >>> [str(kind) for kind in ExplainType]
+    ['LOGICAL', 'DISTRIBUTED', 'VALIDATE', 'IO']
+    """
+
+    LOGICAL = "LOGICAL"
+    DISTRIBUTED = "DISTRIBUTED"
+    VALIDATE = "VALIDATE"
+    IO = "IO"
+    """What is read and written; Trino has it, and here it is refused."""
+
+
+class ExplainFormat(StrEnum):
+    """How a plan is printed.
+
+    >>> ExplainFormat("JSON") is ExplainFormat.JSON
+    True
+    """
+
+    TEXT = "TEXT"
+    JSON = "JSON"
+    GRAPHVIZ = "GRAPHVIZ"
 
 
 class TraceLevel(StrEnum):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
+from typing import TypeAlias
 
 from rowmerge_nb.choices import RepeatedMatches
 from rowmerge_nb.plan.nodes import (
@@ -49,12 +50,19 @@ from rowmerge_nb.trace.nodes import (
     WriterFacts,
 )
 
-__all__ = ["describe"]
+Descriptor: TypeAlias = "tuple[tuple[str, str], ...]"
+
+__all__ = ["describe", "descriptor_of", "record_of"]
 
 
 def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
     """Turn a plan into records, the root first, depth first."""
-    record = NodeRecord(
+    return (record_of(plan), *(inner for source in plan.sources for inner in describe(source)))
+
+
+def record_of(plan: PlanNode) -> NodeRecord:
+    """Turn one node into a record."""
+    return NodeRecord(
         id=plan.id,
         kind=type(plan).__name__,
         name=plan.name,
@@ -65,9 +73,8 @@ def describe(plan: PlanNode) -> tuple[NodeRecord, ...]:
         meaning=_meaning(plan),
         branches=tuple(map(_branch, plan.case.branches)) if isinstance(plan, Project) and plan.case else (),
         facts=_facts(plan),
-        trino=_trino_arguments(plan),
+        trino=", ".join(f"{key} = {value}" if key else value for key, value in descriptor_of(plan)),
     )
-    return (record, *(inner for source in plan.sources for inner in describe(source)))
 
 
 def _branch(branch: CaseBranch) -> BranchRecord:
@@ -176,73 +183,88 @@ def _(node: TableWriter | TableFinish) -> str:
 
 
 @singledispatch
-def _trino_arguments(_: PlanNode) -> str:
-    """Give the arguments in the form that Trino prints."""
-    return ""
+def descriptor_of(_: PlanNode) -> Descriptor:
+    """Give a node's arguments as Trino prints them, by their names; a whole text has none."""
+    return ()
 
 
-@_trino_arguments.register
-def _(node: Output) -> str:
-    return f"columnNames = [{', '.join(symbol.name for symbol in node.outputs)}]"
+@descriptor_of.register
+def _(node: Output) -> Descriptor:
+    return (("columnNames", f"[{', '.join(node.names or (symbol.name for symbol in node.outputs))}]"),)
 
 
-@_trino_arguments.register
-def _(node: TableFinish) -> str:
-    return f"target = {node.table}"
+@descriptor_of.register
+def _(node: TableFinish) -> Descriptor:
+    return (("target", node.table),)
 
 
-@_trino_arguments.register(MergeWriter)
-@_trino_arguments.register(DeleteRows)
-@_trino_arguments.register(UpdateRows)
-@_trino_arguments.register(TableScan)
-def _(node: MergeWriter | DeleteRows | UpdateRows | TableScan) -> str:
-    return f"table = {node.table.shown(node.table.qualified)}"
+@descriptor_of.register(MergeWriter)
+@descriptor_of.register(DeleteRows)
+@descriptor_of.register(UpdateRows)
+@descriptor_of.register(TableScan)
+def _(node: MergeWriter | DeleteRows | UpdateRows | TableScan) -> Descriptor:
+    return (("table", node.table.shown(node.table.qualified)),)
 
 
-@_trino_arguments.register
-def _(node: TableWriter) -> str:
-    return f"table = {node.table}"
+@descriptor_of.register
+def _(node: TableWriter) -> Descriptor:
+    return (("table", node.table),)
 
 
-@_trino_arguments.register
-def _(node: Exchange) -> str:
-    return f"partitioning = MERGE [{node.text}]"
+@descriptor_of.register
+def _(node: Exchange) -> Descriptor:
+    return (("partitioning", f"MERGE [{node.text}]"),)
 
 
-@_trino_arguments.register
-def _(node: DuplicateCheck) -> str:
-    return f"filterPredicate = {_DUPLICATE_PREDICATES[node.rule]}"
+@descriptor_of.register
+def _(node: DuplicateCheck) -> Descriptor:
+    return (("filterPredicate", _DUPLICATE_PREDICATES[node.rule]),)
 
 
-@_trino_arguments.register
-def _(node: Filter) -> str:
-    return f"filterPredicate = {node.text}"
+@descriptor_of.register
+def _(node: Filter) -> Descriptor:
+    return (("filterPredicate", node.text),)
 
 
-@_trino_arguments.register
-def _(node: MarkDistinct) -> str:
-    return f"distinct = [{', '.join(f'{key.name}:{key.type}' for key in node.keys)}], marker = {node.marker.name}"
+@descriptor_of.register
+def _(node: MarkDistinct) -> Descriptor:
+    return (("distinct", f"[{', '.join(f'{key.name}:{key.type}' for key in node.keys)}]"), ("marker", node.marker.name))
 
 
-@_trino_arguments.register
-def _(node: Join) -> str:
-    replicated = ", distribution = REPLICATED" if node.replicate_target else ""
-    return f"criteria = ({node.text}){replicated}"
+@descriptor_of.register
+def _(node: Join) -> Descriptor:
+    word = "criteria" if node.equalities else "filter"
+    return ((word, f"({node.text})"), *((("distribution", _distribution(node)),) if _distribution(node) else ()))
 
 
-@_trino_arguments.register
-def _(node: SemiJoin) -> str:
-    return f"criteria = {_arguments(node)}"
+@descriptor_of.register
+def _(node: SemiJoin) -> Descriptor:
+    return (("criteria", _arguments(node)),)
 
 
-@_trino_arguments.register
-def _(node: QueryJoin) -> str:
-    return _arguments(node)
+@descriptor_of.register
+def _(node: QueryJoin) -> Descriptor:
+    return (("", _arguments(node)),)
 
 
-@_trino_arguments.register
-def _(node: Source) -> str:
-    return f"query = {_arguments(node)}"
+@descriptor_of.register
+def _(node: Source) -> Descriptor:
+    return (("query", _arguments(node)),)
+
+
+def _distribution(node: Join) -> str:
+    """Give how the join's sides travel, in Trino's words; what Spark decides while it runs has none."""
+    if node.replicate_target:
+        return "REPLICATED"
+    return {"PARTITIONED": "PARTITIONED", "REPLICATED": "REPLICATED"}.get(node.distribution, "")
+
+
+_REPLICATED_SIDES = {
+    "SINGLE": "the source is read in one piece",
+    "PARTITIONED": "both sides go to the task of their keys",
+    "REPLICATED": "every task that reads the target gets all of the source",
+    "AUTOMATIC": "Spark decides while it runs",
+}
 
 
 def _details(node: PlanNode) -> tuple[str, ...]:
@@ -272,10 +294,15 @@ def _details(node: PlanNode) -> tuple[str, ...]:
         where = "where the rows are read" if node.key_columns else "by Spark"
         return (f"Rows are left out {where}",)
     if isinstance(node, Join):
-        return (f"Distribution of the source: {node.distribution}",)
+        source = _REPLICATED_SIDES[node.distribution]
+        if not node.replicate_target:
+            return (f"Distribution: {_distribution(node) or node.distribution}: {source}",)
+        return (f"Distribution: REPLICATED: every task gets all of the target; {source}",)
     if isinstance(node, MarkDistinct):
         return (
-            f"Exchange by {node.keys[0].name}: {'yes' if node.exchange else 'no, every match of a target row is in one task'}",
+            f"Rows are sent by {node.keys[0].name}"
+            if node.exchange
+            else "Here no rows are sent for it: every match of a target row is in one task anyway",
         )
     if isinstance(node, MergeWriter):
         below = "the Project below it" if isinstance(node.source, DeleteProject) else "the MergeProcessor"

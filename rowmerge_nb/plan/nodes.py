@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
     from rowmerge_nb.sql.typed.expressions import Typed
+    from rowmerge_nb.sql.typed.queries import Query
 
 __all__ = [
     "AssignUniqueId",
@@ -129,6 +130,7 @@ class Source(PlanNode):
         tables: the tables it reads.
         reads: what it reads of them, and whatever else its rows are made of.
         deterministic: running it twice gives the same rows.
+        tree: the query as a tree, for EXPLAIN; None where it is not kept.
     """
 
     meaning: ClassVar[str] = "Runs the source query; Spark plans what is inside of it."
@@ -137,6 +139,7 @@ class Source(PlanNode):
     tables: tuple[TableBinding, ...] = ()
     reads: Reads = NOTHING
     deterministic: bool = True
+    tree: Query | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -495,12 +498,19 @@ class MergeWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableWriter(PlanNode):
-    """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS."""
+    """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS.
+
+    Args:
+        table: the table, as written.
+        columns: its columns.
+        layout: the connector's layout of inserted rows, whether rows are sent for it or not.
+    """
 
     meaning: ClassVar[str] = "Each writer hands its pages to a page sink of the connector, which stores them out of sight."
     source: PlanNode
     table: str
     columns: tuple[Symbol, ...] = field(default=())
+    layout: ConnectorTableLayout | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -526,7 +536,12 @@ class TableFinish(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class Output(PlanNode):
-    """The statement's result: one row with the number of changed rows, or the rows of a query."""
+    """The statement's result: one row with the number of changed rows, or the rows of a query.
+
+    Args:
+        names: what the columns of a query's result are called; of other statements they are called as the symbols.
+    """
 
     meaning: ClassVar[str] = "The answer: how many rows were changed."
     source: PlanNode
+    names: tuple[str, ...] = ()

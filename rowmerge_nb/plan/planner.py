@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         TypedExpression,
     )
     from rowmerge_nb.sql.typed.expressions import Typed
+    from rowmerge_nb.sql.typed.queries import Query
 
 __all__ = ["RowChangePlanner", "TargetFacts", "plan_insert", "plan_merge", "plan_query"]
 
@@ -111,8 +112,10 @@ def plan_query(analysis: QueryAnalysis) -> Output:
         text=excerpt(analysis.text),
         tables=analysis.bindings,
         reads=analysis.reads,
+        tree=analysis.tree,
     )
-    return Output(id=next(ids), outputs=symbols, source=source)
+    names = tuple(field.name or field.symbol for field in analysis.fields)
+    return Output(id=next(ids), outputs=symbols, source=source, names=names)
 
 
 def plan_insert(
@@ -121,6 +124,7 @@ def plan_insert(
     text: str,
     tables: tuple[TableBinding, ...],
     layout: ConnectorTableLayout | None = None,
+    tree: Query | None = None,
 ) -> Output:
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
@@ -130,11 +134,13 @@ def plan_insert(
         text: the query as written.
         tables: the tables that it reads.
         layout: the connector's layout of inserted rows.
+        tree: the query as a tree, its columns the table's.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
     spark, reads = query
-    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=excerpt(text), tables=tables, reads=reads)
+    shown = excerpt(text)
+    source: PlanNode = Source(id=next(ids), outputs=columns, spark=spark, text=shown, tables=tables, reads=reads, tree=tree)
     if layout is not None:
         source = Exchange(
             id=next(ids),
@@ -145,7 +151,9 @@ def plan_insert(
             era=Era.DOCUMENTS,
             text=f"insert = {_layout_text(layout)}",
         )
-    writer = TableWriter(id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns)
+    writer = TableWriter(
+        id=next(ids), outputs=_WRITER_OUTPUTS, source=source, table=table.display, columns=columns, layout=layout
+    )
     return _finish(writer, table, ids, "finish_insert")
 
 
@@ -370,6 +378,7 @@ class _MergePlanner(RowChangePlanner):
             tables=tuple(table for table in self.analysis.bindings if table.view in source.reads.views),
             reads=source.reads,
             deterministic=source.deterministic,
+            tree=source.tree,
         )
 
     def _case(self, join: Join) -> Project:
@@ -445,6 +454,8 @@ def _within_and(condition: TypedExpression) -> str:
 def _layout_text(layout: ConnectorTableLayout | None) -> str:
     if layout is None:
         return "ROUND_ROBIN"
+    if layout.partitioning is not None and layout.partitioning.described:
+        return layout.partitioning.described
     arguments = ", ".join(layout.partition_columns) or ROW_ID
     return f"{'hash' if layout.partitioning is None else 'bucket'}({arguments})"
 

@@ -180,6 +180,22 @@ class IcebergPartitioningHandle(ConnectorPartitioningHandle):
 
     partitioning: tuple[PartitionField, ...] | None = None
 
+    @property
+    def described(self) -> str:
+        """What EXPLAIN prints of it: as Trino the transforms one by one; plain columns alone are hashed."""
+        if self.partitioning is None:
+            return "iceberg:IcebergPartitioningHandle[update=true, file of row_id]"
+        transforms = [part.transform for part in self.partitioning]
+        if all(transform.name == "identity" for transform in transforms):
+            return "HASH"
+        paths = [", ".join(map(str, (part.column, *part.path))) for part in self.partitioning]
+        functions = ", ".join(
+            f"IcebergPartitionFunction[transform={transform.name.upper()}, dataPath=[{path}], type={transform.base}"
+            f"{'' if transform.width is None else f', size=OptionalInt[{transform.width}]'}]"
+            for path, transform in zip(paths, transforms, strict=True)
+        )
+        return f"iceberg:IcebergPartitioningHandle[update=false, partitionFunctions=[{functions}]]"
+
 
 @dataclass(frozen=True)
 class IcebergTransactionHandle(ConnectorTransactionHandle):

@@ -90,6 +90,12 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
     arguments: tuple[int, ...] | None
     transforms: tuple[Transform, ...] = ()
 
+    @property
+    def described(self) -> str:
+        """What EXPLAIN prints of it: the transforms one by one; buckets are left to the engine."""
+        functions = (f"{t.name.upper()}{'' if t.width is None else f'[{t.width}]'}({t.column})" for t in self.transforms)
+        return f"memory:PartitioningHandle[partitionFunctions=[{', '.join(functions)}]]" if self.transforms else ""
+
 
 def transaction_number(handle: ConnectorTransactionHandle) -> int:
     """Give the number of a transaction of this connector."""

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.choices import StatementState
+    from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.sql.typed.expressions import Reads
+    from rowmerge_nb.sql.typed.queries import Query
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = ["CreateTableAsRun", "InsertRun"]
@@ -39,7 +41,7 @@ class InsertRun(StatementRun):
     def work(self) -> Callable[[], None] | None:
         """Insert up to the finish call."""
         with self.timed("run"):
-            return _inserted(self, self.analysis.target, (self.analysis.spark, self.analysis.reads))
+            return _inserted(self, self.analysis.target, (self.analysis.spark, self.analysis.reads), self.analysis.tree)
 
     def trace(self, state: StatementState) -> Trace:
         """Give the trace as far as it is known."""
@@ -68,21 +70,34 @@ class CreateTableAsRun(StatementRun):
         with self.timed("run"):
             if analysis.exists or self.options.dry_run:
                 self.skipped = analysis.exists
+                if analysis.spark is not None and not analysis.exists:
+                    self.plan = _planned(analysis)
                 return None
             binding = make_table(self, analysis)
             session, metadata = self.transaction.session, self.transaction.metadata(binding.catalog)
             handle = metadata.get_table_handle(session, analysis.metadata.name)
             known = metadata.get_table_metadata(session, handle) if handle is not None else analysis.metadata
-            return _inserted(self, replace(binding, handle=handle, metadata=known), (analysis.spark or "", analysis.reads))
+            table = replace(binding, handle=handle, metadata=known)
+            return _inserted(self, table, (analysis.spark or "", analysis.reads), analysis.tree)
 
 
-def _inserted(run: StatementRun, target: TableBinding, query: tuple[str, Reads]) -> Callable[[], None] | None:
+def _planned(analysis: CreateTableAnalysis) -> Output:
+    """Plan what would be written into a table that is not there: no connector has a layout for it yet."""
+    table = TableBinding(analysis.name[-1], analysis.name[0], analysis.name, tuple(analysis.metadata.columns), view="")
+    query = (analysis.spark or "", analysis.reads)
+    return plan_insert(table, query, analysis.text, analysis.bindings, tree=analysis.tree)
+
+
+def _inserted(
+    run: StatementRun, target: TableBinding, query: tuple[str, Reads], tree: Query | None = None
+) -> Callable[[], None] | None:
     """Insert up to the finish call, and give what makes that.
 
     Args:
         run: the statement's run.
         target: the table.
         query: Spark text of the rows, whose columns are the table's, and what it reads.
+        tree: the query as a tree.
     """
     run.transaction.target = target
     session, log = run.transaction.session, run.transaction.log
@@ -91,7 +106,7 @@ def _inserted(run: StatementRun, target: TableBinding, query: tuple[str, Reads])
         msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
         raise ConnectorError(msg, line=1, column=1)
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
-    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout)
+    plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree)
     run.plan = apply_rules(plan, run.settings)
     if run.options.dry_run:
         return None

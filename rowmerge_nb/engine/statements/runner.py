@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from rowmerge_nb.choices import Flow, StatementState
+from rowmerge_nb.choices import ExplainFormat, ExplainType, Flow, StatementState
 from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.engine.errors.position import placed_in
 from rowmerge_nb.engine.errors.translate import java_gone, with_next_step
@@ -34,11 +34,11 @@ from rowmerge_nb.errors import (
     error_text,
 )
 from rowmerge_nb.names import did_you_mean
+from rowmerge_nb.plan.explained import explained_plan
 from rowmerge_nb.plan.rules import RULES, RuleSettings
 from rowmerge_nb.sql.analyzer.analysis import Analysis, ExplainAnalysis, RestoreAnalysis, RowChangeAnalysis
 from rowmerge_nb.sql.analyzer.row_conditions import RowConditions
 from rowmerge_nb.sql.tree.statements import Deallocate, Execute, Explain, Prepare, Span
-from rowmerge_nb.trace.nodes import explain_text
 from rowmerge_nb.trace.trace import Consequence, Trace
 
 if TYPE_CHECKING:
@@ -276,10 +276,16 @@ class StatementRunner:
     def _explain(
         self, analysis: ExplainAnalysis, transaction: StatementTransaction, tables: StatementTables, options: Options
     ) -> Result:
-        rules_off = frozenset(RULES) if analysis.statement.kind == "LOGICAL" else options.rules_off
+        kind, form = ExplainType(analysis.statement.kind), ExplainFormat(analysis.statement.format)
+        rules_off = frozenset(RULES) if kind is ExplainType.LOGICAL else options.rules_off
         planned = replace(options, dry_run=True, rules_off=rules_off)
-        trace = self._run_of(analysis.inner, transaction, tables, planned).run().trace
-        explained = "true" if analysis.statement.kind == "VALIDATE" else explain_text(trace.plan)
+        run = self._run_of(analysis.inner, transaction, tables, planned)
+        trace, explained = run.run().trace, ""
+        if kind is ExplainType.VALIDATE:
+            explained = "true"
+        elif run.plan is not None:
+            distributed = kind is ExplainType.DISTRIBUTED
+            explained = explained_plan(run.plan, form, distributed=distributed, small_rows=self.sizes.small_rows)
         return Result(replace(trace, state=StatementState.EXPLAINED), explained=explained)
 
     def _run_of(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.stored_rows import StoredRows
     from rowmerge_nb.sql.tree.statements import Explain, Span
     from rowmerge_nb.sql.typed.expressions import Origin, Typed
+    from rowmerge_nb.sql.typed.queries import Query
 
 
 __all__ = [
@@ -273,6 +274,7 @@ class MergeSource:
         alias: the name it goes by, if any.
         deterministic: reading it twice gives the same rows.
         reads: what the query reads.
+        tree: the query as a tree.
     """
 
     fields: tuple[Field, ...]
@@ -282,6 +284,7 @@ class MergeSource:
     binding: TableBinding | None = None
     deterministic: bool = True
     reads: Reads = NOTHING
+    tree: Query | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -427,11 +430,19 @@ class DeleteAnalysis(RowChangeAnalysis):
 
 @dataclass(frozen=True)
 class QueryAnalysis(Analysis):
-    """A query, resolved: its Spark text, whose output columns are named by the fields' symbols, and what it reads."""
+    """A query, resolved.
+
+    Args:
+        spark: its Spark text, whose output columns are named by the fields' symbols.
+        fields: its columns.
+        reads: what it reads.
+        tree: the query as a tree, which EXPLAIN shows.
+    """
 
     spark: str
     fields: tuple[Field, ...]
     reads: Reads
+    tree: Query | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -443,12 +454,14 @@ class InsertAnalysis(Analysis):
         spark: Spark text whose output columns are exactly the table's, in table order, under the table's column names.
         reads: what it reads.
         stored: the rows, where they are constants; they find the one that an error is about.
+        tree: the query as a tree, its columns the table's.
     """
 
     target: TableBinding
     spark: str
     reads: Reads
     stored: StoredRows | None = field(default=None, compare=False)
+    tree: Query | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -462,6 +475,7 @@ class CreateTableAnalysis(Analysis):
         spark: for CREATE TABLE AS the Spark text of the query, output columns as in ``metadata``; None without a query.
         reads: what the query reads.
         property_spans: where the name of each property stands.
+        tree: the query as a tree.
     """
 
     name: tuple[str, str, str]
@@ -470,6 +484,7 @@ class CreateTableAnalysis(Analysis):
     spark: str | None
     reads: Reads = NOTHING
     property_spans: Mapping[str, Span] = field(default_factory=dict)
+    tree: Query | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

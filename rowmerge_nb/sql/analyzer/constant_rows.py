@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from rowmerge_nb.errors import ExecutionError
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
 from rowmerge_nb.sql.analyzer.constant_columns import UnfitConstant
+from rowmerge_nb.sql.typed.expressions import Constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,19 @@ class ConstantRows:
         arrays = [self._values(index) for index in range(len(self.columns))]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
+    def first(self, most: int) -> list[list[Constant]]:
+        """Give the rows as constants, where they are few and each fits the type of its column; otherwise none."""
+        if self.count > most:
+            return []
+        try:
+            columns = [array.to_pylist() for array in self.table().columns]
+        except ExecutionError:
+            return []
+        return [
+            [Constant(kind, _plain(value)) for kind, value in zip(self.types, row, strict=True)]
+            for row in zip(*columns, strict=True)
+        ]
+
     def _values(self, index: int) -> pa.Array:
         kind = self.types[index]
         try:
@@ -74,6 +88,19 @@ class ConstantRows:
             if span is not None:
                 found.at(span)
             raise found from None
+
+
+def _plain(value: Any) -> str | None:
+    """Write a value without the quotes of a literal."""
+    return (
+        None
+        if value is None
+        else str(value).lower()
+        if isinstance(value, bool)
+        else value.hex()
+        if isinstance(value, bytes)
+        else str(value)
+    )
 
 
 def _written(kind: Type) -> str:

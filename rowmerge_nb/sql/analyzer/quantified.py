@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type, row_of
@@ -45,7 +46,8 @@ def quantified(operator: str, value: e.Typed, query: QueryResult, kind: Type, *,
     )
     text = f"SELECT named_struct({facts}) AS facts FROM ({query.cast_to((kind,))})"
     shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
-    found = query.as_subquery(shape, "scalar", text, aggregates=True)
+    # What is asked is more than the query: EXPLAIN leaves it in its expression.
+    found = replace(query.as_subquery(shape, "scalar", text, aggregates=True), query=None)
     rows, known, least, most = (
         e.Apply(part, "field", (found,), index) for index, part in enumerate((BIGINT, BIGINT, kind, kind))
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.errors import AnalysisError
-from rowmerge_nb.spi.types import BIGINT, INTEGER, UNKNOWN
+from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN
 from rowmerge_nb.sql.analyzer.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.computed_rows import FEW_ROWS, computed_rows
 from rowmerge_nb.sql.analyzer.named_queries import NamedQueries
@@ -21,6 +21,7 @@ from rowmerge_nb.sql.functions.overloads import overloads
 from rowmerge_nb.sql.spark.printer import print_spark, sort_keys
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import common_type, instant, parts_of, spark_type, without_unknown
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ __all__ = ["QueryAnalyzer"]
 
 _SELECT = ExpressionSite("SELECT clause", aggregates=True, windows=True)
 _DENSE_RANK = (e.Apply(BIGINT, "function", (), overloads("dense_rank")[0]),)
+_SHOWN = 10
+"""So many rows of VALUES are kept for EXPLAIN."""
 _HAVING = ExpressionSite("HAVING clause", aggregates=True)
 
 
@@ -42,6 +45,15 @@ class _Output:
     value: e.Typed
     field: ScopeField
     node: s.Node
+
+
+@dataclass(frozen=True)
+class _Total:
+    """How a grand total of no rows comes to its row: the mark of rows that are there, what is read, which groups are kept."""
+
+    mark: e.Column
+    source: str
+    kept: str
 
 
 class QueryAnalyzer(RelationAnalyzer):
@@ -65,7 +77,8 @@ class QueryAnalyzer(RelationAnalyzer):
         columns = ", ".join(e.quote(field.symbol) for field in result.fields)
         text = f"SELECT {columns} FROM ({result.spark}){_tail(keys, node)}"
         reads = sum((e.reads(key.value) for key in keys), result.reads)
-        return replace(result, spark=text, deterministic=result.deterministic and not _cut(node), reads=reads)
+        tree = None if result.tree is None else q.Ordered(result.tree, keys, node.limit, node.offset or 0)
+        return replace(result, spark=text, deterministic=result.deterministic and not _cut(node), reads=reads, tree=tree)
 
     def visible(self, named: tuple[s.NamedQuery, ...]) -> NamedQueries:
         """Give the queries that can be seen behind a WITH; each of them is analyzed."""
@@ -97,7 +110,9 @@ class QueryAnalyzer(RelationAnalyzer):
     def _whole(self, relation: RelationResult) -> QueryResult:
         columns = ", ".join(e.quote(field.symbol) for field in relation.fields)
         text = f"SELECT {columns} FROM {relation.text}"
-        return QueryResult(relation.fields, text, relation.reaching, relation.deterministic, reads=relation.reads)
+        return QueryResult(
+            relation.fields, text, relation.reaching, relation.deterministic, reads=relation.reads, tree=relation.tree
+        )
 
     # -- VALUES ---------------------------------------------------------------------------------------------------
 
@@ -107,11 +122,13 @@ class QueryAnalyzer(RelationAnalyzer):
         fields = tuple(
             ScopeField(self.context.symbols.new("field"), None, kind) for kind in common_row(self.context, node, parts)
         )
+        columns = tuple(e.Column(f.type, f.symbol) for f in fields)
         rows = constant_rows(parts, fields)
         if rows is not None:
             table = self.context.bind(rows)
             text = table.query(field.symbol for field in fields)
-            return QueryResult(fields, text, rows=rows, reads=e.Reads((table.view,)))
+            tree = q.Valued(columns, rows.count, rows.first)
+            return QueryResult(fields, text, rows=rows, reads=e.Reads((table.view,)), tree=tree)
         written = [part for part in parts if isinstance(part, WrittenRow)]
         reaching = tuple((column, depth - 1) for column, depth in analyzer.outer)
         deterministic = all(e.is_deterministic(cell) for row in written for cell in row.cells)
@@ -121,7 +138,9 @@ class QueryAnalyzer(RelationAnalyzer):
         else:
             text, views = computed_rows(self.context, analyzer, node, parts, fields)
             reads += e.Reads(views)
-        return QueryResult(fields, text, reaching, deterministic, reads=reads)
+        cells = [[analyzer.coerce(cell, f.type) for cell, f in zip(row.cells, fields, strict=True)] for row in written[:_SHOWN]]
+        tree = q.Valued(columns, sum(part.count for part in parts), lambda most: cells[:most])
+        return QueryResult(fields, text, reaching, deterministic, reads=reads, tree=tree)
 
     def _value_text(self, analyzer: ExpressionAnalyzer, rows: Sequence[WrittenRow], fields: tuple[ScopeField, ...]) -> str:
         selects = []
@@ -155,7 +174,12 @@ class QueryAnalyzer(RelationAnalyzer):
         word = f"{node.operator}{'' if node.distinct else ' ALL'}"
         text = f"SELECT {renamed} FROM (({left.cast_to(kinds)}) {word} ({right.cast_to(kinds)}))"
         deterministic = left.deterministic and right.deterministic
-        return QueryResult(fields, text, (*left.reaching, *right.reaching), deterministic, reads=left.reads + right.reads)
+        sides, columns = (left.coerced_tree(kinds), right.coerced_tree(kinds)), tuple(e.Column(f.type, f.symbol) for f in fields)
+        tree = None
+        if sides[0] is not None and sides[1] is not None:
+            tree = q.SetOperated(node.operator, node.distinct, sides[0], sides[1], columns)
+        reaching, reads = (*left.reaching, *right.reaching), left.reads + right.reads
+        return QueryResult(fields, text, reaching, deterministic, reads=reads, tree=tree)
 
     # -- SELECT ---------------------------------------------------------------------------------------------------
 
@@ -196,8 +220,22 @@ class QueryAnalyzer(RelationAnalyzer):
             outputs = [replace(output, value=e.exchanged(output.value, group_by)) for output in outputs]
             having = e.exchanged(having, group_by) if having else None
             keys = tuple(replace(key, value=e.exchanged(key.value, group_by)) for key in keys)
+        tree = self._tree(relation, where, outputs, group_by, having, keys, node, query)
         source = f" FROM {relation.text}" if relation else ""
         source += f" WHERE {self.printed(where, node.where)}" if where and node.where else ""
+        total = None
+        if relation and group_by and node.grouping is not None and not reaching:
+            total = self._with_total(node.grouping, group_by, relation, source)
+        if total:
+            values = [*(output.value for output in outputs), *(key.value for key in keys), *([having] if having else [])]
+            masked = _masked(values, total.mark)
+            if masked is not None:
+                source = total.source
+                outputs = [replace(output, value=e.replaced(output.value, masked)) for output in outputs]
+                keys = tuple(replace(key, value=e.replaced(key.value, masked)) for key in keys)
+                having = e.replaced(having, masked) if having else None
+            else:
+                total = None
         groups = self._numbered_groups(node, [*(output.value for output in outputs), *(key.value for key in keys)], having)
         if groups:
             exchanges = [(old, new) for old, new, _ in groups]
@@ -208,7 +246,10 @@ class QueryAnalyzer(RelationAnalyzer):
         keys, hidden = self._hidden_keys(keys)
         parts = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join([*columns, *hidden])}{source}"]
         parts += [f"GROUP BY {_group_keys(group_by, node.grouping)}"] if group_by else []
-        parts += [f"HAVING {self.printed(having, node.having)}"] if having and node.having else []
+        # Without a key there is one group, also where the SELECT list has no aggregate: GROUP BY () alone.
+        kept = [total.kept] if total else ["count(*) >= 0"] if group_by == () else []
+        kept += [self.printed(having, node.having)] if having and node.having else []
+        parts += [f"HAVING {' AND '.join(kept)}"] if kept else []
         text = " ".join(parts)
         if hidden:
             text = f"SELECT {', '.join(e.quote(output.field.symbol) for output in outputs)} FROM ({text})"
@@ -220,7 +261,54 @@ class QueryAnalyzer(RelationAnalyzer):
             (relation.deterministic if relation else True) and all(map(e.is_deterministic, values)) and not _cut(query)
         )
         aggregates = not group_by and any(isinstance(part, e.Aggregate) for output in outputs for part in e.walk(output.value))
-        return QueryResult(tuple(output.field for output in outputs), text, reaching, deterministic, aggregates, reads=reads)
+        fields = tuple(output.field for output in outputs)
+        return QueryResult(fields, text, reaching, deterministic, aggregates, reads=reads, tree=tree)
+
+    def _tree(
+        self,
+        relation: RelationResult | None,
+        where: e.Typed | None,
+        outputs: Sequence[_Output],
+        keys: tuple[e.Typed, ...] | None,
+        having: e.Typed | None,
+        order_by: tuple[e.Sort, ...],
+        node: s.Select,
+        query: s.QueryNode,
+    ) -> q.Query | None:
+        if relation is not None and relation.tree is None:
+            return None
+        return q.Selected(
+            source=relation.tree if relation is not None else None,
+            where=where,
+            outputs=tuple((e.Column(output.field.type, output.field.symbol), output.value) for output in outputs),
+            keys=keys,
+            sets=tuple(node.grouping.sets) if node.grouping is not None else None,
+            having=having,
+            distinct=node.distinct,
+            order_by=order_by,
+            limit=query.limit,
+            offset=query.offset or 0,
+        )
+
+    def _with_total(
+        self, grouping: s.GroupingSets, keys: tuple[e.Typed, ...], relation: RelationResult, source: str
+    ) -> _Total | None:
+        """Give a grand total's group a row also where there are none: Spark makes no groups of nothing.
+
+        One more row of NULLs is put to the others. Aggregates leave it out by its mark, and groups that have no other row are dropped,
+        but for that of the total.
+        """
+        texts = [frozenset(_group_key(keys[place]) for place in places) for places in grouping.sets]
+        # Of sets that are there twice Spark gives no number to tell them by.
+        if all(texts) or len(set(texts)) < len(texts):
+            return None
+        mark = self.context.symbols.new("there")
+        symbols = [e.quote(field.symbol) for field in relation.fields]
+        rows = f"SELECT {', '.join([*symbols, f'true AS {e.quote(mark)}'])}{source}"
+        nulls = f"SELECT {', '.join([*(['NULL'] * len(symbols)), 'false'])}"
+        everything = 2 ** len(frozenset[str]().union(*texts)) - 1
+        kept = f"(bool_or({e.quote(mark)}) OR grouping_id() = {everything})"
+        return _Total(e.Column(BOOLEAN, mark), f" FROM ({rows} UNION ALL {nulls}) AS {self._alias()}", kept)
 
     def _grouping_operations(
         self, node: s.Select, values: Sequence[e.Typed | None], group_by: tuple[e.Typed, ...] | None
@@ -472,6 +560,16 @@ class QueryAnalyzer(RelationAnalyzer):
         outputs = [_Output(e.Column(f.type, f.symbol), f, item) for f in fields]
         analyzer = self.expressions(fields, ExpressionSite("ORDER BY clause"))
         return e.Sort(self._order_value(item.value, analyzer, outputs), item.descending, item.nulls_first)
+
+
+def _masked(values: Sequence[e.Typed], mark: e.Column) -> list[tuple[e.Typed, e.Typed]] | None:
+    """Give the aggregates beside the same over marked rows alone; None where one of them is a function over a window as well."""
+    found = [part for value in values for part in _outside_windows(value) if isinstance(part, e.Aggregate)]
+    over = [part.function for value in values for part in e.walk(value) if isinstance(part, e.Windowed)]
+    if any(part in over for part in found):
+        return None
+    both = ((part, part.filter) for part in found)
+    return [(part, replace(part, filter=mark if kept is None else e.Apply(BOOLEAN, "and", (mark, kept)))) for part, kept in both]
 
 
 def _group_key(key: e.Typed) -> str:

@@ -17,6 +17,7 @@ from rowmerge_nb.sql.parser.statements import parse_query
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import common_type, instant
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class QueryResult:
         rows: its rows, where it is VALUES and they are constants.
         reads: what it reads.
         origins: of a query in an expression the numbers of the expressions within it.
+        tree: the query as a tree; None where nobody asks for it.
     """
 
     fields: tuple[ScopeField, ...]
@@ -58,6 +60,7 @@ class QueryResult:
     rows: ConstantRows | None = None
     reads: e.Reads = e.NOTHING
     origins: range = range(0)
+    tree: q.Query | None = None
 
     def as_subquery(
         self, kind: Type, name: str, spark: str, value: e.Typed | None = None, column: str = "", *, aggregates: bool = False
@@ -74,6 +77,7 @@ class QueryResult:
             aggregates,
             reads=self.reads,
             origins=self.origins,
+            query=self.tree,
         )
 
     @property
@@ -108,6 +112,8 @@ class QueryResult:
         def exists(condition: e.Typed) -> e.Typed:
             text = f"SELECT 1 FROM ({self.cast_to(kinds)}) WHERE {print_spark(condition)}"
             found = self.as_subquery(BOOLEAN, "exists", text)
+            tree = self.coerced_tree(kinds)
+            found = replace(found, query=None if tree is None else q.Selected(tree, condition, ()))
             return replace(found, outer=tuple(dict.fromkeys((*found.outer, *outer))))
 
         unknown = exists(e.Apply(BOOLEAN, "is null", (same,)))
@@ -121,19 +127,39 @@ class QueryResult:
             columns: the table's columns.
             chosen: those of them into which the query's columns go.
         """
-        values: dict[str, e.Typed] = {}
+        values = self._stored_values(columns, chosen)
+        items = (f"{print_spark(value)} AS {e.quote(column.name)}" for column, value in zip(columns, values, strict=True))
+        return f"SELECT {', '.join(items)} FROM ({self.spark})"
+
+    def stored_tree(self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata]) -> q.Query | None:
+        """Give the same as a tree; see `stored_in`."""
+        if self.tree is None:
+            return None
+        values = self._stored_values(columns, chosen)
+        return q.Coerced(self.tree, tuple((e.Column(c.type, c.name), value) for c, value in zip(columns, values, strict=True)))
+
+    def _stored_values(self, columns: Sequence[ColumnMetadata], chosen: Sequence[ColumnMetadata]) -> list[e.Typed]:
+        given: dict[str, e.Typed] = {}
         for column, field in zip(chosen, self.fields, strict=True):
             value: e.Typed = e.Column(field.type, field.symbol)
-            values[column.name] = value if field.type == column.type else e.Apply(column.type, "cast", (value,), "store")
-        items = []
+            given[column.name] = value if field.type == column.type else e.Apply(column.type, "cast", (value,), "store")
+        values: list[e.Typed] = []
         for column in columns:
-            value = values.get(column.name, e.Constant(column.type, None))
+            value = given.get(column.name, e.Constant(column.type, None))
             if not column.nullable:
                 said = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
                 failure = e.Apply(column.type, "fail", (), ("CONSTRAINT_VIOLATION", said))
                 value = e.Apply(column.type, "coalesce", (value, failure))
-            items.append(f"{print_spark(value)} AS {e.quote(column.name)}")
-        return f"SELECT {', '.join(items)} FROM ({self.spark})"
+            values.append(value)
+        return values
+
+    def coerced_tree(self, kinds: Sequence[Type]) -> q.Query | None:
+        """Give the query as a tree with its columns coerced."""
+        if self.tree is None or all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
+            return self.tree
+        pairs = ((e.Column(f.type, f.symbol), e.Column(kind, f.symbol)) for f, kind in zip(self.fields, kinds, strict=True))
+        values = ((new, old if old == new else e.Apply(new.type, "cast", (old,))) for old, new in pairs)
+        return q.Coerced(self.tree, tuple(values))
 
     def coerced(self, kinds: Sequence[Type], how: str | None = None) -> list[str]:
         """Give the columns as a SELECT list, coerced to types; ``how`` is the kind of cast, see `rowmerge_nb.sql.spark.printer`."""
@@ -155,6 +181,7 @@ class RelationResult:
         binding: the table, where the relation is nothing but a table.
         lateral: the text reads columns of the relation to its left.
         reads: what it reads.
+        tree: see `QueryResult`.
     """
 
     fields: tuple[ScopeField, ...]
@@ -164,6 +191,7 @@ class RelationResult:
     binding: TableBinding | None = None
     lateral: bool = False
     reads: e.Reads = e.NOTHING
+    tree: q.Query | None = None
 
 
 class RelationAnalyzer:
@@ -216,7 +244,8 @@ class RelationAnalyzer:
             return self._unnest(node, left)
         if isinstance(node, s.TableFunction):
             field, text = table_function(self.context, node, self.expressions((), ExpressionSite("table function argument")))
-            return RelationResult((field,), f"{text} AS {self._alias()}", reads=e.Reads(generates=True))
+            tree = q.Generated(node.name.parts[-1].value, (e.Column(field.type, field.symbol),))
+            return RelationResult((field,), f"{text} AS {self._alias()}", reads=e.Reads(generates=True), tree=tree)
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
             return self._lateral(self.within(scope, self.named).query(node.query), has_left=left is not None)
@@ -249,7 +278,9 @@ class RelationAnalyzer:
         fields = tuple(ScopeField(self.context.symbols.new(c.name), c.name, c.type, qualifier) for c in binding.columns)
         text = f"({binding.query(field.symbol for field in fields)}) AS {self._alias()}"
         reads = e.Reads((binding.view,))
-        return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding, reads=reads)
+        columns = tuple((e.Column(f.type, f.symbol), c.name) for f, c in zip(fields, binding.columns, strict=True))
+        tree = q.Scanned(binding.shown(binding.qualified), columns, lambda: binding.estimated_rows)
+        return RelationResult(fields, text, deterministic=binding.deterministic, binding=binding, reads=reads, tree=tree)
 
     def _view(self, view: ViewBinding, node: s.Table) -> RelationResult:
         """Analyze a view's query where it is used; its columns are those that were stored when it was made."""
@@ -270,7 +301,8 @@ class RelationAnalyzer:
             ScopeField(f.symbol, column.name, column.type, qualifier) for f, column in zip(result.fields, columns, strict=True)
         )
         text = f"({result.cast_to([column.type for column in columns])}) AS {self._alias()}"
-        return RelationResult(fields, text, deterministic=result.deterministic, reads=result.reads)
+        tree = result.coerced_tree([column.type for column in columns])
+        return RelationResult(fields, text, deterministic=result.deterministic, reads=result.reads, tree=tree)
 
     def _check_fresh(self, view: ViewBinding, result: QueryResult, node: s.Table) -> None:
         """Refuse a view whose query gives other columns than it gave when the view was made."""
@@ -303,7 +335,7 @@ class RelationAnalyzer:
     def _derived(self, query: QueryResult) -> RelationResult:
         fields = tuple(replace(f, qualifier=()) for f in query.fields)
         text = f"({query.spark}) AS {self._alias()}"
-        return RelationResult(fields, text, query.reaching, query.deterministic, reads=query.reads)
+        return RelationResult(fields, text, query.reaching, query.deterministic, reads=query.reads, tree=query.tree)
 
     def _lateral(self, query: QueryResult, *, has_left: bool) -> RelationResult:
         result = self._derived(query)
@@ -343,7 +375,9 @@ class RelationAnalyzer:
         lateral = bool(left) and any(e.references(item) for item in items)
         reads = sum(map(e.reads, items), e.Reads(generates=True))
         reaching = tuple((c, d - 1) for c, d in analyzer.outer)
-        return RelationResult(fields, f"{text} AS {self._alias()}({names})", reaching, lateral=lateral, reads=reads)
+        columns = tuple(e.Column(f.type, f.symbol) for f in fields)
+        tree = q.Unnested(tuple(items), columns, tuple(map(len, kinds)), node.ordinality)
+        return RelationResult(fields, f"{text} AS {self._alias()}({names})", reaching, lateral=lateral, reads=reads, tree=tree)
 
     def _generator(
         self,
@@ -383,6 +417,7 @@ class RelationAnalyzer:
         fields = (*left.fields, *right.fields)
         condition, reaching, reads = "", (*left.reaching, *right.reaching), left.reads + right.reads
         deterministic = left.deterministic and right.deterministic
+        found = None
         if node.on is not None:
             analyzer = self.expressions(fields, ExpressionSite("JOIN clause"))
             found = analyzer.boolean(node.on, "JOIN ON clause must evaluate to a boolean: actual type {}")
@@ -391,7 +426,8 @@ class RelationAnalyzer:
             reads += e.reads(found)
             reaching += tuple((column, depth - 1) for column, depth in analyzer.outer)
             deterministic = deterministic and e.is_deterministic(found)
-        return RelationResult(fields, self._joined(node, left, right) + condition, reaching, deterministic, reads=reads)
+        text, tree = self._joined(node, left, right) + condition, joined_tree(node.kind, left, right, found)
+        return RelationResult(fields, text, reaching, deterministic, reads=reads, tree=tree)
 
     def _joined(self, node: s.Join, left: RelationResult, right: RelationResult) -> str:
         if right.lateral and node.kind in {"RIGHT", "FULL"}:
@@ -407,27 +443,30 @@ class RelationAnalyzer:
 
     def _using(self, node: s.Join, left: RelationResult, right: RelationResult, using: tuple[Identifier, ...]) -> RelationResult:
         """Each column of USING is one column of the result, without a qualifier, in front of the others."""
-        shared, conditions, used = [], [], set()
+        shared, conditions, used = [], [], set[str]()
         for name in using:
             a, b = (self._used(name, side, which) for side, which in ((left, "left"), (right, "right")))
             common = common_type(a.type, b.type)
             if common is None:
                 self.context.error("TYPE_MISMATCH", f"Cannot apply operator: {a.type} = {b.type}", name.span)
             pair = [self._coerced(f, instant(common)) for f in (a, b)]
-            conditions.append(print_spark(e.Apply(BOOLEAN, "=", (pair[0], pair[1]))))
+            conditions.append(e.Apply(BOOLEAN, "=", (pair[0], pair[1])))
             used |= {a.symbol, b.symbol}
             shared.append((name, instant(common), pair))
         rest = tuple(f for f in (*left.fields, *right.fields) if f.symbol not in used)
         keys = tuple(ScopeField(self.context.symbols.new(name.value), name.text, kind) for name, kind, _ in shared)
         chosen = {"RIGHT": slice(1, 2), "FULL": slice(0, 2)}.get(node.kind, slice(0, 1))
-        values = [print_spark(e.Apply(kind, "coalesce", tuple(pair[chosen]))) for _, kind, pair in shared]
-        columns = [f"{value} AS {e.quote(key.symbol)}" for value, key in zip(values, keys, strict=True)]
+        values = [e.Apply(kind, "coalesce", tuple(pair[chosen])) for _, kind, pair in shared]
+        columns = [f"{print_spark(value)} AS {e.quote(key.symbol)}" for value, key in zip(values, keys, strict=True)]
         columns += [e.quote(f.symbol) for f in rest]
-        joined = f"{self._joined(node, left, right)} ON {' AND '.join(conditions)}"
+        joined = f"{self._joined(node, left, right)} ON {' AND '.join(map(print_spark, conditions))}"
         text = f"(SELECT {', '.join(columns)} FROM {joined}) AS {self._alias()}"
         deterministic = left.deterministic and right.deterministic
         reaching, reads = (*left.reaching, *right.reaching), left.reads + right.reads
-        return RelationResult((*keys, *rest), text, reaching, deterministic, reads=reads)
+        condition = conditions[0] if len(conditions) == 1 else e.Apply(BOOLEAN, "and", tuple(conditions))
+        made = tuple((e.Column(key.type, key.symbol), value) for key, value in zip(keys, values, strict=True))
+        tree = joined_tree(node.kind, left, right, condition, made)
+        return RelationResult((*keys, *rest), text, reaching, deterministic, reads=reads, tree=tree)
 
     def _used(self, name: Identifier, side: RelationResult, which: str) -> ScopeField:
         matching = [f for f in side.fields if f.matches([name.value])]
@@ -444,6 +483,19 @@ class RelationAnalyzer:
     def _coerced(self, source: ScopeField, kind: Type) -> e.Typed:
         column = e.Column(source.type, source.symbol)
         return column if source.type == kind else e.Apply(kind, "cast", (column,))
+
+
+def joined_tree(
+    kind: str,
+    left: RelationResult,
+    right: RelationResult,
+    condition: e.Typed | None,
+    shared: tuple[tuple[e.Column, e.Typed], ...] = (),
+) -> q.Query | None:
+    """Give the tree of a join; see `rowmerge_nb.sql.typed.queries.Joined` for the arguments."""
+    if left.tree is None or right.tree is None:
+        return None
+    return q.Joined(kind, left.tree, right.tree, condition, shared, right.lateral)
 
 
 def _unnested(kind: Type) -> list[tuple[str | None, Type]]:

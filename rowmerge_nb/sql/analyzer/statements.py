@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.choices import ExplainType
 from rowmerge_nb.errors import AnalysisError
 from rowmerge_nb.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -31,10 +32,13 @@ from rowmerge_nb.sql.analyzer.update_delete import analyze_delete, analyze_updat
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed import expressions as e
+from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.types import INTERVAL_DAY, INTERVAL_YEAR, common_type, instant, parts_of, too_precise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from rowmerge_nb.sql.analyzer.relations import QueryResult
 
 
 __all__ = ["analyze"]
@@ -71,7 +75,7 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
     # Spark gives no intervals of months out: they travel as the text that shows them.
     spark = result.cast_to(tuple(_travelling(field.type) for field in result.fields))
     bindings, notices, origins = tuple(context.bindings.values()), tuple(context.notices), tuple(context.origins)
-    return a.QueryAnalysis(statement.text, bindings, notices, spark, fields, result.reads, origins=origins)
+    return a.QueryAnalysis(statement.text, bindings, notices, spark, fields, result.reads, result.tree, origins=origins)
 
 
 def _travelling(kind: Type) -> Type:
@@ -88,6 +92,14 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
     except AnalysisError as error:
         _shift(error, statement)
         raise
+    if statement.kind == ExplainType.IO:
+        said = "EXPLAIN (TYPE IO) is not supported by this engine"
+        context.error(
+            "NOT_SUPPORTED",
+            said,
+            context.statement_span(),
+            "The tables that a statement reads are in its plan: EXPLAIN (TYPE LOGICAL).",
+        )
     return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
 
 
@@ -126,7 +138,8 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     stored = StoredRows(result.rows, tuple(columns)) if result.rows is not None else None
     origins = tuple(context.origins)
-    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, result.reads, stored, origins=origins)
+    tree = result.stored_tree(target.columns, columns)
+    return a.InsertAnalysis(statement.text, bindings, notices, target, spark, result.reads, stored, tree, origins=origins)
 
 
 def _insert_columns(context: Context, statement: st.Insert, target: a.TableBinding) -> list[ColumnMetadata]:
@@ -165,15 +178,19 @@ def _create(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write DROP TABLE before it, or IF NOT EXISTS.",
         )
-    columns, spark, reads = _created(context, statement)
+    columns, spark, reads, tree = _created(context, statement)
     metadata = ConnectorTableMetadata(SchemaTableName(name[1], name[2]), columns, dict(statement.properties))
     bindings = tuple(context.bindings.values())
     notices, spans = tuple(context.notices), statement.property_spans
     origins = tuple(context.origins)
-    return a.CreateTableAnalysis(statement.text, bindings, notices, name, metadata, exists, spark, reads, spans, origins=origins)
+    return a.CreateTableAnalysis(
+        statement.text, bindings, notices, name, metadata, exists, spark, reads, spans, tree, origins=origins
+    )
 
 
-def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads]:
+def _created(
+    context: Context, statement: st.CreateTable
+) -> tuple[tuple[ColumnMetadata, ...], str | None, e.Reads, q.Query | None]:
     if statement.query is None:
         names: set[str] = set()
         for column in statement.columns:
@@ -183,7 +200,7 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
                 )
             names.add(column.name.value)
             _check_carried(context, column.name.value, column.type, column.name.span)
-        return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None, e.NOTHING
+        return tuple(ColumnMetadata(c.name.text, c.type, c.nullable) for c in statement.columns), None, e.NOTHING, None
     result = QueryAnalyzer(context).query(statement.query.tree)
     given = query_columns(context, statement.column_aliases, result)
     columns = tuple(ColumnMetadata(column.name, _stored(column.type)) for column in given)
@@ -192,7 +209,16 @@ def _created(context: Context, statement: st.CreateTable) -> tuple[tuple[ColumnM
     kinds = tuple(instant(field.type) for field in result.fields)
     items = ", ".join(f"{e.quote(f.symbol)} AS {e.quote(c.name)}" for f, c in zip(result.fields, columns, strict=True))
     text = f"SELECT {items} FROM ({result.cast_to(kinds)})"
-    return columns, text if statement.with_data else f"{text} LIMIT 0", result.reads
+    return columns, text if statement.with_data else f"{text} LIMIT 0", result.reads, _created_tree(result, columns, statement)
+
+
+def _created_tree(result: QueryResult, columns: Sequence[ColumnMetadata], statement: st.CreateTable) -> q.Query | None:
+    """Give the tree of what goes into a table that is made of a query."""
+    if result.tree is None:
+        return None
+    named = zip(result.fields, columns, strict=True)
+    tree = q.Coerced(result.tree, tuple((e.Column(f.type, c.name), e.Column(f.type, f.symbol)) for f, c in named))
+    return tree if statement.with_data else q.Ordered(tree, (), 0, 0)
 
 
 def _check_carried(context: Context, name: str, kind: Type, span: st.Span) -> None:

@@ -15,6 +15,7 @@ from rowmerge_nb.spi.types import Type
 
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Span
+    from rowmerge_nb.sql.typed.queries import Query
 
 __all__ = [
     "NOTHING",
@@ -221,6 +222,7 @@ class Subquery(Typed):
         aggregates: it is an aggregation without groups, and so always one row.
         reads: what it reads.
         origins: the numbers of the expressions that were written in it.
+        query: the query as it was analyzed; None where nobody keeps it.
     """
 
     kind: str
@@ -232,6 +234,7 @@ class Subquery(Typed):
     aggregates: bool = False
     reads: Reads = field(default=NOTHING, kw_only=True)
     origins: range = field(default=range(0), compare=False, repr=False, kw_only=True)
+    query: Query | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:

@@ -1,0 +1,170 @@
+"""A statement's plan as EXPLAIN prints it: the nodes of MERGE and its like, with those of the queries that they read.
+
+A distributed plan has its exchanges where Trino has them. What this engine does without, or does otherwise, a line below the node says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.plan.explain import descriptor_of, record_of
+from rowmerge_nb.plan.nodes import (
+    Exchange,
+    Join,
+    MarkDistinct,
+    MergeWriter,
+    Output,
+    Source,
+    TableFinish,
+    TableScan,
+    TableWriter,
+)
+from rowmerge_nb.plan.query_rules import planned_query, planned_source
+from rowmerge_nb.plan.query_steps import SINGLE, SOURCE, Spread, query_steps, single
+from rowmerge_nb.plan.steps import Partitioning, Step, explained, local_exchange, remote_exchange
+from rowmerge_nb.spi.page import OPERATION, ROW_ID
+from rowmerge_nb.sql.typed.expressions import Column
+from rowmerge_nb.trace.nodes import JoinType
+
+if TYPE_CHECKING:
+    from rowmerge_nb.choices import ExplainFormat
+    from rowmerge_nb.plan.nodes import PlanNode
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
+
+__all__ = ["explained_plan", "plan_steps"]
+
+ROUND_ROBIN: Final = "ROUND_ROBIN"
+
+
+def explained_plan(plan: PlanNode, form: ExplainFormat, *, distributed: bool, small_rows: int) -> str:
+    """Print a plan.
+
+    Args:
+        plan: its root.
+        form: as text, as JSON, or as a graph.
+        distributed: in fragments, with the exchanges between them.
+        small_rows: a side of a query's join of at most so many rows goes to every task.
+    """
+    return explained(plan_steps(plan, exchanges=distributed, small_rows=small_rows), form, distributed=distributed)
+
+
+def plan_steps(plan: PlanNode, *, exchanges: bool, small_rows: int) -> Step:
+    """Give a plan as steps; see `explained_plan` for the arguments."""
+    return _Steps(exchanges, small_rows).spread(plan).step
+
+
+class _Steps:
+    def __init__(self, exchanges: bool, small_rows: int) -> None:
+        self.exchanges = exchanges
+        self.small_rows = small_rows
+
+    def spread(self, node: PlanNode) -> Spread:
+        """Print a node and all below it."""
+        if isinstance(node, Output) and isinstance(node.source, Source) and node.source.tree is not None:
+            return self._query(node, node.source)
+        if isinstance(node, Source) and node.tree is not None:
+            columns = [Column(symbol.type, symbol.name) for symbol in node.outputs]
+            return query_steps(planned_source(node.tree, columns), exchanges=self.exchanges, small_rows=self.small_rows)
+        if not node.sources:
+            return Spread(self._step(node), SOURCE)
+        if isinstance(node, MergeWriter | TableWriter) and isinstance(node.source, Exchange) and not self.exchanges:
+            scheme, keys = self._placing(node.source, node)
+            said = (("partitioning", scheme), *((("arguments", f"[{', '.join(keys)}]"),) if keys else ()))
+            sent = self._step(node.source, self.spread(node.source.source).step)
+            return Spread(self._step(node, replace(sent, descriptor=said)), SINGLE)
+        if not self.exchanges:
+            return Spread(self._step(node, *(self.spread(source).step for source in node.sources)), SINGLE)
+        if isinstance(node, Join):
+            return self._join(node)
+        if isinstance(node, MergeWriter | TableWriter):
+            return self._writer(node)
+        below = self.spread(node.sources[0])
+        if isinstance(node, MarkDistinct):
+            below = self._by(below, [key.name for key in node.keys])
+        if isinstance(node, TableFinish):
+            below = single(below)
+            below = below.under(local_exchange(below.step, SINGLE))
+        if isinstance(node, Output):
+            below = single(below)
+        return below.under(self._step(node, below.step, *(self.spread(source).step for source in node.sources[1:])))
+
+    def _step(self, node: PlanNode, *sources: Step) -> Step:
+        record = record_of(node)
+        details = record.details
+        if isinstance(node, TableScan):
+            handles = zip(node.outputs, node.columns, strict=True)
+            details = (*details, *(f"{symbol.name} := {handle.name}:{handle.type}" for symbol, handle in handles))
+        return Step(record.name, descriptor_of(node), record.layout, details, sources)
+
+    def _query(self, node: Output, source: Source) -> Spread:
+        assert source.tree is not None
+        query, columns = planned_query(source.tree)
+        below = query_steps(query, exchanges=self.exchanges, small_rows=self.small_rows)
+        below = single(below, exchanges=self.exchanges)
+        layout = tuple((column.symbol, str(column.type)) for column in columns)
+        details = tuple(f"{name} := {symbol}" for name, (symbol, _) in zip(node.names, layout, strict=True) if name != symbol)
+        said = (("columnNames", f"[{', '.join(node.names)}]"),)
+        return below.under(Step("Output", said, layout, details, (below.step,)))
+
+    def _by(self, below: Spread, keys: list[str]) -> Spread:
+        remote = remote_exchange(below.step, below.scheme, Partitioning("HASH", tuple(keys)))
+        return Spread(local_exchange(remote, "HASH", keys), "HASH", tuple(keys))
+
+    def _join(self, node: Join) -> Spread:
+        """Print the join of target and source: the side that every task gets on the right, as Trino does."""
+        left, right = self.spread(node.left), self.spread(node.right)
+        step = self._step(node)
+        if node.replicate_target and node.type is JoinType.RIGHT:
+            target = local_exchange(remote_exchange(left.step, left.scheme, Partitioning("BROADCAST")), SINGLE)
+            return right.under(replace(step, name="LeftJoin", sources=(right.step, target)))
+        if node.distribution in {"PARTITIONED", "AUTOMATIC"} or (node.type is JoinType.FULL and node.equalities):
+            return self._partitioned(node, step, left, right)
+        source = local_exchange(remote_exchange(right.step, right.scheme, Partitioning("BROADCAST")), SINGLE)
+        return left.under(replace(step, sources=(left.step, source)))
+
+    def _partitioned(self, node: Join, step: Step, left: Spread, right: Spread) -> Spread:
+        pairs = [[side for side in pair if isinstance(side, Column)] for pair in node.equalities]
+        keys = [tuple(pair[at].symbol for pair in pairs if len(pair) == len(node.sources)) for at in (0, 1)]
+        target = remote_exchange(left.step, left.scheme, Partitioning("HASH", keys[0]))
+        source = local_exchange(remote_exchange(right.step, right.scheme, Partitioning("HASH", keys[1])), SINGLE)
+        return Spread(replace(step, sources=(target, source)), "HASH", keys[0])
+
+    # -- writers --------------------------------------------------------------------------------------------------
+
+    def _writer(self, node: MergeWriter | TableWriter) -> Spread:
+        exchange = node.source if isinstance(node.source, Exchange) else None
+        below = self.spread(exchange.source if exchange is not None else node.source)
+        step = self._step(node)
+        scheme, columns = self._placing(exchange, node)
+        remote = remote_exchange(below.step, below.scheme, Partitioning(scheme, tuple(columns)))
+        local = local_exchange(remote, scheme if columns else SINGLE, columns)
+        return Spread(replace(step, details=(*step.details, *_placed(exchange, node)), sources=(local,)), scheme)
+
+    def _placing(self, exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, list[str]]:
+        """Give how rows are spread over writers, and the columns that decide."""
+        layout = node.layout if isinstance(node, TableWriter) else exchange.insert_layout if exchange is not None else None
+        if layout is None:
+            return ROUND_ROBIN, []
+        insert, columns = _partitioning(layout), list(layout.partition_columns)
+        if exchange is None or isinstance(node, TableWriter):
+            return insert, columns
+        update = exchange.update_layout
+        shown = f"MERGE [insert = {insert}{'' if update is None else f', update = {_partitioning(update)}'}]"
+        return shown, [OPERATION, *columns, *([] if update is None else [ROW_ID])]
+
+
+def _partitioning(layout: ConnectorTableLayout) -> str:
+    handle = layout.partitioning
+    if handle is None:
+        return "HASH"
+    return handle.described or f"{type(handle).__name__}[{', '.join(layout.partition_columns) or ROW_ID}]"
+
+
+def _placed(exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, ...]:
+    """Say where this engine spreads rows over writers otherwise than Trino."""
+    if exchange is None:
+        return ("Here rows are stored by the tasks that made them: nothing is sent for it",)
+    if isinstance(node, MergeWriter) and exchange.insert_layout is None and exchange.update_layout is not None:
+        return ("Here deleted rows go to the writer of their row id's place, so that one writer deletes of a file",)
+    return ()

@@ -1,0 +1,214 @@
+"""What EXPLAIN prints: steps, as a tree or cut into fragments, as text, as JSON or as a graph.
+
+A step is a node under Trino's name with the lines that stand below it. The fragments of a distributed plan are what lies between its remote
+exchanges: in the place of each a fragment reads ``RemoteSource`` of the fragment below.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowmerge_nb.choices import ExplainFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["Exchanged", "Fragment", "Partitioning", "Step", "explained", "fragments_of", "local_exchange", "remote_exchange"]
+
+Layout = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """How rows are spread over tasks: ``SOURCE`` where they are read, ``SINGLE`` in one task, ``HASH`` by columns, ...
+
+    Args:
+        scheme: its name.
+        arguments: the columns that decide, as symbols.
+    """
+
+    scheme: str
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Write it as a fragment's header does: ``HASH [id]``."""
+        return f"{self.scheme} [{', '.join(self.arguments)}]"
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """What is known of a remote exchange.
+
+    Args:
+        within: how the rows below it are spread.
+        to: how they are spread above it.
+    """
+
+    within: str
+    to: Partitioning
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node as EXPLAIN prints it.
+
+    Args:
+        name: Trino's name of it.
+        descriptor: what stands in the brackets behind its name, part by part.
+        layout: its columns and their types.
+        details: the lines below.
+        sources: the steps below.
+        exchange: of a remote exchange how rows travel.
+    """
+
+    name: str
+    descriptor: tuple[tuple[str, str], ...]
+    layout: Layout
+    details: tuple[str, ...] = ()
+    sources: tuple[Step, ...] = ()
+    exchange: Exchanged | None = None
+
+    @property
+    def title(self) -> str:
+        """The name with the brackets; a part without a name is whole."""
+        parts = (f"{key} = {value}" if key else value for key, value in self.descriptor)
+        return f"{self.name}[{', '.join(parts)}]"
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A part of a distributed plan that tasks of one kind do.
+
+    Args:
+        number: its number.
+        partitioning: how its rows are spread over tasks.
+        root: its steps.
+        output: how its rows travel on.
+    """
+
+    number: int
+    partitioning: str
+    root: Step
+    output: Partitioning
+
+
+def remote_exchange(source: Step, within: str, to: Partitioning, name: str = "RemoteSource") -> Step:
+    """Put a remote exchange above a step."""
+    return Step(name, (), source.layout, (), (source,), Exchanged(within, to))
+
+
+def local_exchange(source: Step, scheme: str, arguments: Sequence[str] = ()) -> Step:
+    """Put an exchange between the threads of a task above a step."""
+    kinds = dict(source.layout)
+    shown = (("arguments", f"[{', '.join(f'{name}::{kinds[name]}' for name in arguments)}]"),) if arguments else ()
+    return Step("LocalExchange", (("partitioning", scheme), *shown), source.layout, (), (source,))
+
+
+def fragments_of(root: Step) -> list[Fragment]:
+    """Cut a plan at its remote exchanges; a fragment's number comes before those of the fragments that it reads, as Trino counts."""
+    numbers, found = itertools.count(), list[Fragment]()
+
+    def cut(step: Step) -> Step:
+        sources = step.sources
+        if step.exchange is None:
+            return replace(step, sources=tuple(cut(source) for source in sources))
+        read = [fragment(source, step.exchange.within, step.exchange.to) for source in sources]
+        shown = (("sourceFragmentIds", f"[{', '.join(map(str, read))}]"), *step.descriptor)
+        return replace(step, descriptor=shown, sources=(), exchange=None)
+
+    def fragment(step: Step, within: str, output: Partitioning) -> int:
+        number = next(numbers)
+        found.append(Fragment(number, within, cut(step), output))
+        return number
+
+    fragment(root, "COORDINATOR_ONLY", Partitioning("SINGLE"))
+    return sorted(found, key=lambda part: part.number)
+
+
+def explained(root: Step, form: ExplainFormat, *, distributed: bool) -> str:
+    """Print a plan.
+
+    Args:
+        root: its root.
+        form: how.
+        distributed: in fragments.
+    """
+    parts = fragments_of(root) if distributed else [Fragment(0, "SINGLE", root, Partitioning("SINGLE"))]
+    if form is ExplainFormat.GRAPHVIZ:
+        return _graph(parts)
+    if form is ExplainFormat.JSON:
+        numbers = itertools.count()
+        plans = {str(part.number): _as_json(part.root, numbers) for part in parts}
+        return json.dumps(plans if distributed else plans["0"], indent=2, ensure_ascii=False)
+    if not distributed:
+        return "\n".join(_lines(root, "", ""))
+    return "\n\n".join("\n".join(_fragment(part)) for part in parts)
+
+
+def _fragment(part: Fragment) -> Iterator[str]:
+    yield f"Fragment {part.number} [{part.partitioning}]"
+    yield f"{_INDENT}Output layout: [{', '.join(name for name, _ in part.root.layout)}]"
+    yield f"{_INDENT}Output partitioning: {part.output}"
+    yield from _lines(part.root, _INDENT, _INDENT)
+
+
+def _lines(step: Step, first: str, rest: str) -> Iterator[str]:
+    yield f"{first}{step.title}"
+    bar = "│   " if step.sources else "    "
+    yield f"{rest}{bar}Layout: [{', '.join(f'{name}:{kind}' for name, kind in step.layout)}]"
+    for detail in step.details:
+        yield f"{rest}{bar}{detail}"
+    for index, source in enumerate(step.sources):
+        last = index == len(step.sources) - 1
+        yield from _lines(source, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+
+_INDENT: Final = "    "
+
+
+def _as_json(step: Step, numbers: Iterator[int]) -> dict[str, Any]:
+    return {
+        "id": str(next(numbers)),
+        "name": step.name,
+        "descriptor": {key or "text": value for key, value in step.descriptor},
+        "outputs": [{"type": kind, "name": name} for name, kind in step.layout],
+        "details": list(step.details),
+        "estimates": [],
+        "children": [_as_json(source, numbers) for source in step.sources],
+    }
+
+
+def _graph(parts: Sequence[Fragment]) -> str:
+    lines = ["digraph distributed_plan {" if len(parts) > 1 else "digraph logical_plan {"]
+    numbers = itertools.count(1)
+    edges: list[str] = []
+    roots: dict[int, str] = {}
+    reads: list[tuple[str, int]] = []
+    for part in parts:
+        lines += [f"subgraph cluster_{part.number} {{", f'label = "{part.partitioning}"']
+        roots[part.number] = _vertex(part.root, numbers, lines.append, edges, reads)
+        lines.append("}")
+    edges += [f"{vertex} -> {roots[number]};" for vertex, number in reads if number in roots]
+    return "\n".join([*lines, *edges, "}"])
+
+
+def _vertex(
+    step: Step, numbers: Iterator[int], write: Callable[[str], None], edges: list[str], reads: list[tuple[str, int]]
+) -> str:
+    vertex = f"plannode_{next(numbers)}"
+    columns = "\\n".join(map(_escaped, step.details))
+    label = f"{{{_escaped(step.title)}{'|' + columns if columns else ''}}}"
+    write(f'{vertex}[label="{label}", style="rounded, filled", shape=record, fillcolor=white];')
+    if step.name.startswith("Remote"):
+        ids = dict(step.descriptor).get("sourceFragmentIds", "[]")[1:-1]
+        reads += [(vertex, int(number)) for number in ids.split(", ") if number]
+    for source in step.sources:
+        edges.append(f"{vertex} -> {_vertex(source, numbers, write, edges, reads)};")
+    return vertex
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{mark}" if mark in '\\"{}|<>[]' else mark for mark in text)
