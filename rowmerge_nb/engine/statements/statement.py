@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rowmerge_nb.choices import StatementState
+from rowmerge_nb.engine.errors.frames import told, with_raised
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.expressions import sql_of
@@ -31,7 +32,6 @@ from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.failing_row import name_failing_row
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.recording import recording_of
-from rowmerge_nb.engine.tasks.frames import code_place
 from rowmerge_nb.engine.verify.committed import begin_check
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.explain import describe
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.analyzer.analysis import Analysis, Notice
+    from rowmerge_nb.trace.raised import Raised
 
 __all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
 
@@ -183,7 +184,8 @@ class StatementRun:
             if not isinstance(error, StatementInterrupted):
                 to_its_end(lambda: self._record(error))
             error.result = self.result(self._failed(error))
-            raise error from failure
+            # An error of ours has its cause already, which is not itself.
+            raise error from error.__cause__ or (None if error is failure else failure)
         if interrupts.came:
             raise interrupted_too_late(result)
         return result if checking is None else checking.told(result)
@@ -310,6 +312,7 @@ class StatementRun:
         """Roll back what can be, and give the trace of a statement that failed."""
         facts = self.facts()
         ended = self.roll_back()
+        with_raised(error, self._raised(error))
         if error.changed is False:
             facts.append(Consequence(ended))
             if self.transaction.changed is None:
@@ -318,8 +321,16 @@ class StatementRun:
                 error.hint = " ".join(filter(None, [error.hint, look]))
         # What is told of a change that is there must not depend on what has failed in telling it.
         return replace(
-            self.trace(StatementState.FAILED), committed=error.changed is True, error=error_record(error, tuple(facts))
+            self.trace(StatementState.FAILED),
+            committed=error.changed is True,
+            error=error_record(error, tuple(facts)),
+            raised=error.raised,
         )
+
+    def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
+        """Give what the connector's code has raised, in order: in a task's reading, in its writing, in the calls of this process."""
+        read, account = error.raised, self.account
+        return told((*read, *(account.raised if account is not None else ()), *self.transaction.log.raised))
 
     def rows_after(self) -> int | None:
         """Look how many rows the target has, in the version that was committed."""
@@ -385,13 +396,10 @@ class StatementRun:
         if interrupted is not None:
             return interrupted
         if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
-            place = code_place(failure)
-            hint = f"It was raised in {place}" if place else None
-            return ExecutionError(f"{step} failed: {error_text(failure)}", step=step, hint=hint)
+            return ExecutionError(f"{step} failed: {error_text(failure)}", step=step)
         error = with_next_step(translate(failure, step))
         if error is failure and error.hint is None and isinstance(error.__cause__, Exception):
-            place = code_place(error.__cause__)
-            error.hint = f"It was raised in {place}" if place else CONNECTORS_ERROR
+            error.hint = None if self.transaction.log.raised else CONNECTORS_ERROR
         return error
 
     def roll_back(self) -> str:
