@@ -21,8 +21,8 @@ __all__ = ["RemoteTraceback", "place_of", "told", "with_raised"]
 _CELL: Final = "Cell"
 
 
-class RemoteTraceback(Exception):  # noqa: N818 - it is no error: it shows where one was raised, as that of concurrent.futures does
-    """The traceback of an error that was raised in a task, as the cause of the error that is raised here.
+class RemoteTraceback(Exception):
+    """The traceback of an error that was raised in a task, as the cause of the error that is raised here, as `concurrent.futures` has it.
 
     >>> print(RemoteTraceback((Raised("finish", "writer", 0, 1, "KeyError", "'a'"),)))
     <BLANKLINE>
@@ -84,7 +84,7 @@ def _cell_name(file: str) -> str:
         return ""
     from IPython.core.getipython import get_ipython
 
-    shell: Any = get_ipython()  # type: ignore[no-untyped-call]
+    shell: Any = get_ipython()
     if shell is None:
         return ""
     found = shell.compile.format_code_name(file)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.choices import Flow, StatementState
 from rowmerge_nb.engine.errors.frames import told, with_raised
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
@@ -32,11 +32,12 @@ from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.failing_row import name_failing_row
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.recording import recording_of
-from rowmerge_nb.engine.verify.committed import begin_check
+from rowmerge_nb.engine.verify.committed import begin_check, unacknowledged
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.rules import is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
 from rowmerge_nb.words import plural
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.sql.analyzer.analysis import Analysis, Notice
+    from rowmerge_nb.sql.analyzer.analysis import Analysis
     from rowmerge_nb.trace.raised import Raised
 
 __all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
@@ -178,7 +179,7 @@ class StatementRun:
                 with self.timed("commit"):
                     self.transaction.commit()
                 result = self.done = self.result(self.trace(StatementState.FINISHED))
-        except BaseException as failure:
+        except BaseException as failure:  # noqa: BLE001 - an error of ours is raised below
             error = self._late_error(failure) if self.transaction.changed is not False else self._error(failure)
             # Before the rollback: the rows of the target are read as the statement has seen them.
             if not isinstance(error, StatementInterrupted):
@@ -223,9 +224,16 @@ class StatementRun:
             version_before=_number(self.version_before),
             version_after=_number(self.transaction.version) if done else None,
             calls=self.calls(),
-            notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
+            notices=self.notice_records(*self.analysis.notices, *self.transaction.notices, *self._silent_sinks(account, done)),
             seconds=dict(self.seconds),
         )
+
+    def _silent_sinks(self, account: Account | None, done: bool) -> tuple[Notice, ...]:
+        """Tell of rows that sinks have taken and acknowledged by no fragment; page sources that change what they read may write at once."""
+        silent = unacknowledged(account.writers) if account is not None and done and self.options.flow != Flow.UPDATABLE else ""
+        if not silent:
+            return ()
+        return (Notice(f"{silent} A finish call that is told of nothing may leave those rows out."),)
 
     def result(self, trace: Trace) -> Result:
         """Give the result that belongs to a trace."""

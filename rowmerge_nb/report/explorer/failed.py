@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.clauses import clause_label
-from rowmerge_nb.report.model.raised import build_raised
+from rowmerge_nb.report.model.raised import all_raised
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.words import plural
 
@@ -102,7 +102,7 @@ def raised_parts(trace: Trace) -> list[dict[str, Any]]:
             else [],
             "handle": shown.handle,
         }
-        for shown in map(build_raised, trace.raised)
+        for shown in all_raised(trace.raised)
     ]
 
 

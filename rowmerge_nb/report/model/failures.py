@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.model.clauses import clause_label
-from rowmerge_nb.report.model.raised import ShownRaised, build_raised, raised_text
+from rowmerge_nb.report.model.raised import ShownRaised, all_raised, raised_text
 from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import Cell, cell, visible
@@ -150,7 +150,7 @@ def _failure(
         hint=visible(_sentence(error.hint or "")),
         excerpt=_excerpt(statement, line, column, length),
         duplicates=duplicates,
-        raised=tuple(map(build_raised, raised)),
+        raised=all_raised(raised),
     )
 
 

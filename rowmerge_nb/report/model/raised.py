@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.words.columns import columns_of
 from rowmerge_nb.report.words.values import Cell, cell, visible
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pyarrow as pa
 
     from rowmerge_nb.trace.raised import CodeFrame, Raised
 
-__all__ = ["GivenPage", "ShownRaised", "build_raised", "raised_text"]
+__all__ = ["GivenPage", "ShownRaised", "all_raised", "raised_text"]
 
 _HANDLE: Final = 240
 """So much of a handle is shown."""
@@ -36,7 +38,7 @@ class ShownRaised:
     """One error of a connector's code.
 
     Args:
-        method: the call that raised it, and ``where`` which of them: ``call 2 of writer 0``.
+        method: the call that raised it, and ``where`` which of them: ``call 2 of writer 0, and 3 other calls``.
         what: the error in one line.
         ways: the places of the lines that led to the one that raised it, the outermost first.
         place: where that is; ``""`` where it is not known.
@@ -55,18 +57,31 @@ class ShownRaised:
     handle: str
 
 
-def build_raised(raised: Raised) -> ShownRaised:
-    """Make what is shown of an error of a connector's code."""
+def all_raised(raised: Iterable[Raised]) -> tuple[ShownRaised, ...]:
+    """Make what is shown of all errors of a connector's code, in order; what several writers raised in one line is shown once."""
+    same: dict[Any, list[Raised]] = {}
+    for one in raised:
+        same.setdefault((one.method, one.caller, one.what, one.frames), []).append(one)
+    found: list[ShownRaised] = []
+    handles: set[str] = set()
+    for first, *others in same.values():
+        found.append(_shown(first, len(others), handle="" if first.handle in handles else first.handle))
+        handles.add(first.handle)
+    return tuple(found)
+
+
+def _shown(raised: Raised, others: int, handle: str) -> ShownRaised:
     last = raised.frames[-1] if raised.frames else None
+    more = f", and {plural(others, 'other call')}" if others else ""
     return ShownRaised(
         method=visible(raised.method),
-        where=visible(raised.where),
+        where=visible(raised.where) + more,
         what=visible(raised.what),
         ways=tuple(_way(frame) for frame in raised.frames[:-1]),
         place=visible(last.place) if last is not None else "",
         code=_lines(last) if last is not None else (),
         page=_page(raised.page, raised.rows),
-        handle=cell(raised.handle, _HANDLE).text if raised.handle else "",
+        handle=cell(handle, _HANDLE).text if handle else "",
     )
 
 
