@@ -407,7 +407,7 @@ class StatementRun:
             return ExecutionError(f"{step} failed: {error_text(failure)}", step=step)
         error = with_next_step(translate(failure, step))
         if error is failure and error.hint is None and isinstance(error.__cause__, Exception):
-            error.hint = None if self.transaction.log.raised else CONNECTORS_ERROR
+            error.hint = None if error.raised or self.transaction.log.raised else CONNECTORS_ERROR
         return error
 
     def roll_back(self) -> str:
