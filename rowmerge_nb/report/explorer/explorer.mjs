@@ -109,7 +109,7 @@ function render({ model, el }) {
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
       !hidden() && local.trying && whatIf(),
       h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() && at() >= stepOf("case") ? "Choose for every row, then reveal." : step.says),
-      at() === steps.length - 1 && state.raised.map(raised),
+      at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
   }
