@@ -82,6 +82,8 @@ class RowMergeError(Exception):
             statement begins.
         statement: the text of the statement; set by the engine on the way out.
         result: what is known of the failed run (a ``Result``); set by the engine.
+        raised: what a connector's code has raised, in order: first what ended the statement, then what ``abort`` and ``rollback`` have raised
+            (`rowmerge_nb.trace.raised.Raised`).
 
     >>> error = AnalysisError("Table 'memory.default.acounts' does not exist", code="TABLE_NOT_FOUND",
     ...                       line=1, column=12, hint="Did you mean 'accounts'?")
@@ -113,6 +115,7 @@ class RowMergeError(Exception):
         self.about: tuple[int, int, int] | None = None
         self.statement: str | None = None
         self.result: Any = None
+        self.raised: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         place = f"line {self.line}:{self.column}: " if self.line is not None else ""

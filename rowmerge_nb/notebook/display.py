@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.errors import RowMergeError
+    from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import Trace
 
 __all__ = [
@@ -192,7 +192,8 @@ def error_bundle(error: RowMergeError, first_line: int, *, parts: str | None, ti
 def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     """Make an error show as one line where IPython would show a Python traceback: its report is shown already.
 
-    The exception stays what it is, so the cell fails, "Run all" stops, and code can catch it by its class.
+    The exception stays what it is, so the cell fails, "Run all" stops, and code can catch it by its class. Whoever asks for the traceback
+    after that, by ``%tb``, gets the lines of the connector's code that it went through as well.
 
     >>> from rowmerge_nb.errors import ParseError
     >>> without_traceback(ParseError("mismatched input 'BY'", line=1, column=9), 3)._render_traceback_()
@@ -203,5 +204,25 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     at, column, _ = error.shown
     prefix = f"{where} {at + first_line - 1}, column {column}: " if at is not None else ""
     line = f"{type(error).__name__}: {error.code}: {prefix}{error.message}"
-    error.__dict__["_render_traceback_"] = partial(list, [line])
+    error.__dict__["_render_traceback_"] = _OnceShort(line, error.raised)
     return error
+
+
+@dataclasses.dataclass
+class _OnceShort:
+    """What IPython shows of an error: one line when the cell fails, and from then on the traceback of the connector's code above it."""
+
+    line: str
+    raised: tuple[Raised, ...]
+    shown: bool = False
+
+    def __call__(self) -> list[str]:
+        """Give the lines."""
+        if not self.shown or not self.raised:
+            self.shown = True
+            return [self.line]
+        # It loads Arrow, and this module is loaded with the magics.
+        from rowmerge_nb.trace.raised import remote_traceback
+
+        lines = [line for one in self.raised for line in [*remote_traceback(one).split("\n"), ""]]
+        return [*lines, self.line]

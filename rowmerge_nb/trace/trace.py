@@ -18,6 +18,7 @@ from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.trace.near import NearKeys
 from rowmerge_nb.trace.nodes import NodeRecord
+from rowmerge_nb.trace.raised import Raised
 
 __all__ = [
     "CHANGED_TWICE",
@@ -413,6 +414,7 @@ class Trace:
         multiple_matches: how target rows with more than one match were matched; None where that is not known.
         notices: what the user should know.
         error: the error, if it failed.
+        raised: what the connector's code has raised, in order: first what ended the statement, then what cleaning up has raised.
         returned: how many rows RETURNING gave; None without it.
         verification: what another engine said of it, where one was asked.
         check: what was found in the store after the commit, where that was looked for.
@@ -455,6 +457,7 @@ class Trace:
     multiple_matches: tuple[MatchPattern, ...] | None = None
     notices: tuple[NoticeRecord, ...] = ()
     error: ErrorRecord | None = None
+    raised: tuple[Raised, ...] = ()
     alone: int | None = None
     returned: int | None = None
     verification: VerificationRecord | None = None

@@ -21,6 +21,7 @@ from rowmerge_nb.trace.earlier import of_present_format
 from rowmerge_nb.trace.files import FORMAT
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, NearTerm, Separation
+from rowmerge_nb.trace.raised import Raised
 from rowmerge_nb.trace.trace import CHANGED_TWICE, AskedRows, Trace
 from tests.report.cases import CASES
 from tests.trace.test_files import mutated
@@ -45,6 +46,16 @@ def test_a_trace_in_the_third_format_opens_and_knows_no_versions(tmp_path: Path)
     (tmp_path / "strange.json").write_text(json.dumps({FORMAT: content}))
     with pytest.raises(RowMergeError, match="version_before: it is missing"):
         load_trace(tmp_path / "strange.json")
+
+
+def test_a_trace_in_the_fifth_format_opens_and_knows_no_error_of_connector_code(tmp_path: Path) -> None:
+    trace = load_trace(HERE / "saved_in_format_1.json")
+    save_trace(replace(trace, raised=(Raised("finish", "writer", 0, 1, "KeyError", "'a'"),)), tmp_path / "now.json")
+    assert load_trace(tmp_path / "now.json").raised[0].what == "KeyError: 'a'"
+    (content,) = json.loads((tmp_path / "now.json").read_text()).values()
+    assert content["fields"].pop("raised")["items"]
+    (tmp_path / "then.json").write_text(json.dumps({"rowmerge_nb trace 5": content}))
+    assert load_trace(tmp_path / "then.json") == trace
 
 
 @pytest.mark.parametrize(

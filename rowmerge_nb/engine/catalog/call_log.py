@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from rowmerge_nb.engine.tasks.frames import raised_by
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.trace import Call
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.spi.layout import ConnectorTableLayout
+    from rowmerge_nb.trace.raised import Raised
 
 __all__ = ["CallLog", "T", "layout_text"]
 
@@ -21,10 +23,17 @@ T = TypeVar("T")
 
 @dataclass
 class CallLog:
-    """The coordinator's calls of the contract, in order."""
+    """The coordinator's calls of the contract, in order.
+
+    Attributes:
+        raised: what the connector's code has raised in them.
+        handle: the handle that they are about.
+    """
 
     started: float = field(default_factory=time.perf_counter)
     calls: list[Call] = field(default_factory=list)
+    raised: list[Raised] = field(default_factory=list)
+    handle: object = None
 
     def call(self, method: str, function: Callable[[], T], carries: Callable[[T], str] = lambda _: "") -> T:
         """Make a call and note it, whether it succeeds or not."""
@@ -37,6 +46,10 @@ class CallLog:
         try:
             given = function()
         except BaseException as failure:
+            number = 1 + sum(one.method == method for one in self.calls)
+            raised = raised_by(failure, method, caller="coordinator", call=number, handle=self.handle)
+            if raised is not None:
+                self.raised.append(raised)
             note("", error_text(failure))
             if isinstance(failure, RowMergeError) or not isinstance(failure, Exception):
                 raise

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.errors import ExecutionError, RowMergeError, SetupError, error_text
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
+from rowmerge_nb.trace.raised import of_text
 
 __all__ = ["java_gone", "problem_of", "translate", "was_cancelled", "with_next_step"]
 
@@ -159,6 +160,7 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         code, origin, message = marked.groups()
         ours = ExecutionError(message, code=code, step=step)
         ours.origin = None if origin is None else int(origin)
+        ours.raised = of_text(text)
         return _with_cause(ours, error)
     for condition in _CONDITION.findall(text):
         name = condition.split(".")[0]

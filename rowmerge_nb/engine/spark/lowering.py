@@ -459,7 +459,7 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     numbered = rows.toDF(*(f"c{index}" for index in range(len(node.columns))))
     if exchange is not None and exchange.insert_layout is not None:
         numbered = _placed(numbered, exchange.insert_layout, node, context)
-    return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink, context.keeping))
+    return context.tables.outcome_of(numbered, InsertPass(schema, required, make_sink, context.keeping, make_sink.handle))
 
 
 def _placed(rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: LoweringContext) -> Any:

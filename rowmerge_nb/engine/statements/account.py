@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.tasks.recorder import TaskRecord
     from rowmerge_nb.spi.page import Page, PageLayout
+    from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import AskedRows
 
 
@@ -37,6 +38,7 @@ class Account:
             not among them.
         asked: the rows that were asked for; None where nobody has.
         untouched: target rows that took no part, where they are known.
+        raised: what the connector's code raised in tasks; first in the one whose error is the first.
     """
 
     clause_rows: dict[int, int]
@@ -59,6 +61,7 @@ class Account:
     handed: tuple[tuple[int, bytes, int], ...] = ()
     asked: AskedRows | None = None
     untouched: pa.RecordBatch | None = None
+    raised: tuple[Raised, ...] = ()
 
 
 def sum_up(records: Sequence[TaskRecord]) -> Account:
@@ -103,6 +106,7 @@ def sum_up(records: Sequence[TaskRecord]) -> Account:
         read=sum(record.read for record in records),
         failed=next((record.partition for record in records if record.error is not None), None),
         handed=tuple((record.partition, record.handed, record.left_out) for record in records if record.handed),
+        raised=tuple(one for record in records for one in record.raised),
     )
 
 

@@ -105,6 +105,7 @@ def _inserted(
     if handle is None:
         msg = f"'{target.display}' is a DataFrame of the notebook; rows cannot be inserted into it"
         raise ConnectorError(msg, line=1, column=1)
+    log.handle = handle
     layout = log.call("get_insert_layout", lambda: metadata.get_insert_layout(session, handle), layout_text)
     plan = plan_insert(target, query, run.analysis.text, run.analysis.bindings, layout, tree)
     run.plan = apply_rules(plan, run.settings)
@@ -112,7 +113,7 @@ def _inserted(
         return None
     columns = run.transaction.scans.own_columns(target, [ColumnHandle(column.name, column.type) for column in target.columns])
     insert = log.call("begin_insert", lambda: metadata.begin_insert(session, handle, columns))
-    run.transaction.insert_handle = insert
+    run.transaction.insert_handle = log.handle = insert
     fragments, records = fragments_and_records(plan_rows(run, run.plan))
     run.account = sum_up(records)
     if run.account.errors:

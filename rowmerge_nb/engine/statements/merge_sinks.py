@@ -58,10 +58,12 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
     run.step = "begin_merge"
     run.begin_step("begin_merge")
     session, metadata, handle = run.transaction.session, target_metadata(run, analysis), target_handle(analysis)
+    run.transaction.log.handle = handle
     more: dict[str, Any] = {"updated_columns": _updated_columns(run, analysis)} if run.options.era is Era.CURRENT else {}
     with run.timed("begin_merge"):
         given: Any = run.transaction.log.call("begin_merge", lambda: metadata.begin_merge(session, handle, **more))
     run.transaction.merge_handle = checked(metadata, "begin_merge", given, ConnectorMergeTableHandle)
+    run.transaction.log.handle = given
 
 
 def _updated_columns(run: StatementRun, analysis: RowChangeAnalysis) -> Mapping[int, tuple[ColumnHandle, ...]]:

@@ -12,6 +12,7 @@ from rowmerge_nb.engine.spark.lowering import LoweringContext, lower
 from rowmerge_nb.engine.spark.session import usual_partitions
 from rowmerge_nb.engine.statements.statement import UNKNOWN_SIZE, StatementRun
 from rowmerge_nb.engine.tasks.arrow import conform, shown_zones
+from rowmerge_nb.engine.verify.committed import keeping_of
 from rowmerge_nb.plan.planner import plan_query
 from rowmerge_nb.plan.rules import is_small, read_views
 from rowmerge_nb.sql.analyzer.analysis import QueryAnalysis
@@ -56,7 +57,7 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
     run.begin_step("run")
     usual = usual_partitions(spark)
     scans = run.transaction.scans
-    keeping = run.options.keeping
+    keeping = keeping_of(run)
     context = LoweringContext(spark=spark, tables=scans, partitions=usual, tasks=usual, writers=usual, keeping=keeping)
     with interrupts_afterwards():
         scans.make_views(run.analysis.bindings, read_views(plan))

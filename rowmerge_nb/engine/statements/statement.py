@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from rowmerge_nb.choices import StatementState
+from rowmerge_nb.choices import Flow, StatementState
+from rowmerge_nb.engine.errors.frames import told, with_raised
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.expressions import sql_of
@@ -31,12 +32,12 @@ from rowmerge_nb.engine.statements.blame import blame
 from rowmerge_nb.engine.statements.failing_row import name_failing_row
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.recording import recording_of
-from rowmerge_nb.engine.tasks.frames import code_place
-from rowmerge_nb.engine.verify.committed import begin_check
+from rowmerge_nb.engine.verify.committed import begin_check, unacknowledged
 from rowmerge_nb.errors import ConnectorError, ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.plan.explain import describe
 from rowmerge_nb.plan.rules import chain, is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
+from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.trace import Call, Consequence, ErrorRecord, NoticeRecord, Trace
@@ -56,7 +57,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.plan.nodes import Output
     from rowmerge_nb.plan.rules import RuleSettings
     from rowmerge_nb.spi.handles import ConnectorTableVersion
-    from rowmerge_nb.sql.analyzer.analysis import Analysis, Notice
+    from rowmerge_nb.sql.analyzer.analysis import Analysis
+    from rowmerge_nb.trace.raised import Raised
 
 __all__ = ["UNKNOWN_SIZE", "StatementRun", "error_record"]
 
@@ -178,13 +180,14 @@ class StatementRun:
                 with self.timed("commit"):
                     self.transaction.commit()
                 result = self.done = self.result(self.trace(StatementState.FINISHED))
-        except BaseException as failure:
+        except BaseException as failure:  # noqa: BLE001 - an error of ours is raised below
             error = self._late_error(failure) if self.transaction.changed is not False else self._error(failure)
             # Before the rollback: the rows of the target are read as the statement has seen them.
             if not isinstance(error, StatementInterrupted):
                 to_its_end(lambda: self._record(error))
             error.result = self.result(self._failed(error))
-            raise error from failure
+            # An error of ours has its cause already, which is not itself.
+            raise error from error.__cause__ or (None if error is failure else failure)
         if interrupts.came:
             raise interrupted_too_late(result)
         return result if checking is None else checking.told(result)
@@ -222,9 +225,16 @@ class StatementRun:
             version_before=_number(self.version_before),
             version_after=_number(self.transaction.version) if done else None,
             calls=self.calls(),
-            notices=self.notice_records(*self.analysis.notices, *self.transaction.notices),
+            notices=self.notice_records(*self.analysis.notices, *self.transaction.notices, *self._silent_sinks(account, done)),
             seconds=dict(self.seconds),
         )
+
+    def _silent_sinks(self, account: Account | None, done: bool) -> tuple[Notice, ...]:
+        """Tell of rows that sinks have taken and acknowledged by no fragment; page sources that change what they read may write at once."""
+        silent = unacknowledged(account.writers) if account is not None and done and self.options.flow != Flow.UPDATABLE else ""
+        if not silent:
+            return ()
+        return (Notice(f"{silent} A finish call that is told of nothing may leave those rows out."),)
 
     def result(self, trace: Trace) -> Result:
         """Give the result that belongs to a trace."""
@@ -312,6 +322,7 @@ class StatementRun:
         """Roll back what can be, and give the trace of a statement that failed."""
         facts = self.facts()
         ended = self.roll_back()
+        with_raised(error, self._raised(error))
         if error.changed is False:
             facts.append(Consequence(ended))
             if self.transaction.changed is None:
@@ -320,8 +331,16 @@ class StatementRun:
                 error.hint = " ".join(filter(None, [error.hint, look]))
         # What is told of a change that is there must not depend on what has failed in telling it.
         return replace(
-            self.trace(StatementState.FAILED), committed=error.changed is True, error=error_record(error, tuple(facts))
+            self.trace(StatementState.FAILED),
+            committed=error.changed is True,
+            error=error_record(error, tuple(facts)),
+            raised=error.raised,
         )
+
+    def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
+        """Give what the connector's code has raised, in order: in a task's reading, in its writing, in the calls of this process."""
+        read, account = error.raised, self.account
+        return told((*read, *(account.raised if account is not None else ()), *self.transaction.log.raised))
 
     def rows_after(self) -> int | None:
         """Look how many rows the target has, in the version that was committed."""
@@ -387,13 +406,10 @@ class StatementRun:
         if interrupted is not None:
             return interrupted
         if step in CONNECTOR_STEPS and not isinstance(failure, RowMergeError):
-            place = code_place(failure)
-            hint = f"It was raised in {place}" if place else None
-            return ExecutionError(f"{step} failed: {error_text(failure)}", step=step, hint=hint)
+            return ExecutionError(f"{step} failed: {error_text(failure)}", step=step)
         error = with_next_step(translate(failure, step))
         if error is failure and error.hint is None and isinstance(error.__cause__, Exception):
-            place = code_place(error.__cause__)
-            error.hint = f"It was raised in {place}" if place else CONNECTORS_ERROR
+            error.hint = None if error.raised or self.transaction.log.raised else CONNECTORS_ERROR
         return error
 
     def roll_back(self) -> str:

@@ -145,14 +145,14 @@ class UpdatableRun(StatementRun):
 
     def _begin(self) -> None:
         """Begin; from here on splits and page sources get the handle that the connector gives."""
-        method = f"begin_{self.verb}"
-        self.step = method
+        method, log = f"begin_{self.verb}", self.transaction.log
+        self.step, log.handle = method, target_handle(self.analysis)
         self._check_program()
         self.begin_step(method)
         told = ", ".join(column.name for columns in self._updated() for column in columns)
         with self.timed(method):
             given = self._asked(method, lambda _: told)
-        self.handle = checked(target_metadata(self, self.analysis), method, given, ConnectorTableHandle)
+        self.handle = log.handle = checked(target_metadata(self, self.analysis), method, given, ConnectorTableHandle)
 
     def _context(self, planned: Planned) -> LoweringContext:
         scan = target_scan(plan_of(self))

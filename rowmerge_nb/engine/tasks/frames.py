@@ -1,35 +1,132 @@
-"""Where a connector's code was when it raised an error; and why it cannot stop in a debugger there."""
+"""Where a connector's code was when it raised an error, and what it was given; and why it cannot stop in a debugger there."""
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 import sysconfig
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from traceback import FrameSummary, extract_tb
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from rowmerge_nb.errors import ExecutionError
-from rowmerge_nb.words import code
+import pyarrow as pa
+
+from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.trace.raised import CodeFrame, Raised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["code_place", "no_breakpoints", "own_frame"]
+    from rowmerge_nb.spi.page import Page
+
+__all__ = ["code_around", "no_breakpoints", "own_frame", "raised_by"]
+
+_AROUND: Final = 2
+"""So many lines are told on each side of one that raised an error."""
+_MOST_FRAMES: Final = 10
+_MOST_TEXT: Final = 1_000
+_SHOWN_ROWS: Final = 5
+_SHOWN_BYTES: Final = 1 << 16
+_CLEANING: Final = frozenset({"abort", "rollback"})
+"""Calls that come after something has failed: what they raise is told beside that, wherever it comes from."""
 
 
-def code_place(error: BaseException) -> str:
-    """Say in which line of a connector's own code an error was raised; ``""`` where it was none of it.
+def raised_by(
+    error: BaseException,
+    method: str,
+    *,
+    caller: str,
+    number: int | None = None,
+    call: int = 1,
+    page: Page | None = None,
+    handle: object = None,
+) -> Raised | None:
+    """Keep what a connector's own code has raised; None where it was none of it.
 
-    >>> code_place(ValueError("never raised"))
-    ''
+    An error of ours that a connector raises is a refusal: it has a sentence of its own, and is told as that.
+
+    Args:
+        error: the error, with its traceback.
+        method: the call of the contract.
+        caller: who made it.
+        number: which writer or split it was.
+        call: which of its calls of this name it was.
+        page: the page that it was given.
+        handle: the handle that it was given.
+
+    >>> raised_by(ValueError("never raised"), "finish", caller="writer") is None
+    True
     """
-    frame = own_frame(error)
-    if frame is None:
+    if isinstance(error, RowMergeError) or not isinstance(error, Exception | SystemExit):
+        return None
+    frames = _frames(error)
+    if not frames and method not in _CLEANING:
+        return None
+    name = type(error).__name__
+    text = error_text(error).removeprefix(f"{name}: ")[:_MOST_TEXT]
+    rows = None if page is None else page.num_rows
+    return Raised(method, caller, number, call, name, text, frames, _first_rows(page), rows, _handle_text(handle))
+
+
+def _frames(error: BaseException) -> tuple[CodeFrame, ...]:
+    own = [frame for frame in extract_tb(error.__traceback__) if _is_own(frame.filename)]
+    return tuple(
+        CodeFrame(frame.filename, frame.lineno or 0, frame.name, code_around(frame.filename, frame.lineno or 0))
+        for frame in own[-_MOST_FRAMES:]
+    )
+
+
+def code_around(file: str, line: int) -> tuple[tuple[int, str], ...]:
+    """Give a line of a file and its neighbours, each with its number, without the blanks that all of them begin with.
+
+    Args:
+        file: the file's path, or what Python calls a text that is in none.
+        line: the line's number, from 1.
+    """
+    linecache.checkcache(file)
+    lines = linecache.getlines(file)
+    if not 1 <= line <= len(lines):
+        return ()
+    first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
+    texts = [text.rstrip().expandtabs()[:_MOST_TEXT] for text in lines[first - 1 : last]]
+    shift = min((len(text) - len(text.lstrip()) for text in texts if text), default=0)
+    return tuple((number, text[shift:]) for number, text in enumerate(texts, first))
+
+
+def _first_rows(page: Page | None) -> Page | None:
+    """Give the first rows of a page as a copy; fewer, or none, where their values are large."""
+    if page is None:
+        return None
+    for rows in range(min(_SHOWN_ROWS, page.num_rows), 0, -1):
+        # Not a slice: that would take the whole page along to the driver.
+        first = page.take(pa.array(range(rows), pa.int64()))
+        if first.nbytes <= _SHOWN_BYTES:
+            return first
+    return None
+
+
+def _handle_text(handle: object) -> str:
+    """Give a handle's ``repr``, whatever that does, or what is in it where nobody wrote one; without addresses, which tell nobody anything.
+
+    >>> class Handle:
+    ...     def __init__(self): self.table = "t"
+    >>> _handle_text(Handle())
+    "Handle(table='t')"
+    """
+    if handle is None:
         return ""
-    text = f": {code(frame.line)}" if frame.line else ""
-    return f"{frame.filename}, line {frame.lineno}, in {frame.name}{text}"
+    try:
+        if type(handle).__repr__ is object.__repr__ and hasattr(handle, "__dict__"):
+            text = f"{type(handle).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(handle).items())})"
+        else:
+            text = repr(handle)
+    except Exception as error:  # noqa: BLE001 - whatever a foreign repr raises must not hide the error
+        return f"{type(handle).__name__}, whose repr raises {type(error).__name__}"
+    text = re.sub(r" at 0x[0-9a-f]+", "", text[: 2 * _MOST_TEXT])
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 
 
 def own_frame(error: BaseException) -> FrameSummary | None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.duplicates import Patterns
-from rowmerge_nb.engine.tasks.frames import code_place, no_breakpoints
+from rowmerge_nb.engine.tasks.frames import no_breakpoints, raised_by
 from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.trace.trace import Call
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.engine.tasks.audit import RowChooser
     from rowmerge_nb.spi.page import Page, PageLayout
+    from rowmerge_nb.trace.raised import Raised
 
 
 __all__ = ["Recorder", "TaskRecord", "operation_text"]
@@ -72,6 +73,7 @@ class TaskRecord:
         read: rows that an updatable page source gave.
         handed: the pages that were handed to the connector, as an Arrow stream, where they are kept.
         left_out: how many of them are not among those.
+        raised: what the connector's code raised, in order.
     """
 
     partition: int
@@ -98,6 +100,7 @@ class TaskRecord:
     read: int = 0
     handed: bytes = b""
     left_out: int = 0
+    raised: list[Raised] = field(default_factory=list)
 
 
 class CallNote(list[bytes]):
@@ -120,6 +123,7 @@ class Recorder:
         caller: what the partition is called in the log of calls.
         keeping: which pages are kept of those that are handed to the connector.
         chooser: chooses the rows that are sampled in place of that; None without one.
+        handle: the handle that the connector is given, which is told beside an error of its code.
 
     Attributes:
         returned: the records that carry the rows of RETURNING, a page of them each.
@@ -132,9 +136,11 @@ class Recorder:
         caller: str = "writer",
         keeping: Keeping = IN_CASE,
         chooser: RowChooser | None = None,
+        handle: object = None,
     ) -> None:
         self.record = TaskRecord(partition)
         self._chooser = chooser
+        self.handle = handle
         self._caller = caller
         self._keeping = keeping
         self._handed = HandedPages(self._keeping)
@@ -154,6 +160,7 @@ class Recorder:
                 yield given
         except BaseException as failure:
             error = error_text(failure)
+            self._note_raised(failure, method, page)
             raise
         finally:
             carries, page = carries or given.carries, given.page if page is None else page
@@ -165,6 +172,16 @@ class Recorder:
             self.record.calls.append(
                 Call(0, self._caller, method, carries, rows, size, seconds, started - self._started, error, self.record.partition)
             )
+
+    def _note_raised(self, error: BaseException, method: str, page: Page | None) -> None:
+        """Keep an error of the connector's own code."""
+        record = self.record
+        before = sum(call.method == method for call in record.calls)
+        raised = raised_by(
+            error, method, caller=self._caller, number=record.partition, call=before + 1, page=page, handle=self.handle
+        )
+        if raised is not None:
+            record.raised.append(raised)
 
     def transformed(
         self,
@@ -257,9 +274,7 @@ class Recorder:
     def failed(self, error: Exception | SystemExit, step: str) -> None:
         """Note what ended the task; errors that are not ours are told with their type."""
         if not isinstance(error, RowMergeError):
-            place = code_place(error)
-            hint = f"It was raised in {place}" if place else None
-            error = ExecutionError(f"{step} failed: {error_text(error)}", step=step, hint=hint)
+            error = ExecutionError(f"{step} failed: {error_text(error)}", step=step)
         elif isinstance(error, ExecutionError) and not error.step:
             error.step = step
         self.record.error = error

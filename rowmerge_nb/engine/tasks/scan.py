@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.engine.tasks.arrow import conform, is_of_kind, page_of
+from rowmerge_nb.engine.tasks.frames import raised_by
 from rowmerge_nb.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.trace.raised import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -61,7 +63,7 @@ class ScanPass:
             yield from self.read(numbers)
         except RowMergeError as error:
             # Spark passes on no more than the text of an error; the mark in it is what the driver reads.
-            msg = f"[[{error.code}]] {' '.join(error.message.split())}"
+            msg = "\n".join([f"[[{error.code}]] {' '.join(error.message.split())}", *map(as_text, error.raised)])
             raise RuntimeError(msg) from error
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
@@ -94,7 +96,7 @@ class ScanPass:
         return pa.Table.from_batches(pages or [pa.RecordBatch.from_pylist([], schema=self.schema)], schema=self.schema)
 
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
-        step = "create_page_source"
+        step, given = "create_page_source", 0
         source = None
         position = number << 40
         try:
@@ -105,6 +107,7 @@ class ScanPass:
             pages = self._pages(source)
             matching = self.keys.pages(pages) if self.keys is not None else _numbered(pages)
             for page, positions in matching:
+                given += 1
                 self._check_types(page)
                 arrays = [conform(page.column(i), self.schema.field(i).type) for i in range(len(self.columns))]
                 arrays.append(pa.array(positions + position))
@@ -114,7 +117,10 @@ class ScanPass:
             if isinstance(error, RowMergeError):
                 code, text = error.code, error.message
             msg = f"{step} failed: {text}"
-            raise ExecutionError(msg, code=code, step=step) from error
+            ours = ExecutionError(msg, code=code, step=step)
+            raised = raised_by(error, step, caller="split", number=number, call=given + 1, handle=self.table)
+            ours.raised = (raised,) if raised is not None else ()
+            raise ours from error
         finally:
             if source is not None:
                 source.close()

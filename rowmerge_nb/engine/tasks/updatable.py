@@ -97,7 +97,7 @@ class SplitRun:
         self.task = task
         self.number = number
         self.split = split
-        self.recorder = Recorder(number, task.per_clause, caller="split", keeping=task.keeping)
+        self.recorder = Recorder(number, task.per_clause, caller="split", keeping=task.keeping, handle=task.table)
         self.evaluator = PageEvaluator(task.program, answers)
         self.opened: ConnectorPageSource | None = None
         self.step = "create_page_source"

@@ -120,6 +120,7 @@ class MergeSinkWriter:
         self.layout = layout
         self.sinks = sinks
         self.recorder = recorder
+        recorder.handle = sinks.handle
         self.sink: ConnectorMergeSink | None = None
 
     def run(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
@@ -179,16 +180,18 @@ class InsertPass:
         required: positions of the NOT NULL columns.
         make_sink: makes the sink.
         keeping: which pages are kept of those that the sink gets.
+        handle: the handle that sinks are made with, which is told beside an error of the connector's code.
     """
 
     schema: pa.Schema
     required: tuple[int, ...]
     make_sink: Callable[[], ConnectorPageSink]
     keeping: Keeping = IN_CASE
+    handle: object = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Work on the partition of this task."""
-        yield from self.write(batches, Recorder(task_partition(), 0, keeping=self.keeping))
+        yield from self.write(batches, Recorder(task_partition(), 0, keeping=self.keeping, handle=self.handle))
 
     def write(self, batches: Batches, recorder: Recorder) -> Iterator[pa.RecordBatch]:
         """Work on one partition."""

@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 from rowmerge_nb.choices import Flow
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import interrupted_too_late, interruptible
+from rowmerge_nb.engine.tasks.handed import Keeping, pages_of
 from rowmerge_nb.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_rows, python_values
-from rowmerge_nb.sql.analyzer.analysis import RowChangeAnalysis
+from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
 from rowmerge_nb.sql.constants import constant_of
 from rowmerge_nb.trace.bags import differing
-from rowmerge_nb.trace.trace import CommitCheck, WrongRow
+from rowmerge_nb.trace.trace import CommitCheck, WriterRecord, WrongRow
 from rowmerge_nb.words import number, plural
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.trace.trace import PageSample
 
-__all__ = ["CHECKED_ROWS", "CHECKED_UNASKED", "Checking", "begin_check", "is_checked"]
+__all__ = ["CHECKED_ROWS", "CHECKED_UNASKED", "Checking", "begin_check", "is_checked", "keeping_of", "unacknowledged"]
 
 CHECKED_ROWS: Final = 100_000
 """Tables of so many rows are read back where that is asked for."""
@@ -46,6 +47,8 @@ _AGREES, _DIFFERS, _NOT_COMPARED = "agrees", "differs", "not compared"
 _GONE: Final = (Operation.DELETE, Operation.UPDATE, Operation.UPDATE_DELETE)
 _NEW: Final = (Operation.INSERT, Operation.UPDATE, Operation.UPDATE_INSERT)
 _MOST_TEXT: Final = 60
+_INSERTED_BYTES: Final = 1 << 26
+"""So much of what an INSERT brings each task keeps for the check."""
 
 Rows = tuple[Any, ...]
 
@@ -53,9 +56,33 @@ Rows = tuple[Any, ...]
 def is_checked(run: StatementRun) -> bool:
     """Tell whether a statement's rows are looked at after the commit."""
     options = run.options
-    if not isinstance(run.analysis, RowChangeAnalysis) or options.dry_run or options.rehearse or options.check is False:
+    if options.dry_run or options.rehearse or options.check is False:
+        return False
+    if isinstance(run.analysis, InsertAnalysis):
+        # Whoever loads a table by many small INSERTs has not asked for as many readings of all of it.
+        return bool(options.check)
+    if not isinstance(run.analysis, RowChangeAnalysis):
         return False
     return bool(options.check) or run.transaction.opened(run.analysis.target.catalog).connector.checked_after_commit
+
+
+def keeping_of(run: StatementRun) -> Keeping:
+    """Say which pages the tasks of a statement keep: an INSERT that is checked has all that it needs of them there."""
+    keeping = run.options.keeping
+    if not isinstance(run.analysis, InsertAnalysis) or not is_checked(run) or keeping.every > 1:
+        return keeping
+    return replace(keeping, most_bytes=max(keeping.most_bytes, _INSERTED_BYTES), always=True)
+
+
+def unacknowledged(writers: Sequence[WriterRecord]) -> str:
+    """Say that sinks have taken rows and given no fragment for them; ``""`` where none has.
+
+    >>> unacknowledged([WriterRecord(0, {1: 2}, 1, 0, 0, 2), WriterRecord(1, {1: 2}, 1, 1, 9, 2)])
+    'finish() of 1 sink gave no fragment for 2 rows.'
+    """
+    silent = [writer for writer in writers if not writer.fragments and any(writer.rows.values())]
+    rows = plural(sum(sum(writer.rows.values()) for writer in silent), "row")
+    return f"finish() of {plural(len(silent), 'sink')} gave no fragment for {rows}." if silent else ""
 
 
 def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None, int], pa.Table | None]) -> Checking | None:
@@ -81,6 +108,8 @@ def begin_check(run: StatementRun, read: Callable[[ConnectorTableVersion | None,
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
     """Give the rows of before, or why they are not read."""
     pages = run.account.pages if run.account is not None else None
+    if isinstance(run.analysis, InsertAnalysis):
+        return _before_insert(run, run.analysis, most)
     assert isinstance(run.analysis, RowChangeAnalysis)
     target = run.analysis.target
     if run.options.flow == Flow.UPDATABLE:
@@ -101,6 +130,23 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
     return {"before": rows, "pages": pages}
 
 
+def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Mapping[str, Any]:
+    """Give the rows before an INSERT and those that its sinks were given, or why they are not read."""
+    handed = run.account.handed if run.account is not None else ()
+    counted = run.account.counted if run.account is not None else 0
+    target = analysis.target
+    handle: Any = target.handle
+    columns = run.transaction.metadata(target.catalog).get_column_handles(run.transaction.session, handle)
+    pages = [(number, page) for number, stream, _ in handed for page in pages_of(stream)]
+    if sum(page.num_rows for _, page in pages) != counted:
+        return {"problem": "not all of the pages that its sinks were given could be kept"}
+    rows = run.transaction.scans.rows_up_to(target.catalog, handle, columns, most)
+    if rows is None:
+        return {"problem": f"the table has more than {number(most)} rows"}
+    # An INSERT names no row, so that nobody asks for row ids.
+    return {"before": rows.append_column(str(len(columns)), pa.nulls(rows.num_rows)), "inserted": tuple(pages)}
+
+
 @dataclass(frozen=True)
 class Checking:
     """One statement's check.
@@ -111,6 +157,7 @@ class Checking:
         most: how many rows are read.
         before: the rows before the statement, the row id last; None where they are not known.
         pages: what the sinks were given; None where no row was.
+        inserted: of an INSERT the pages that its sinks were given, each with its writer.
         problem: why there is nothing to compare with; ``""`` if there is.
     """
 
@@ -119,6 +166,7 @@ class Checking:
     most: int
     before: pa.Table | None = None
     pages: PageSample | None = None
+    inserted: tuple[tuple[int, pa.RecordBatch], ...] = ()
     problem: str = ""
 
     def told(self, result: Result) -> Result:
@@ -153,26 +201,19 @@ class Checking:
         rows = _Wrong(self._story, missing, extra).rows()
         wrong = max(missing.num_rows, extra.num_rows)
         are, them = ("is", "it") if wrong == 1 else ("are", "them")
-        message = f"Read back: {plural(wrong, 'row')} {are} not as the statement must have left {them}.{self._unacknowledged}"
+        silent = unacknowledged(self.run.account.writers if self.run.account is not None else ())
+        message = (
+            f"Read back: {plural(wrong, 'row')} {are} not as the statement must have left {them}.{f' {silent}' if silent else ''}"
+        )
         if self.run.transaction.version is None:
             message += " The store keeps no versions: what somebody else has changed since would look the same."
         return CommitCheck(_DIFFERS, message, wrong, rows)
-
-    @property
-    def _unacknowledged(self) -> str:
-        """Say that sinks have taken rows and given no fragment for them, which may be why."""
-        writers = self.run.account.writers if self.run.account is not None else ()
-        silent = [writer for writer in writers if not writer.fragments and any(writer.rows.values())]
-        if not silent:
-            return ""
-        rows = plural(sum(sum(writer.rows.values()) for writer in silent), "row")
-        return f" finish() of {plural(len(silent), 'merge sink')} gave no fragment for {rows}."
 
     # -- what must be there -------------------------------------------------------------------------------------------
 
     @cached_property
     def _changes(self) -> _Changes:
-        return _Changes(self.pages)
+        return _Inserted(self.inserted) if self.inserted else _Changes(self.pages)
 
     @property
     def _columns(self) -> list[str]:
@@ -255,6 +296,27 @@ class _Changes:
     def writers(self) -> Sequence[int]:
         """Which writer got each row of the pages; -1 where that is not known."""
         return self._pages.writers if self._pages is not None else ()
+
+
+class _Inserted(_Changes):
+    """The rows that an INSERT brings.
+
+    Args:
+        pages: what the sinks were given, each with its writer.
+    """
+
+    def __init__(self, pages: Sequence[tuple[int, pa.RecordBatch]]) -> None:
+        super().__init__(None)
+        new = pa.Table.from_batches([page for _, page in pages])
+        self.new = new.rename_columns([str(index) for index in range(new.num_columns)])
+        self.operations = [int(Operation.INSERT)] * new.num_rows
+        self.ids = [""] * new.num_rows
+        self._by = [writer for writer, page in pages for _ in range(page.num_rows)]
+
+    @property
+    def writers(self) -> Sequence[int]:
+        """Which writer got each row."""
+        return self._by
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,25 @@ function render({ model, el }) {
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if")),
       !hidden() && local.trying && whatIf(),
       h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() && at() >= stepOf("case") ? "Choose for every row, then reveal." : step.says),
+      at() === steps.length - 1 && (state.raised ?? []).map(raised),
       state.absent.map((says) => h("p", { class: "rm-p" }, says)),
     ];
+  }
+
+  // What the connector's code has raised: the call, the line with its neighbours, what the call was given.
+  function raised({ call, what, places, code, title, columns, rows, handle }) {
+    return h("div", { class: "rx-raised" },
+      h("h4", {}, call),
+      h("p", { class: "rm-err" }, what),
+      places.map((place) => h("p", { class: "rm-meta" }, place)),
+      code.length > 0 && h("pre", { class: "rm-code" }, code.map(([number, text, marked], index) => [
+        index ? "\n" : "", marked ? h("b", { class: "rm-err" }, ">") : " ", " ", h("span", { class: "rm-ln" }, number), "  ", marked ? h("b", {}, text) : text])),
+      title && h("p", { class: "rm-p" }, title),
+      columns.length > 0 && h("div", { class: "rm-scroll", tabindex: "0", role: "region", "aria-label": title },
+        h("table", { class: "rm-t" },
+          h("thead", {}, h("tr", {}, columns.map(({ name, right }) => h("th", { scope: "col", class: right ? "rm-r" : "" }, name)))),
+          h("tbody", {}, rows.map((row) => h("tr", {}, row.map((text, index) => h("td", { class: columns[index].right ? "rm-r" : "" }, text === null ? h("i", {}, "NULL") : text))))))),
+      handle && h("p", { class: "rm-p" }, "Its handle: ", h("code", {}, handle)));
   }
 
   function predictButton() {

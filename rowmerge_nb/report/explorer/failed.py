@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.choices import StatementState
 from rowmerge_nb.report.model.clauses import clause_label
+from rowmerge_nb.report.model.raised import all_raised
 from rowmerge_nb.report.words.values import cell, visible
 from rowmerge_nb.words import plural
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.trace.trace import Trace
 
-__all__ = ["absent_parts", "ended_steps", "matched_rows", "sides_of_groups"]
+__all__ = ["absent_parts", "ended_steps", "matched_rows", "raised_parts", "sides_of_groups"]
 
 _NODES: Final = {
     "TableScan": "read",
@@ -82,6 +83,27 @@ def absent_parts(trace: Trace) -> list[str]:
     if not any(call.number is not None for call in trace.calls):
         found.append("The calls are the coordinator's: no task told of any.")
     return found
+
+
+def raised_parts(trace: Trace) -> list[dict[str, Any]]:
+    """Give what the connector's code has raised: the call, the line with its neighbours, the page that it was given, the handle."""
+    return [
+        {
+            "call": f"{shown.method}, {shown.where}",
+            "what": shown.what,
+            "places": [*shown.ways, *([shown.place] if shown.place else [])],
+            "code": [[at, text, marked] for at, text, marked in shown.code],
+            "title": shown.page.title if shown.page is not None else "",
+            "columns": [{"name": name, "right": index in shown.page.right} for index, name in enumerate(shown.page.columns)]
+            if shown.page is not None
+            else [],
+            "rows": [[None if value.null else value.text for value in row] for row in shown.page.rows]
+            if shown.page is not None
+            else [],
+            "handle": shown.handle,
+        }
+        for shown in all_raised(trace.raised)
+    ]
 
 
 def sides_of_groups(trace: Trace) -> dict[str, list[dict[str, Any]]]:

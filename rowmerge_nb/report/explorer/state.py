@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from rowmerge_nb.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.errors import RowMergeError
-from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, sides_of_groups
+from rowmerge_nb.report.explorer.failed import absent_parts, ended_steps, matched_rows, raised_parts, sides_of_groups
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.model.pages import Channel
@@ -78,6 +78,7 @@ def explorer_state(trace: Trace, untouched: pa.Table | None = None) -> dict[str,
         "steps": ended_steps(trace, _steps(trace)) if failed else _steps(trace),
         "failed": failed,
         "absent": absent_parts(trace),
+        "raised": raised_parts(trace),
         "clauses": _clauses(report, trace),
         "sides": {side: _sides(pages, side) for side in ("source", "target")} if pages is not None else sides_of_groups(trace),
         "rows": [_row(journey, trace) for journey in shown] if shown else matched_rows(trace, MOST_ROWS),

@@ -58,13 +58,14 @@ def build_check(trace: Trace) -> Check | None:
     if found is None or found.state != "differs":
         return None
     ways = _ways(trace)
-    rows = tuple(_line(row, ways) for row in found.rows)
+    method = "append_page" if trace.kind == "INSERT" else "store_merged_rows"
+    rows = tuple(_line(row, method, ways) for row in found.rows)
     left = max(found.wrong - len(rows), 0)
     return Check(visible(found.message), rows, f"and {plural(left, 'more row')}" if left else "")
 
 
-def _line(row: WrongRow, ways: Mapping[int, JourneyRow]) -> WrongLine:
-    call = "" if row.writer is None else f"store_merged_rows, writer {row.writer}"
+def _line(row: WrongRow, method: str, ways: Mapping[int, JourneyRow]) -> WrongLine:
+    call = "" if row.writer is None else f"{method}, writer {row.writer}"
     way = ways.get(row.joined_row) if row.joined_row is not None else None
     told = "" if way is None else f"{f'source row {way.source}' if way.source else f'target row {way.target}'}: {way.clause}"
     return WrongLine(visible(row.sentence), call, told)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.errors import RowMergeError
 from rowmerge_nb.report.model.clauses import clause_label
+from rowmerge_nb.report.model.raised import ShownRaised, all_raised, raised_text
 from rowmerge_nb.report.words.columns import columns_of, width_of
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.values import Cell, cell, visible
@@ -19,6 +20,7 @@ from rowmerge_nb.words import join, number, plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import DuplicateGroup, ErrorRecord, Trace
 
 __all__ = ["DuplicateRow", "DuplicateTable", "Excerpt", "Failure", "build_failure", "failure_of_error", "failure_text"]
@@ -83,6 +85,7 @@ class Failure:
         hint: what to do next.
         excerpt: the statement's lines around it.
         duplicates: the rows it is about.
+        raised: what the connector's code has raised, in order.
     """
 
     code: str
@@ -93,6 +96,7 @@ class Failure:
     hint: str
     excerpt: Excerpt | None
     duplicates: DuplicateTable | None
+    raised: tuple[ShownRaised, ...] = ()
 
     def place(self, first_line: int) -> str:
         """Say where it stands: in the cell if the statement begins below its first line."""
@@ -110,7 +114,7 @@ def build_failure(trace: Trace) -> Failure:
     if error is None:
         msg = "The trace has no error"
         raise ValueError(msg)
-    return _failure(error, trace.statement, _consequences(error, trace), _duplicates(trace.duplicate_groups, trace))
+    return _failure(error, trace.statement, _consequences(error, trace), _duplicates(trace.duplicate_groups, trace), trace.raised)
 
 
 def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
@@ -125,11 +129,15 @@ def failure_of_error(error: RowMergeError, trace: Trace | None) -> Failure:
         known = _changed(error.changed, trace)
     else:
         known = _consequences(recorded, trace)
-    return _failure(error, statement, known, _duplicates(groups, trace))
+    return _failure(error, statement, known, _duplicates(groups, trace), error.raised)
 
 
 def _failure(
-    error: RowMergeError | ErrorRecord, statement: str | None, consequences: tuple[str, ...], duplicates: DuplicateTable | None
+    error: RowMergeError | ErrorRecord,
+    statement: str | None,
+    consequences: tuple[str, ...],
+    duplicates: DuplicateTable | None,
+    raised: tuple[Raised, ...],
 ) -> Failure:
     # A record has kept the place that is shown.
     line, column, length = error.shown if isinstance(error, RowMergeError) else (error.line, error.column, error.length)
@@ -142,6 +150,7 @@ def _failure(
         hint=visible(_sentence(error.hint or "")),
         excerpt=_excerpt(statement, line, column, length),
         duplicates=duplicates,
+        raised=all_raised(raised),
     )
 
 
@@ -302,6 +311,8 @@ def failure_text(failure: Failure, first_line: int, width: int) -> list[str]:
         lines += ["", *_excerpt_lines(failure.excerpt, first_line)]
     if failure.duplicates is not None:
         lines += ["", f"{failure.duplicates.title}, {failure.duplicates.summary}", *_duplicate_lines(failure.duplicates)]
+    for raised in failure.raised:
+        lines += ["", *raised_text(raised, width)]
     if failure.hint:
         lines += ["", *textwrap.wrap(failure.hint, width)]
     return lines

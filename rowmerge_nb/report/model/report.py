@@ -199,8 +199,8 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         # The plan and the channels of a statement that failed are no answer to the question why.
         wanted -= {"clauses", "plan", "pages"}
     elif report.state == StatementState.FINISHED and report.kind not in ROW_CHANGES:
-        # One sentence is what one wants of a CREATE or INSERT beside the statement that it prepares.
-        wanted = {"outcome"}
+        # One sentence is what one wants of a CREATE or INSERT beside the statement that it prepares, unless the store holds something else.
+        wanted = {"outcome", "check"}
     return tuple(name for name in PARTS if name in wanted and (name == "outcome" or getattr(report, name) is not None))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from rowmerge_nb import (
     save_trace,
 )
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.writing import MemoryPageSink, MemoryPageSinkProvider
 from tests.contract.developers_bugs import BUGS
 
 pytestmark = pytest.mark.spark
@@ -28,6 +30,8 @@ WHEN MATCHED AND s.v IS NULL THEN DELETE
 WHEN MATCHED THEN UPDATE SET name = s.v
 WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.v)"""
 FAILING = {"FinishGivesNone", "RowIdsAreOfAnotherType", "ATypoInStoreMergedRows", "ATypoInFinishMerge"}
+STATEMENTS = int(os.environ.get("ROWMERGE_CHECKED_STATEMENTS", "20"))
+"""How many statements are run beside somebody else who commits."""
 HOLDS = "Read back: the store holds the 4 rows that it must."
 
 
@@ -140,7 +144,7 @@ def test_a_saved_trace_tells_it(engine: Engine, tmp_path: Path, monkeypatch: pyt
 
 def test_what_somebody_else_commits_meanwhile_is_no_false_alarm(engine: Engine) -> None:
     engine.run("CREATE TABLE t AS SELECT n AS id, 'a' AS name FROM UNNEST(sequence(1, 50)) AS u (n)")
-    stop = threading.Event()
+    stop, committed = threading.Event(), threading.Event()
     codes: set[str] = set()
 
     def disturb() -> None:
@@ -151,23 +155,32 @@ def test_what_somebody_else_commits_meanwhile_is_no_false_alarm(engine: Engine) 
                 engine.run(f"INSERT INTO t VALUES ({number}, 'noise')")
             except RowMergeError as error:
                 codes.add(error.code)
+            else:
+                committed.set()
 
     thread = threading.Thread(target=disturb)
     thread.start()
-    states = set()
+    states = []
     try:
-        for number in range(20):
+        for number in range(STATEMENTS):
+            # Somebody else has committed since the statement before, and goes on.
+            assert committed.wait(120)
+            committed.clear()
+            sql = f"INSERT INTO t VALUES (-{number}, 'own')"
+            if number % 4:
+                sql = f"UPDATE t SET name = 'n{number}' WHERE id = {number % 50 + 1}"
             try:
-                check = engine.run(f"UPDATE t SET name = 'n{number}' WHERE id = {number + 1}", check=True).trace.check
+                check = engine.run(sql, check=True).trace.check
             except RowMergeError as error:
                 codes.add(error.code)
             else:
                 assert check is not None
-                states.add(check.state)
+                states.append(check.state)
     finally:
         stop.set()
         thread.join()
-    assert states <= {"agrees"}
+    assert set(states) <= {"agrees"}
+    assert "agrees" in states
     assert codes <= {"TRANSACTION_CONFLICT"}
 
 
@@ -217,3 +230,79 @@ def test_the_older_flow_is_not_compared(engine: Engine) -> None:
     check = engine.run("DELETE FROM t", check=True, flow="updatable").trace.check
     assert check is not None
     assert check.state == "not compared"
+
+
+class LosesOne(MemoryPageSink):
+    def append_page(self, page: Any) -> None:
+        super().append_page(page.slice(1))
+
+
+class StoresTwice(MemoryPageSink):
+    def append_page(self, page: Any) -> None:
+        super().append_page(page)
+        super().append_page(page)
+
+
+class SaysNothing(MemoryPageSink):
+    def finish(self) -> Any:
+        return []
+
+
+class SinkOf(MemoryPageSinkProvider):
+    def __init__(self, sink: Any) -> None:
+        self.sink = sink
+
+    def create_page_sink(self, *_: Any) -> Any:
+        return self.sink()
+
+
+class WithSink(MemoryConnector):
+    """A connector that inserts by a sink of one's choice."""
+
+    def __init__(self, sink: Any) -> None:
+        super().__init__()
+        self.sink = sink
+
+    def get_page_sink_provider(self) -> Any:
+        return SinkOf(self.sink)
+
+
+@pytest.mark.parametrize("rows", ["VALUES (1, 'a'), (2, NULL)", "SELECT n, 'x' FROM UNNEST(sequence(1, 2)) AS u (n)"])
+def test_an_insert_is_read_back_where_that_is_asked(engine: Engine, rows: str) -> None:
+    engine.run("CREATE TABLE t AS SELECT 9 AS id, 'z' AS name")
+    check = engine.run(f"INSERT INTO t {rows}", check=True).trace.check
+    assert check is not None
+    assert (check.state, check.message) == ("agrees", "Read back: the store holds the 3 rows that it must.")
+    assert engine.run(f"INSERT INTO t {rows}").trace.check is None
+    assert engine.run(f"INSERT INTO t {rows}", check=False).trace.check is None
+    nothing = engine.run("INSERT INTO t SELECT * FROM t WHERE id > 100", check=True).trace.check
+    assert nothing is not None
+    assert nothing.state == "agrees"
+
+
+@pytest.mark.parametrize(
+    ("sink", "told"),
+    [
+        (LosesOne, "Row (1, 'a') was to be inserted and is not there."),
+        (StoresTwice, "Row (1, 'a') is there more often than it must be: it was to be inserted."),
+        (SaysNothing, "finish() of 1 sink gave no fragment for 2 rows."),
+    ],
+)
+def test_rows_that_an_insert_has_lost_or_doubled_are_told(engine: Engine, sink: Any, told: str) -> None:
+    engine.add_catalog("shop", WithSink(sink))
+    engine.run("CREATE TABLE shop.default.t (id bigint, name varchar)")
+    result = engine.run("INSERT INTO shop.default.t VALUES (1, 'a'), (2, 'b')", check=True)
+    assert result.trace.check is not None
+    assert result.trace.check.state == "differs"
+    text = " ".join(str(result).split())
+    assert told in text
+    assert "append_page, writer 0" in text
+
+
+def test_rows_that_no_fragment_acknowledges_are_a_notice(engine: Engine) -> None:
+    engine.add_catalog("shop", WithSink(SaysNothing))
+    engine.run("CREATE TABLE shop.default.t (id bigint, name varchar)")
+    notices = engine.run("INSERT INTO shop.default.t VALUES (1, 'a')").trace.notices
+    assert [notice.message for notice in notices] == [
+        "finish() of 1 sink gave no fragment for 1 row. A finish call that is told of nothing may leave those rows out."
+    ]
