@@ -121,6 +121,11 @@ OPTIONS: Final = (
         "Tell of the joined rows for which a condition in SQL is true what every clause said to them and why, in large tables too.",
         "CONDITION",
     ),
+    MagicOption(
+        "fault",
+        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; the report lists it as injected.",
+        "STEP[:CALL][:before|after][:raise|kill|delay|twice]",
+    ),
     MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
     MagicOption("orphans", "With the command doctor: list what dead processes have left behind in the stores of all catalogs."),
     MagicOption("remove", "With the command doctor and --orphans: remove it; what belongs to living statements stays."),
