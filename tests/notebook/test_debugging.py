@@ -149,7 +149,7 @@ def test_record_is_passed_on_and_refused_where_it_means_nothing(notebook: Any) -
 
 
 def test_a_fault_is_passed_on_and_refused_where_it_means_nothing(notebook: Any) -> None:
-    notebook.run("%%merge --fault store_merged_rows:2:after\nDELETE FROM t")
+    notebook.run("%%merge --fault store_merged_rows:2:after\nDROP TABLE t")
     assert notebook.engine.asked[-1][1]["fault"] == "store_merged_rows:2:after"
     for option in ("--explain", "--dry-run", "--compare flows", "--audit 1..2", "--verify"):
         failure = notebook.run(f"%%merge --fault finish {option}\nDELETE FROM t").failure
