@@ -87,7 +87,7 @@ def interleave(
     checked(most, "most", lambda value: value is None or (type(value) is int and value > 0), "a whole number from 1, or None")
     asked = (_statement(first, "first", columns), _statement(second, "second", columns))
     # What a function gives is looked at before anything is made.
-    left_of(given.rows, tuple(columns), *(_by_name(one, tuple(columns)) for one in asked))
+    left_of(given.rows, tuple(columns), *asked)
     with given.origin.opened() as opened:
         own = steps(commits_in_finish=opened.commits_in_finish)
     done: list[Order] = []
@@ -144,7 +144,7 @@ class _Given:
             return
         for work in (
             lambda statement: statement.metadata.create_table(statement.session, definition),
-            lambda statement: self._fill(statement),
+            self._fill,
         ):
             statement = PageStatement(connector, definition.name)
             try:
@@ -264,7 +264,7 @@ def _judged(order: Order, given: _Given, asked: tuple[Asked, Asked]) -> Order:
     columns = [column.name for column in given.definition.columns]
 
     def left(which: Sequence[int]) -> tuple[Row, ...]:
-        return tuple(sorted(left_of(given.rows, columns, *(_by_name(asked[side], columns) for side in which)), key=repr))
+        return tuple(sorted(left_of(given.rows, columns, *(asked[side] for side in which)), key=repr))
 
     committed = [side for side in (0, 1) if order.committed[side]]
     serial = {which: left(which) for which in permutations(committed)}
@@ -294,17 +294,6 @@ def _judged(order: Order, given: _Given, asked: tuple[Asked, Asked]) -> Order:
 
 def _keys(rows: Sequence[Row]) -> Counter[Any]:
     return Counter(row[0] for row in rows)
-
-
-def _by_name(asked: Asked, columns: Sequence[str]) -> Asked:
-    """Give a statement whose new values are told by the names of columns."""
-
-    def named(rows: Sequence[Row]) -> Changes:
-        changes = asked(rows)
-        updated = [(key, {columns[c] if isinstance(c, int) else c: v for c, v in new.items()}) for key, new in changes.updated]
-        return replace(changes, updated=updated)
-
-    return named
 
 
 def _is_the_same(turns: Sequence[int], order: Order) -> bool:

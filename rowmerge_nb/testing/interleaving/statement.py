@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.handles import SchemaTableName
     from rowmerge_nb.spi.page import Page
 
-__all__ = ["Asked", "LedgerRow", "Side", "upsert"]
+__all__ = ["Asked", "LedgerRow", "Side", "by_names", "fixed", "left_of", "upsert"]
 
 Asked = Callable[[Sequence[Row]], Changes]
 """A statement: what it changes, by the rows that it has read."""
@@ -47,10 +47,22 @@ def upsert(*rows: Row) -> Asked:
 
     def changes(read: Sequence[Row]) -> Changes:
         there = {row[0] for row in read}
-        updated = tuple((row[0], dict(enumerate(row[1:], 1))) for row in rows if row[0] in there)
+        # Of columns only the places are known here; they get their names when the rows are read.
+        updated: tuple[tuple[Any, Mapping[Any, Any]], ...] = tuple(
+            (row[0], dict(enumerate(row[1:], 1))) for row in rows if row[0] in there
+        )
         return Changes((), updated, tuple(row for row in rows if row[0] not in there))
 
     return changes
+
+
+def by_names(changes: Changes, names: Sequence[str]) -> Changes:
+    """Give changes whose new values are told by the names of their columns, where they are told by their places."""
+
+    def named(new: Mapping[Any, Any]) -> dict[str, Any]:
+        return {names[column] if isinstance(column, int) else column: value for column, value in new.items()}
+
+    return replace(changes, updated=[(key, named(new)) for key, new in changes.updated])
 
 
 def fixed(changes: Changes) -> Asked:
@@ -67,11 +79,11 @@ def fixed(changes: Changes) -> Asked:
     return present
 
 
-def left_of(rows: Sequence[Row], columns: Sequence[str], *asked: Callable[[Sequence[Row]], Changes]) -> list[Row]:
+def left_of(rows: Sequence[Row], columns: Sequence[str], *asked: Asked) -> list[Row]:
     """Give the rows that statements leave, one after the other."""
     left = list(rows)
     for changes in asked:
-        left = expected_rows(left, columns, changes(left))
+        left = expected_rows(left, columns, by_names(changes(left), columns))
     return left
 
 
@@ -144,12 +156,11 @@ class Side:
         changes = self.asked(rows)
         names = [column.name for column in self.statement.columns]
         by_key, ids = {row[0]: row for row in rows}, dict(zip(data[0], row_ids, strict=True))
-        named = [(key, _named(new, names)) for key, new in changes.updated]
-        changes = replace(changes, updated=named)
+        changes = by_names(changes, names)
         deleted = [LedgerRow("DELETE", ids[key], by_key[key], None) for key in changes.deleted]
         updated = [
             LedgerRow("UPDATE", ids[key], by_key[key], tuple(new.get(n, v) for n, v in zip(names, by_key[key], strict=True)))
-            for key, new in named
+            for key, new in changes.updated
         ]
         self.ledger = (*deleted, *updated, *(LedgerRow("INSERT", None, None, row) for row in changes.inserted))
         if self.ledger:
@@ -168,8 +179,3 @@ class Side:
     def _commit(self) -> None:
         self.statement.commit()
         self.committed = True
-
-
-def _named(new: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Give new values by the names of their columns, where they are told by their places."""
-    return {names[column] if isinstance(column, int) else column: value for column, value in new.items()}

@@ -44,7 +44,7 @@ def test_an_error_before_the_commit_is_told_as_injected_and_changes_nothing(engi
     assert f"injected by {fault}" in caught.value.message
     assert caught.value.changed is False
     assert rows(engine) == [(1, 10), (2, 20), (3, 30)]
-    method = fault.split(":")[0]
+    method = fault.partition(":")[0]
     assert f"Injected fault ({fault}): call 1 of {method} raised an error" in told(caught.value.result)
     assert any(call.method == method and "injected" in (call.error or "") for call in caught.value.result.trace.calls)
 
