@@ -123,8 +123,9 @@ OPTIONS: Final = (
     ),
     MagicOption(
         "fault",
-        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; the report lists it as injected.",
-        "STEP[:CALL][:before|after][:raise|kill|delay|twice]",
+        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; PLACE is before or after its work, ACTION raise, kill, "
+        "delay or twice, and all but STEP may be left out. The report lists it as injected.",
+        "STEP:CALL:PLACE:ACTION",
     ),
     MagicOption("engine", "The variable that holds the Engine to use.", "NAME"),
     MagicOption("orphans", "With the command doctor: list what dead processes have left behind in the stores of all catalogs."),

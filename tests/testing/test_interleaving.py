@@ -201,7 +201,7 @@ def test_orders_that_are_one_are_tried_once() -> None:
         ((7, sets("x"), sets("y")), {}, "connector is of type int"),
         ((MemoryConnector, 7, sets("y")), {}, "first"),
         ((MemoryConnector, sets("x"), Changes(updated=[(1, {"w": 2})])), {}, "second updates the column 'w'"),
-        ((MemoryConnector, lambda rows: rows, sets("y")), {}, "first gave tuple"),
+        ((MemoryConnector, lambda rows: rows, sets("y")), {}, "first gave list"),
         ((MemoryConnector, sets("x"), sets("y")), {"rows": [(1,)]}, "rows"),
         ((MemoryConnector, sets("x"), sets("y")), {"rows": [(1, "a"), (1, "b")]}, "rows"),
         ((MemoryConnector, sets("x"), sets("y")), {"columns": {"id": "bigint"}}, "columns"),
