@@ -209,6 +209,8 @@ def test_orders_that_are_one_are_tried_once() -> None:
         ((MemoryConnector, sets("x"), sets("y")), {"make_table": 7}, "make_table"),
         ((MemoryConnector, sets("x"), sets("y")), {"patience": 0}, "patience"),
         ((MemoryConnector, sets("x"), sets("y")), {"most": 0}, "most"),
+        ((MemoryConnector, sets("x"), sets("y")), {"table": "t"}, "table"),
+        ((MemoryConnector(), sets("x"), sets("y")), {"table": "a.t"}, "A table that is there already"),
     ],
 )
 def test_what_it_cannot_be_given_is_an_error(arguments: Any, more: dict[str, Any], message: str) -> None:

@@ -47,6 +47,7 @@ def interleave(
     rows: Sequence[Row] = ROWS,
     properties: Mapping[str, Any] | None = None,
     make_table: Callable[[Connector, ConnectorTableMetadata, Sequence[Row]], object] | None = None,
+    table: str | None = None,
     paradigm: str | None = None,
     patience: float = 0.5,
     most: int | None = None,
@@ -66,6 +67,7 @@ def interleave(
         rows: the rows that the table has before.
         properties: its properties, as ``{"primary_key": ("id",)}``.
         make_table: makes the table, where CREATE TABLE and INSERT are not the way: a function of connector, metadata and rows.
+        table: the table, ``schema.table``, of a connector that is made and knows one table only; None for a name of its own.
         paradigm: the row change paradigm to ask for; None for the table's own.
         most: so many orders at most are tried, those first in which the turn changes least often; None for all.
         patience: a call that has not come back after so many seconds waits for the other statement, which goes on.
@@ -85,6 +87,12 @@ def interleave(
     )
     checked(patience, "patience", lambda value: type(value) in {int, float} and 0 < value <= LONGEST, "seconds, up to 60")
     checked(most, "most", lambda value: value is None or (type(value) is int and value > 0), "a whole number from 1, or None")
+    if table is not None:
+        named = checked(table, "table", lambda value: isinstance(value, str) and value.count(".") == 1, "schema.table")
+        if not given.origin.is_own:
+            msg = "A table that is there already is not changed: of a connector that was given only tables of its own are made"
+            raise RowMergeError(msg, code="INVALID_ARGUMENTS", hint="Leave table out, or give what makes a connector.")
+        given = replace(given, known=SchemaTableName(*named.lower().split(".")))
     asked = (_statement(first, "first", columns), _statement(second, "second", columns))
     # What a function gives is looked at before anything is made.
     left_of(given.rows, tuple(columns), *asked)
@@ -109,6 +117,7 @@ class _Given:
     make_table: Callable[[Connector, ConnectorTableMetadata, Sequence[Row]], object] | None
     paradigm: str | None
     patience: float
+    known: SchemaTableName | None = None
 
     @contextmanager
     def table(self) -> Iterator[tuple[Connector, SchemaTableName]]:
@@ -129,6 +138,8 @@ class _Given:
                     _drop(connector, definition.name)
 
     def _name(self, connector: Connector) -> SchemaTableName:
+        if self.known is not None:
+            return self.known
         table = "interleaved" if self.origin.is_own else f"interleaved_{uuid.uuid4().hex[:10]}"
         statement = PageStatement(connector, SchemaTableName("default", table))
         try:
